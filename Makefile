@@ -1,0 +1,157 @@
+# Everything here works in a fresh clone with python3 (3.10+, with its headers), pip, make, git and
+# a C++20 compiler. The rest comes from PyPI into $(VENV).
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+# ON: a compiler warning fails the build. OFF: it is shown; compilers of tomorrow warn of other things.
+WERROR ?= OFF
+
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip
+NATIVE := $(wildcard cpp/*.cpp cpp/*.hpp cpp/*/*.cpp cpp/*/*.hpp)
+TYPED := $(wildcard src/crfkit tests bench examples)
+SAN := build/sanitize
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help build test demo lint style types spell format bench wheel sanitize clean distclean
+
+help: ## print this list
+	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+# ---- the environment ---------------------------------------------------------------------------
+# .created: an empty virtual environment. .deps: build requirements, dependencies and tools.
+# .built: the editable install, rebuilt in place when native code or pyproject.toml changes.
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "crfkit needs Python 3.10 or newer: make PYTHON=/path/to/python3.12"; exit 1; }
+	@$(PYTHON) -c 'import os, sysconfig as s; h = os.path.join(s.get_path("include"), "Python.h"); \
+	  raise SystemExit(not os.path.exists(h))' \
+	  || { echo "The headers of $(PYTHON) are missing: install python3-dev (Debian, Ubuntu)" \
+	            "or python3-devel (Fedora)."; exit 1; }
+	@command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null \
+	  || { echo "No C++ compiler: install g++ or clang++, or set CXX."; exit 1; }
+	@echo "==> creating $(VENV)"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+	  echo "==> python3 -m venv failed: trying virtualenv"; rm -rf $(VENV); \
+	  $(PYTHON) -m virtualenv -q $(VENV) 2>/dev/null || { \
+	    $(PYTHON) -m pip install -q --upgrade --target build/virtualenv virtualenv && \
+	    PYTHONPATH=build/virtualenv $(PYTHON) -m virtualenv -q $(VENV); }; } || { \
+	  rm -rf $(VENV); \
+	  echo "No virtual environment: install python3-venv (Debian, Ubuntu: apt install python3-venv)"; \
+	  echo "or virtualenv, and run make again."; exit 1; }
+	@touch $@
+
+# Requirements as pyproject.toml states them; pip cannot install a project's needs without the project.
+define REQUIREMENTS
+import re
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    from pip._vendor import tomli as tomllib
+with open("pyproject.toml", "rb") as file:
+    table = tomllib.load(file)
+extras = table["project"]["optional-dependencies"]
+def expand(requirements):
+    for requirement in requirements:
+        ours = re.match(r"crfkit\[(.*)\]", requirement)
+        if ours:
+            for extra in ours[1].split(","):
+                yield from expand(extras[extra.strip()])
+        else:
+            yield requirement
+needs = table["build-system"]["requires"] + table["project"]["dependencies"] + ["crfkit[dev]"]
+print(*expand(needs), sep="\n")
+endef
+export REQUIREMENTS
+
+$(VENV)/.deps: $(VENV)/.created pyproject.toml
+	@echo "==> installing dependencies and tools (the first time takes a minute or two)"
+	@$(PY) -c "$$REQUIREMENTS" > $(VENV)/requirements.txt
+	@$(PIP) install -q -r $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.deps CMakeLists.txt pyproject.toml $(NATIVE)
+	@echo "==> building crfkit"
+	@$(PIP) install -v --no-deps --no-build-isolation \
+	  --config-settings=cmake.define.CRFKIT_WERROR=$(WERROR) -e . >$(VENV)/build.log 2>&1 \
+	  || { cat $(VENV)/build.log; exit 1; }
+	@grep -A4 'warning:' $(VENV)/build.log || true
+	@touch $@
+
+build: $(VENV)/.built ## compile, and install crfkit into the virtual environment (editable)
+
+# ---- checks ------------------------------------------------------------------------------------
+
+test: lint $(VENV)/.built ## lint, types and the whole test suite (PYTEST_ARGS="-k sweep" narrows it)
+	@echo "==> pytest"
+	@$(PY) -m pytest $(PYTEST_ARGS)
+
+lint: style types spell ## ruff, clang-format, mypy and codespell
+
+style: $(VENV)/.deps
+	@echo "==> ruff, clang-format"
+	@$(BIN)/ruff check -q .
+	@$(BIN)/ruff format -q --check . || { $(BIN)/ruff format --check .; echo "make format"; exit 1; }
+	@$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+
+types: $(VENV)/.deps
+	@echo "==> mypy"
+	@$(BIN)/mypy --no-error-summary $(TYPED)
+
+spell: $(VENV)/.deps
+	@echo "==> codespell"
+	@$(BIN)/codespell
+
+format: $(VENV)/.deps ## let ruff and clang-format rewrite the sources
+	@$(BIN)/ruff check -q --fix-only .
+	@$(BIN)/ruff format .
+	@$(BIN)/clang-format -i $(NATIVE)
+
+# The sanitized module is staged beside a copy of the package and found through PYTHONPATH; a
+# sitecustomize takes the editable install's import hook out of the way, in child processes too.
+sanitize: $(VENV)/.built ## the test suite with address and undefined-behaviour sanitizers
+	@echo "==> building with sanitizers"
+	@$(BIN)/cmake -S . -B $(SAN) -G Ninja --log-level=WARNING \
+	  -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN)/ninja)" -DPython_EXECUTABLE="$(abspath $(PY))" \
+	  -Dnanobind_DIR="$$($(PY) -m nanobind --cmake_dir)" \
+	  -DCMAKE_BUILD_TYPE=Release -DCRFKIT_SANITIZE=ON >$(VENV)/sanitize.log \
+	  || { cat $(VENV)/sanitize.log; exit 1; }
+	@$(BIN)/cmake --build $(SAN)
+	@rm -rf $(SAN)/site && mkdir -p $(SAN)/site && cp -R src/crfkit $(SAN)/site/
+	@$(BIN)/cmake --install $(SAN) --prefix $(SAN)/site >/dev/null
+	@printf '%s\n' 'import sys' \
+	  'sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__name__.startswith("ScikitBuild")]' \
+	  > $(SAN)/site/sitecustomize.py
+	@echo "==> pytest, sanitized"
+	@preload=$$(ldd $(SAN)/site/crfkit/_native*.so | awk '/asan|ubsan|libstdc\+\+/ { print $$3 }'); \
+	  export LD_PRELOAD="$$(echo $$preload)" PYTHONPATH="$(abspath $(SAN)/site)" \
+	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc; \
+	  $(PY) -c 'import crfkit._native as m; assert "/$(SAN)/site/" in m.__file__, m.__file__' && \
+	  $(PY) -m pytest -p no:cacheprovider --capture=sys tests $(PYTEST_ARGS)
+
+# ---- products ----------------------------------------------------------------------------------
+
+demo: $(VENV)/.built ## see crfkit at work
+	@$(PY) -m crfkit.demo
+
+bench: $(VENV)/.built ## time the kernels; results go to bench/results
+	@mkdir -p bench/results
+	@$(PY) -m bench.kernels
+
+wheel: $(VENV)/.deps ## build a wheel into dist
+	@echo "==> building the wheel"
+	@$(PIP) wheel -q --no-deps --no-build-isolation -w dist .
+	@ls dist/*.whl
+
+clean: ## remove build outputs and caches, keep the virtual environment
+	@rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV)/.built
+	@find src tests bench examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## remove the virtual environment as well
+	@rm -rf $(VENV)
