@@ -1,0 +1,85 @@
+// What crosses from the binding into the kernels: plain structs of pointers, the same for every
+// instruction set.
+//
+// Letters: N sequences, P positions in all, T in one, L labels, D longest segment, k order of a
+// chain.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace crfkit {
+
+inline constexpr int kMaxOrder = 8;
+
+enum class Shape { chain, segments, tree };
+
+// A batch of scored structures.  Scores are logarithms; -inf forbids a part.
+struct Problem {
+  Shape shape;
+  std::int64_t sequences;       // N
+  const std::int64_t* seq_ptr;  // [N + 1] positions (tree: variables) of each sequence
+
+  int labels;                     // L; tree: the widest variable
+  int order;                      // k >= 1; chain only
+  int longest;                    // D; segments only
+  const double* node;             // chain [P, L]; tree: flat, node_ptr
+  const double* segment;          // segments [P, D, L]: begins at p, has length d + 1
+  const double* start;            // [L] or null
+  const double* stop;             // [L] or null
+  const double* edge[kMaxOrder];  // table h = 1..k: [L, ..., L] (h + 1 axes) over the last h + 1
+                                  // labels; tree: edge[0] flat
+  std::int64_t
+      edge_step;  // 0: shared by all positions; L * L: edge[0] is [P, L, L], entry p enters p
+
+  // Tree: variables of one sequence are contiguous; parents are relative to its first variable.
+  const std::int32_t* parent;    // [P] or -1 for a root
+  const std::int32_t* width;     // [P] labels of each variable
+  const std::int64_t* node_ptr;  // [P + 1]
+  const std::int64_t* edge_ptr;  // [P + 1]; edge of v: [width(v), width(parent of v)]
+};
+
+// Where credits go; null where they are not wanted.  Same shapes as the potentials, except that
+// edge credits of a chain or of segments may be kept per position although the scores are shared.
+struct Credits {
+  double* node;
+  double* segment;
+  double* edge;  // per position [P, L, L] when edge_step != 0; tree: flat; otherwise unused (see
+                 // pooled)
+  std::int64_t edge_step;  // 0: sums over positions are pooled
+};
+
+enum class Query {
+  sum,     // log partition; credits are marginals
+  best,    // score and labels of the best labelling
+  kbest,   // the k best
+  sample,  // k draws
+  reach,   // 0 where a labelling exists, -inf where none does; credits are 1 for parts on some
+           // labelling
+  count    // number of labellings modulo a prime
+};
+
+struct Task {
+  Query query;
+  bool log_space;       // sum, sample: never use scaled probabilities
+  int k;                // kbest: paths; sample: draws
+  std::uint64_t seed;   // sample
+  std::uint64_t prime;  // count: below 2^62
+
+  double* value;     // [N]: log partition, best score
+  double* expected;  // [N] or null: expected score under the model (entropy = value - expected)
+  std::uint8_t* in_logs;   // [N] or null: 1 where the sum needed log space
+  std::uint64_t* residue;  // [N]: count modulo prime
+  Credits credits;         // sum, reach
+  std::int32_t* path;      // [k, P] labels
+  std::uint8_t* begin;     // [k, P] or null: 1 where a segment begins
+  double* path_score;      // [N, k], -inf beyond the paths that exist
+};
+
+// Sums over all sequences of a block: start [L], stop [L], then the tables of order 1..k, rows
+// padded to 8.
+struct Pooled {
+  double* data;
+};
+
+}  // namespace crfkit
