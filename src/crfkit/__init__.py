@@ -1,0 +1,38 @@
+"""crfkit: conditional random fields for chains, segments and graphs.
+
+Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crfkit import inference
+    from crfkit._native import __version__
+    from crfkit.native import build_info
+    from crfkit.structures import Chain, SemiMarkov, Tree
+
+__all__ = ["Chain", "SemiMarkov", "Tree", "__version__", "build_info", "inference"]
+
+_HOMES = {
+    "Chain": "crfkit.structures",
+    "SemiMarkov": "crfkit.structures",
+    "Tree": "crfkit.structures",
+    "__version__": "crfkit._native",
+    "build_info": "crfkit.native",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in __all__:
+        value = import_module(f"crfkit.{name}")
+    else:
+        raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

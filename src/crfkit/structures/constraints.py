@@ -1,0 +1,359 @@
+"""Constraints on the labels of a chain, or on the segment labels of a semi-Markov model.
+
+They are written without a label list and resolved against the labels of a structure; what they
+exclude scores -inf there, in training as in every query. A plain string is the exact name of a
+label (``"."`` and ``"("`` are labels in real corpora), a compiled pattern matches whole labels.
+
+=============  ===================================================  =========  ========
+scheme         rule                                                 not first  not last
+=============  ===================================================  =========  ========
+BIO, IOB2      I-X only after B-X or I-X                            I
+IOB1           B-X only after B-X or I-X: I begins a segment, B     B
+               one that directly follows another of its type
+BIOES, IOBES   B-X and I-X are followed by I-X or E-X, which        I, E       B, I
+               follow nothing else; S-X is a segment of its own
+BILOU          BIOES with L for E and U for S                       I, L       B, I
+BMES           BIOES with M for I                                   M, E       B, M
+=============  ===================================================  =========  ========
+"""
+
+import difflib
+import operator
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from crfkit.structures.expansion import Expansion, Ints, Mask, expand, useful
+
+
+class Boundary(Enum):
+    """The two ends of a sequence: what comes before its first label and after its last."""
+
+    START = "START"
+    STOP = "STOP"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+START: Final = Boundary.START
+STOP: Final = Boundary.STOP
+Matcher: TypeAlias = str | re.Pattern[str]
+
+# The letters for beginning, inside, end and single; only the first two where there are no others.
+_LETTERS: Final = {
+    **dict.fromkeys(("BIO", "IOB2", "IOB1"), "BI"),
+    **dict.fromkeys(("BIOES", "IOBES"), "BIES"),
+    **{"BILOU": "BILU", "BMES": "BMES"},
+}
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Labels spell segments: ``"BIO"``, ``"IOB1"``, ``"BIOES"``, ... (table at the top).
+
+    A label is ``outside`` or prefix + ``separator`` + type; the prefix alone has the empty type.
+
+    Examples
+    --------
+    >>> resolve([Scheme("BIO")], ["O", "B-PER", "I-PER"]).accepts([0, 2])
+    False
+    """
+
+    name: str
+    outside: str = "O"
+    separator: str = "-"
+
+    def __post_init__(self) -> None:
+        if self.name.upper() not in _LETTERS:
+            raise ValueError(f"{self!r}: name must be one of {', '.join(_LETTERS)}")
+
+    def parse(self, label: str) -> tuple[str, str | None]:
+        """Return part (B, I, E, S or O) and segment type of a label; ``outside`` has no type.
+
+        Examples
+        --------
+        >>> Scheme("BILOU").parse("L-PER")
+        ('E', 'PER')
+        """
+        if label == self.outside:
+            return "O", None
+        letters = _LETTERS[self.name.upper()]
+        prefix, rest = label[:1], label[1:]
+        separated = rest == "" or rest.startswith(self.separator)
+        if prefix == "" or prefix not in letters or not separated:
+            forms = ", ".join(f"{letter}{self.separator}TYPE" for letter in letters)
+            raise ValueError(
+                f"{self!r}: label {label!r} is neither {self.outside!r} nor of the form {forms} "
+                f"or {', '.join(letters)} alone; choose another scheme, outside or separator"
+            )
+        return "BIES"[letters.index(prefix)], rest.removeprefix(self.separator)
+
+
+@dataclass(frozen=True)
+class Forbid:
+    r"""A label may not follow another, or may not be first (``START``) or last (``STOP``).
+
+    With ``pair`` alone the pattern is matched against ``"before,after"`` for every two labels.
+
+    Examples
+    --------
+    >>> resolved = resolve([Forbid("a", "b"), Forbid("b", STOP)], ["a", "b"])
+    >>> resolved.transition.tolist(), resolved.stop.tolist()
+    ([[True, False], [True, True]], [True, False])
+    >>> resolve([Forbid(pair=re.compile(r"(.*),\1"))], ["a", "b"]).transition.tolist()
+    [[False, True], [True, False]]
+    """
+
+    before: Matcher | Boundary | None = None
+    after: Matcher | Boundary | None = None
+    pair: re.Pattern[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.pair is None:
+            _check_ends(self, self.before, self.after)
+        elif self.before is not None or self.after is not None:
+            raise ValueError(f"{self!r}: give before and after, or pair, not both")
+        else:
+            _check(self, "pair", "a compiled pattern (re.compile)", self.pair, (re.Pattern,))
+
+
+@dataclass(frozen=True)
+class Require:
+    """Each label matched by ``before`` is followed by one matched by ``after``.
+
+    That one must exist, so ``before`` cannot be last. ``Require(START, x)``: the first label is x;
+    ``Require(x, STOP)``: x can only be last. Several requirements of one label hold together.
+
+    Examples
+    --------
+    >>> resolved = resolve([Require("a", "b")], ["a", "b"])
+    >>> resolved.transition.tolist(), resolved.stop.tolist()
+    ([[False, True], [True, True]], [False, True])
+    """
+
+    before: Matcher | Boundary
+    after: Matcher | Boundary
+
+    def __post_init__(self) -> None:
+        _check_ends(self, self.before, self.after)
+
+
+@dataclass(frozen=True)
+class SegmentLength:
+    """Segments of a type (None: of every type) have ``minimum`` to ``maximum`` positions.
+
+    With a `Scheme` segments and types are the scheme's, and ``outside`` is none. Without one a
+    segment of a chain is a longest run of one label, which is its type.
+
+    Examples
+    --------
+    >>> resolved = resolve([SegmentLength("a", maximum=2)], ["a", "b"])
+    >>> resolved.accepts([0, 0, 1, 0]), resolved.accepts([1, 0, 0, 0])
+    (True, False)
+    """
+
+    label_type: Matcher | None
+    minimum: int = 1
+    maximum: int | None = None
+
+    def __post_init__(self) -> None:
+        expected = "a type, a compiled pattern or None"
+        _check(self, "label_type", expected, self.label_type, (str, re.Pattern, type(None)))
+        if operator.index(self.minimum) < 1:
+            raise ValueError(f"{self!r}: minimum must be 1 or more")
+        if self.maximum is not None and operator.index(self.maximum) < self.minimum:
+            raise ValueError(f"{self!r}: maximum must be None or at least minimum")
+
+
+Constraint: TypeAlias = Scheme | Forbid | Require | SegmentLength
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """What constraints mean for given labels; the first three fields leave lengths aside."""
+
+    transition: Mask  # [L, L] allowed from row to column
+    start: Mask  # [L]
+    stop: Mask  # [L]
+    continues: Mask  # [L, L] the column's label goes on with the row's segment
+    min_length: Ints  # [L] of a segment that the label is (part of)
+    max_length: Ints  # [L] 0: unlimited
+    expansion: Expansion | None  # None without SegmentLength, and for labels of whole segments
+
+    def accepts(self, labels: Sequence[int]) -> bool:
+        """Whether a whole sequence of label ids obeys every constraint; the empty one does.
+
+        Labels of whole segments (``segments=True``) are judged by their order alone.
+
+        Examples
+        --------
+        >>> resolve([Require("a", "b")], ["a", "b"]).accepts([0, 1, 0])
+        False
+        """
+        for position, label in enumerate(labels):
+            if not 0 <= label < len(self.start):
+                raise ValueError(f"labels[{position}] is {label}: no id below {len(self.start)}")
+        if len(labels) == 0:
+            return True
+        if not (self.start[labels[0]] and self.stop[labels[-1]]):
+            return False
+        if not all(self.transition[a, b] for a, b in pairwise(labels)):
+            return False
+        if self.expansion is None:
+            return True
+        runs = [[labels[0], 1]]
+        for a, b in pairwise(labels):
+            if self.continues[a, b]:
+                runs[-1][1] += 1
+            else:
+                runs.append([b, 1])
+        return all(
+            self.min_length[label] <= length <= (self.max_length[label] or length) for label, length in runs
+        )
+
+
+def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segments: bool = False) -> Resolved:
+    """Bring constraints to the labels of a structure; all of them hold together, in any order.
+
+    Parameters
+    ----------
+    constraints
+        Any number of `Forbid`, `Require` and `SegmentLength`, and at most one `Scheme`.
+    labels
+        Distinct label names; an id is a place in this list.
+    segments
+        Whether a label stands for a whole segment (semi-Markov) and not for one position. Lengths
+        are then left to ``min_length`` and ``max_length``, without an expansion.
+
+    Examples
+    --------
+    >>> limited = resolve([SegmentLength("a", minimum=2)], ["a", "b"]).expansion
+    >>> limited.state_label.tolist(), limited.start.tolist(), limited.stop.tolist()
+    ([0, 0, 1], [True, False, True], [False, True, True])
+    """
+    constraints, names, L = list(constraints), list(labels), len(labels)
+    if L == 0:
+        raise ValueError("labels is empty; give at least one label")
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise ValueError(f"labels has {repeated} more than once; give each label one id")
+    for place, item in enumerate(constraints):
+        if not isinstance(item, Constraint):
+            raise TypeError(
+                f"constraints[{place}] is {item!r}, not a Scheme, Forbid, Require or SegmentLength"
+            )
+    schemes = [item for item in constraints if isinstance(item, Scheme)]
+    if len(schemes) > (0 if segments else 1):
+        most = "labels of whole segments take none" if segments else "keep one"
+        raise ValueError(f"constraints has the schemes {schemes}; {most}")
+
+    allowed = np.ones((L + 1, L + 1), dtype=np.bool_)  # [L + 1, L + 1] last row START, column STOP
+    continues = np.eye(L, dtype=np.bool_) & (not segments)  # [L, L]
+    types: list[str | None] = list(names)
+    for scheme in schemes:
+        allowed, continues, types = _spell(scheme, names)
+    limits: list[SegmentLength] = []
+    for item in constraints:
+        if isinstance(item, SegmentLength):
+            limits.append(item)
+        elif isinstance(item, Forbid) and item.pair is not None:
+            pairs = [f"{before},{after}" for before in names for after in names]
+            allowed[:L, :L] &= ~_select(item, item.pair, pairs, "pair")[:-1].reshape(L, L)
+        elif isinstance(item, Forbid | Require):
+            before = _select(item, item.before, names, "label")  # [L + 1]
+            after = _select(item, item.after, names, "label")  # [L + 1]
+            allowed &= ~np.outer(before, after if isinstance(item, Forbid) else ~after)
+    transition, start, stop = allowed[:L, :L].copy(), allowed[L, :L].copy(), allowed[:L, L].copy()
+
+    minimum, maximum = _measure(limits, types)
+    possible = useful(transition, start, stop).any()
+    expansion = None
+    if limits and not segments:
+        expansion = expand(transition, start, stop, continues, minimum, maximum)
+        possible = expansion.start.any()
+    if not possible:
+        why = "no label may be first" if not start.any() else "no first label leads to a last one"
+        raise ValueError(f"constraints {constraints} exclude every sequence: {why}; loosen one")
+    return Resolved(transition, start, stop, continues, minimum, maximum, expansion)
+
+
+def _check(item: object, argument: str, expected: str, value: object, kinds: tuple[type, ...]) -> None:
+    if not isinstance(value, kinds):
+        raise TypeError(f"{item!r}: {argument} must be {expected}, not {value!r}")
+
+
+def _check_ends(item: object, before: object, after: object) -> None:
+    for argument, value, end in (("before", before, START), ("after", after, STOP)):
+        expected = f"a label, a compiled pattern or {end!r}"
+        _check(item, argument, expected, value, (str, re.Pattern, Boundary))
+        if isinstance(value, Boundary) and value is not end:
+            raise ValueError(f"{item!r}: {argument} must be {expected}, not {value!r}")
+    if before is START and after is STOP:
+        raise ValueError(f"{item!r}: the empty sequence is always allowed; name a label")
+
+
+def _select(item: object, matcher: Matcher | Boundary | None, names: Sequence[str], noun: str) -> Mask:
+    """Mark the matched names (None: all) and, in a last place, START or STOP: [len(names) + 1]."""
+    if matcher is None or isinstance(matcher, Boundary):
+        return np.array([matcher is None] * len(names) + [matcher is not None])
+    text = matcher if isinstance(matcher, str) else matcher.pattern
+    pattern = re.compile(re.escape(text)) if isinstance(matcher, str) else matcher
+    matched = [pattern.fullmatch(name) is not None for name in names]
+    if any(matched):
+        return np.array([*matched, False])
+    close = difflib.get_close_matches(text, names, n=5, cutoff=0.4)
+    shown = f"close ones: {close}" if close else f"there are {len(names)}: {list(names[:8])}"
+    hint = "; a string is an exact name, for a pattern write re.compile(...)"
+    looks_like_pattern = isinstance(matcher, str) and not set("*+?[|\\").isdisjoint(text)
+    raise ValueError(f"{item!r}: {matcher!r} matches no {noun}; {shown}{hint if looks_like_pattern else ''}")
+
+
+def _spell(scheme: Scheme, names: Sequence[str]) -> tuple[Mask, Mask, list[str | None]]:
+    """Return what a scheme allows, which pairs stay in one segment, and the type of each label."""
+    parts, types = zip(*(scheme.parse(name) for name in names), strict=True)
+    number = {kind: i for i, kind in enumerate(types)}
+    kind = np.array([number[t] for t in types])  # [L]
+    part = np.array(parts)  # [L]
+    opens = np.isin(part, ["B", "I"])  # [L] leaves a segment that can go on
+    inner = np.isin(part, ["I", "E"])  # [L] can go on with a segment
+    touches = opens[:, None] & (kind[:, None] == kind)  # [L, L] of one type
+    continues = touches & inner  # [L, L]
+    L = len(names)
+    allowed = np.ones((L + 1, L + 1), dtype=np.bool_)  # [L + 1, L + 1]
+    if scheme.name.upper() == "IOB1":
+        allowed[:L, :L] = touches | (part != "B")
+        allowed[L, :L] = part != "B"
+        return allowed, continues, list(types)
+    allowed[:L, :L] = continues | ~inner
+    allowed[L, :L] = ~inner
+    if len(_LETTERS[scheme.name.upper()]) == 4:
+        allowed[:L, :L] &= continues | ~opens[:, None]
+        allowed[:L, L] = ~opens
+    return allowed, continues, list(types)
+
+
+def _measure(limits: Sequence[SegmentLength], types: Sequence[str | None]) -> tuple[Ints, Ints]:
+    """Return the shortest and longest segment of each label's type, [L] each; 0: unlimited."""
+    kinds = list(dict.fromkeys(kind for kind in types if kind is not None))
+    shortest, longest = dict.fromkeys(kinds, 1), dict.fromkeys(kinds, 0)
+    for item in limits:
+        matched = _select(item, item.label_type, kinds, "segment type")[:-1]
+        for kind in (kind for kind, chosen in zip(kinds, matched, strict=True) if chosen):
+            shortest[kind] = max(shortest[kind], item.minimum)
+            if item.maximum is not None:
+                longest[kind] = min(longest[kind] or item.maximum, item.maximum)
+            if 0 < longest[kind] < shortest[kind]:
+                raise ValueError(
+                    f"constraints {list(limits)} together ask segments {kind!r} for at least "
+                    f"{shortest[kind]} and at most {longest[kind]} positions; loosen one"
+                )
+    minimum = np.array([1 if kind is None else shortest[kind] for kind in types])  # [L]
+    maximum = np.array([0 if kind is None else longest[kind] for kind in types])  # [L]
+    return minimum, maximum

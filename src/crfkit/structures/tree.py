@@ -1,0 +1,203 @@
+"""Trees of variables, each with its own number of labels.
+
+score(y) = sum_v node_v[y_v] + sum_{v with a parent} edge_v[y_v, y_parent(v)]
+
+Exact inference by the two passes of belief propagation, Sutton & McCallum (2006) section 1.4.4; several
+roots make a forest. A path-shaped tree is a chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crfkit import _native
+from crfkit.structures.labels import (
+    Bools,
+    Floats,
+    Ids,
+    Pointers,
+    as_finite_scores,
+    as_seq_ptr,
+    forbid,
+    sum_by_sequence,
+)
+
+__all__ = ["Tree", "TreePotentials"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Variables that form a tree, or a batch of trees laid end to end.
+
+    Parameters
+    ----------
+    parent : list of int
+        Parent of each variable, counted from the first variable of its tree; -1 for a root.
+    width : int or list of int
+        Number of labels of each variable.
+    seq_ptr : array [N + 1], optional
+        Tree n has the variables ``seq_ptr[n]`` to ``seq_ptr[n + 1] - 1``. Without it there is one.
+
+    Examples
+    --------
+    >>> from crfkit import Tree, inference
+    >>> tree = Tree(parent=[-1, 0, 0], width=[2, 2, 3])
+    >>> scores = tree.potentials(
+    ...     node=[[0.0, 1.0], [0.0, 0.0], [0.0, 0.0, 0.5]],
+    ...     edge=[None, [[1.0, 0.0], [0.0, 1.0]], None],
+    ... )
+    >>> inference.decode(scores).labels.tolist()
+    [1, 1, 2]
+    """
+
+    parent: NDArray[np.int32]  # [P]
+    width: NDArray[np.int32]  # [P]
+    seq_ptr: Pointers  # [N + 1]
+    single: bool
+
+    def __init__(
+        self,
+        parent: Sequence[int] | NDArray[np.integer],
+        width: int | Sequence[int] | NDArray[np.integer],
+        seq_ptr: ArrayLike | None = None,
+    ) -> None:
+        parents = _small_integers(parent, "parent")
+        widths = _small_integers(np.full(len(parents), width) if np.ndim(width) == 0 else width, "width")
+        if len(widths) != len(parents):
+            raise ValueError(f"width has {len(widths)} entries, expected one per variable: {len(parents)}")
+        object.__setattr__(self, "parent", parents)
+        object.__setattr__(self, "width", widths)
+        object.__setattr__(self, "seq_ptr", as_seq_ptr(seq_ptr, len(parents)))
+        object.__setattr__(self, "single", seq_ptr is None)
+
+    def potentials(
+        self, node: Sequence[ArrayLike], edge: Sequence[ArrayLike | None] | None = None
+    ) -> TreePotentials:
+        """Score the labels of variables and of pairs.
+
+        Parameters
+        ----------
+        node : list of arrays
+            ``node[v][i]`` scores label i of variable v.
+        edge : list of arrays, None for 0
+            ``edge[v][i, j]`` scores label i of variable v beside label j of its parent; roots have None.
+        """
+        V = len(self.parent)
+        edges: Sequence[ArrayLike | None] = [None] * V if edge is None else edge
+        if len(node) != V or len(edges) != V:
+            raise ValueError(
+                f"node has {len(node)} and edge {len(edges)} entries, expected one per variable: {V}"
+            )
+        first = np.repeat(self.seq_ptr[:-1], np.diff(self.seq_ptr))  # [P]
+        nodes, tables = [], []
+        for v in range(V):
+            nodes.append(as_finite_scores(node[v], f"node[{v}]"))
+            if nodes[v].shape != (self.width[v],):
+                raise ValueError(f"node[{v}] has shape {nodes[v].shape}, expected ({self.width[v]},)")
+            up = int(self.parent[v])
+            known = 0 <= up < V - first[v]
+            shape = (int(self.width[v]), int(self.width[first[v] + up]) if known else 0)
+            given = edges[v]
+            tables.append(np.zeros(shape) if given is None else as_finite_scores(given, f"edge[{v}]"))
+            if tables[v].shape != shape:
+                hint = "; a root has no edge" if up < 0 else ""
+                raise ValueError(f"edge[{v}] has shape {tables[v].shape}, expected {shape}{hint}")
+        return TreePotentials(self, tuple(nodes), tuple(tables))
+
+
+def _small_integers(values: ArrayLike, argument: str) -> NDArray[np.int32]:
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int32)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or np.abs(array).max() >= 2**31:
+        raise ValueError(f"{argument} must be a list of whole numbers below 2^31")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class TreePotentials:
+    """Scores of a tree, ready for `crfkit.inference`; made by `Tree.potentials`."""
+
+    structure: Tree
+    node: tuple[Floats, ...]  # node[v]: [width of v]
+    edge: tuple[Floats, ...]  # edge[v]: [width of v, width of its parent]
+
+    @property
+    def seq_ptr(self) -> Pointers:
+        """Where each tree begins."""
+        return self.structure.seq_ptr
+
+    @property
+    def single(self) -> bool:
+        """Whether this is one tree and not a batch of one."""
+        return self.structure.single
+
+    @cached_property
+    def node_ptr(self) -> Pointers:
+        """Where the labels of each variable begin in flat arrays, [P + 1]."""
+        return _pointers(self.node)
+
+    @cached_property
+    def edge_ptr(self) -> Pointers:
+        """Where the edge of each variable begins in flat arrays, [P + 1]."""
+        return _pointers(self.edge)
+
+    @cached_property
+    def problem(self) -> _native.Problem:
+        """The arrays as the kernels see them, checked."""
+        return _native.Problem.tree(
+            _flat(self.node),
+            self.node_ptr,
+            _flat(self.edge),
+            self.edge_ptr,
+            self.structure.parent,
+            self.structure.width,
+            self.seq_ptr,
+        )
+
+    def sequence(self, n: int) -> TreePotentials:
+        """Return tree n alone."""
+        part = slice(int(self.seq_ptr[n]), int(self.seq_ptr[n + 1]))
+        tree = Tree(self.structure.parent[part], self.structure.width[part])
+        return TreePotentials(tree, self.node[part], self.edge[part])
+
+    def clamped(self, mask: Sequence[Bools]) -> TreePotentials:
+        """Return the same scores with -inf for labels of each variable that its mask rules out."""
+        node = tuple(forbid(scores, kept) for scores, kept in zip(self.node, mask, strict=True))
+        return TreePotentials(self.structure, node, self.edge)
+
+    def ids(self, labels: Sequence[int] | Ids, argument: str = "labels") -> Ids:
+        """Return one label id per variable, checked."""
+        ids = np.asarray(labels)
+        if ids.shape != self.structure.width.shape or (ids.size and ids.dtype.kind not in "iu"):
+            raise ValueError(f"{argument} must be one label id per variable: {len(self.structure.width)}")
+        wrong = np.flatnonzero((ids < 0) | (ids >= self.structure.width))
+        if wrong.size:
+            v = int(wrong[0])
+            raise ValueError(f"{argument}[{v}] is {ids[v]}, expected 0 to {self.structure.width[v] - 1}")
+        return ids.astype(np.int32)
+
+    def path_score(self, labels: Ids) -> Floats:
+        """Score of one labelling of each tree, [N]."""
+        _ = self.problem  # checks shapes and numbers
+        parent, first = self.structure.parent, self.seq_ptr[:-1]
+        first = np.repeat(first, np.diff(self.seq_ptr))
+        terms = np.zeros(len(labels))  # [P]
+        for v, y in enumerate(labels):
+            terms[v] = self.node[v][y]
+            if parent[v] >= 0:
+                terms[v] += self.edge[v][y, labels[first[v] + parent[v]]]
+        return sum_by_sequence(terms, self.seq_ptr)
+
+
+def _pointers(arrays: Sequence[Floats]) -> Pointers:
+    return np.cumsum([0, *(array.size for array in arrays)]).astype(np.int64)
+
+
+def _flat(arrays: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.ravel(array) for array in arrays] or [np.zeros(0)])
