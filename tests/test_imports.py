@@ -1,0 +1,90 @@
+"""Imports point one way, and stay cheap."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import crfkit
+
+PACKAGE = Path(crfkit.__file__).parent
+
+# A module may import modules of its own level or below (a lower number), never above.
+LEVELS = {
+    "crfkit": 0,
+    "crfkit._native": 0,
+    "crfkit.native": 1,
+    "crfkit.counting": 1,
+    "crfkit.structures": 2,
+    "crfkit.results": 3,
+    "crfkit.reference": 3,
+    "crfkit.recursions": 3,
+    "crfkit.textbook": 4,
+    "crfkit.inference": 4,
+    "crfkit.demo": 9,
+}
+HEAVY = {"sklearn", "torch", "dask", "matplotlib", "fastapi", "pandas", "pyarrow", "scipy"}
+
+
+def level(module: str) -> int:
+    """Level of a module, or of the package that it lies in."""
+    while module not in LEVELS:
+        assert "." in module, f"{module} has no level: enter it in LEVELS"
+        module = module.rpartition(".")[0]
+    assert module != "crfkit", "enter new modules in LEVELS"
+    return LEVELS[module]
+
+
+def module_name(path: Path) -> str:
+    parts = ["crfkit", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module]
+            names += [f"{node.module}.{alias.name}" for alias in node.names if node.module == "crfkit"]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return names
+
+
+def test_imports_point_one_way() -> None:
+    seen = 0
+    for path in PACKAGE.rglob("*.py"):
+        module = module_name(path)
+        if module == "crfkit":
+            continue
+        for name in imported(path):
+            if name.startswith("crfkit.") and name.split(".")[1] not in crfkit._HOMES:
+                assert level(name) <= level(module), f"{module} imports {name}"
+                seen += 1
+    assert seen > 10
+
+
+def test_a_wrong_import_would_be_noticed() -> None:
+    assert level("crfkit.inference") > level("crfkit.structures.chain")
+
+
+def test_importing_crfkit_is_quick() -> None:
+    code = (
+        "import sys, time; t = time.perf_counter(); import crfkit; "
+        "print(time.perf_counter() - t, *sys.modules)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    assert min(float(run.stdout.split()[0]) for run in runs) < 0.15
+    loaded = set(runs[0].stdout.split()[1:])
+    assert not loaded & HEAVY
+
+
+def test_inference_loads_nothing_heavy() -> None:
+    code = "import sys, crfkit; crfkit.inference; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(run.stdout.split()) & HEAVY
