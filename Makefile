@@ -16,7 +16,7 @@ SAN := build/sanitize
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build test demo lint style types spell format bench wheel sanitize clean distclean
+.PHONY: help build test demo lint style types spell format fuzz bench wheel sanitize clean distclean
 
 help: ## print this list
 	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
@@ -140,9 +140,13 @@ sanitize: $(VENV)/.built ## the test suite with address and undefined-behaviour 
 demo: $(VENV)/.built ## see crfkit at work
 	@$(PY) -m crfkit.demo
 
+fuzz: $(VENV)/.built ## random bytes against the readers and templates, for a minute
+	@$(PY) -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
+
 bench: $(VENV)/.built ## time the kernels; results go to bench/results
 	@mkdir -p bench/results
 	@$(PY) -m bench.kernels
+	@$(PY) -m bench.features || test $$? = 2
 
 wheel: $(VENV)/.deps ## build a wheel into dist
 	@echo "==> building the wheel"

@@ -1,6 +1,6 @@
 """Forward + reverse (marginals of nodes and edges) of a chain, per (t, i, j) cell.
 
-    python -m bench.kernels [--quick] [--labels 5,23,100]
+    python -m bench.kernels [--quick] [--labels 5,23,100] [--no-peer]
 
 For each number of labels L, on one thread and on all: nanoseconds per cell, and the share of the FMA peak
 that a dense matrix product of NumPy reaches in the same run (a cell costs three multiply-adds: one in the
@@ -21,13 +21,15 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from bench.measure import Timing, interleaved, plain, write
+from bench.measure import interleaved, plain, write
 from crfkit import Chain
 from crfkit.native import kernels, threads_or_all
 
 T = 25
 SIZES = {5: 1000, 9: 1000, 23: 1000, 45: 1000, 100: 1000, 256: 400, 500: 400}
-PEER_WORK = 1000 * 23**3  # torch-struct multiplies L x L matrices: fewer sequences for more labels
+# torch-struct multiplies L x L matrices: fewer sequences for more labels, and parts that fit into memory.
+PEER_WORK = 1000 * 23**3
+PEER_CHUNK = 50 * 23**3
 
 
 def numpy_marginals(node: NDArray[np.float64], edge: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -57,7 +59,13 @@ def torch_struct_marginals(
     torch.set_num_threads(threads)
     scores = torch.from_numpy(node[:, 1:, :, None] + edge.T[None, None])  # [N, T-1, to, from]
     scores[:, 0] += torch.from_numpy(node[:, 0])[:, None, :]
-    return lambda: torch_struct.LinearChainCRF(scores).marginals
+    parts = scores.split(max(1, PEER_CHUNK // node.shape[2] ** 3))
+
+    def marginals() -> None:
+        for part in parts:
+            _ = torch_struct.LinearChainCRF(part).marginals
+
+    return marginals
 
 
 def fma_per_second(threads: int) -> float:
@@ -69,7 +77,7 @@ def fma_per_second(threads: int) -> float:
     return n**3 / timing["product"].median
 
 
-def measure(L: int, threads: int, repetitions: int) -> dict[str, Any]:
+def measure(L: int, threads: int, repetitions: int, peer: bool) -> dict[str, Any]:
     N = SIZES[L]
     rng = np.random.default_rng(L)
     node, edge = rng.normal(size=(N, T, L)), rng.normal(size=(L, L))
@@ -85,7 +93,7 @@ def measure(L: int, threads: int, repetitions: int) -> dict[str, Any]:
     if threads == 1:
         tiny = max(1, min(small, 40))
         calls["numpy"] = lambda: numpy_marginals(node[:tiny], edge)
-    if importlib.util.find_spec("torch_struct"):
+    if peer and importlib.util.find_spec("torch_struct"):
         calls["torch-struct"] = torch_struct_marginals(node[:small], edge, threads)
     timings = interleaved(calls, repetitions)
     cells = (T - 1) * L * L
@@ -104,9 +112,8 @@ def measure(L: int, threads: int, repetitions: int) -> dict[str, Any]:
     if "numpy" in timings:
         row["times_numpy"] = timings["numpy"].median / tiny * N / timings["crfkit"].median
     if "torch-struct" in timings:
-        peer: Timing = timings["torch-struct"]
         row["peer_N"] = small
-        row["times_torch_struct"] = peer.median / ours.median
+        row["times_torch_struct"] = timings["torch-struct"].median / ours.median
     return row
 
 
@@ -114,6 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="three repetitions instead of nine")
     parser.add_argument("--labels", default=",".join(map(str, SIZES)), help="which L to run")
+    parser.add_argument("--no-peer", action="store_true", help="leave out torch-struct, which is slow")
     options = parser.parse_args()
     sizes = [int(text) for text in options.labels.split(",")]
     table = Table(title=f"forward + reverse of N chains of T = {T} ({kernels.name})")
@@ -131,7 +139,7 @@ def main() -> None:
     rows = []
     for threads in sorted({1, threads_or_all(None)}):
         for L in sizes:
-            row = measure(L, threads, 3 if options.quick else 9)
+            row = measure(L, threads, 3 if options.quick else 9, not options.no_peer)
             rows.append(row)
             table.add_row(
                 str(L),

@@ -1,4 +1,5 @@
-// The Python module crfkit._native.  Only this file and checked.hpp know nanobind.
+// The Python module crfkit._native.  nanobind is known to bind*.cpp, checked.hpp and arrays.hpp
+// only.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "arrays.hpp"
 #include "checked.hpp"
 #include "pool.hpp"
 
@@ -21,6 +23,11 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace crfkit {
+
+void bind_features(nb::module_& m);
+void bind_items(nb::module_& m);
+void bind_layout(nb::module_& m);
+
 namespace {
 
 // ---- instruction sets
@@ -52,23 +59,6 @@ const Kernels& kernels_named(const std::string& name) {
 }
 
 // ---- results
-
-template <class T>
-struct Array {
-  std::vector<std::size_t> shape;
-  std::unique_ptr<T[]> data;
-
-  explicit Array(std::vector<std::size_t> shape_) : shape(std::move(shape_)) {
-    std::size_t n = 1;
-    for (std::size_t axis : shape) n *= axis;
-    data = std::make_unique<T[]>(n);
-  }
-  nb::object give() {
-    T* raw = data.release();
-    nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T>(raw, shape.size(), shape.data(), owner));
-  }
-};
 
 void check_threads(int threads) {
   if (threads < 1) refuse("threads is " + std::to_string(threads) + ", expected 1 or more");
@@ -174,7 +164,7 @@ nb::tuple paths(const Kernels& kernels, const Scored& s, Query query, int k, std
   const std::size_t N = static_cast<std::size_t>(s.p.sequences),
                     P = static_cast<std::size_t>(s.positions());
   const std::size_t K = static_cast<std::size_t>(k);
-  Array<double> value({N}), score({N, query == Query::kbest ? K : 0});
+  Array<double> value({N}), score({N, query == Query::best ? 0 : K});
   Array<std::int32_t> path({K, P});
   Array<std::uint8_t> begin({s.p.shape == Shape::segments ? K : 0, P});
   Task task = {};
@@ -187,7 +177,7 @@ nb::tuple paths(const Kernels& kernels, const Scored& s, Query query, int k, std
   task.path_score = score.data.get();
   if (s.p.shape == Shape::segments) task.begin = begin.data.get();
   answer(kernels, s, task, false, threads);
-  return nb::make_tuple(query == Query::kbest ? score.give() : value.give(), path.give(),
+  return nb::make_tuple(query == Query::best ? value.give() : score.give(), path.give(),
                         s.p.shape == Shape::segments ? begin.give() : nb::none());
 }
 
@@ -207,6 +197,8 @@ nb::object count(const Kernels& kernels, const Scored& s, std::uint64_t prime, i
 
 NB_MODULE(_native, m) {
   using namespace crfkit;
+  nb::set_leak_warnings(
+      false);  // objects in caches and globals outlive the module at exit, which is no mistake
   m.attr("__version__") = CRFKIT_VERSION;
   m.attr("compiler") =
 #if defined(__clang__)
@@ -219,6 +211,10 @@ NB_MODULE(_native, m) {
     for (const Kernels* k : available()) names.emplace_back(k->name);
     return names;
   });
+
+  bind_features(m);
+  bind_items(m);
+  bind_layout(m);
 
   nb::class_<Scored>(m, "Problem")
       .def_static("chain", &make_chain, "node"_a, "tables"_a, "start"_a.none(), "stop"_a.none(),

@@ -3,6 +3,7 @@
 #include "kernels.hpp"
 
 #include "kbest.hpp"
+#include "layout.hpp"
 #include "logs.hpp"
 #include "ring.hpp"
 #include "scaled.hpp"
@@ -129,11 +130,14 @@ template <class Structure, class Semiring>
 void draw(const Block& block, const Structure& s, const Semiring& semiring, std::int64_t sequence) {
   Trace<Semiring, ChooseRandom> trace(semiring, s, block.arena);
   for (int i = 0; i < block.task.k; ++i) {
+    double& score = block.task.path_score[sequence * block.task.k + i];
     if (block.task.value[sequence] == kZero) {
+      score = kZero;
       block.no_path(sequence, i);
       continue;
     }
     reverse(trace.follow(s, ChooseRandom(block.task.seed, sequence, i)), s);
+    score = trace.score;
     block.emit(s, trace.cell, i);
   }
 }
@@ -248,6 +252,14 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
 
 }  // namespace
 
-const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH), pooled_size, prepare, release, run};
+const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
+                         pooled_size,
+                         prepare,
+                         release,
+                         run,
+                         expand_rows,
+                         score_rows,
+                         scatter_rows,
+                         sum_runs};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "problem.hpp"
+#include "rows.hpp"
 
 namespace crfkit {
 
@@ -16,6 +17,15 @@ struct Kernels {
   // different sequences and sums.
   void (*run)(const Problem&, const Task&, const void* prepared, const std::int64_t* sequences,
               std::int64_t count, double* pooled);
+
+  // Layouts: weights to scores, credits to gradients (layout.hpp).
+  void (*expand)(const Rows&, const std::int32_t* attribute, std::int64_t count, double* table);
+  bool (*score)(const Rows&, const Occurrences&, const double* base, std::int64_t first,
+                std::int64_t last, double* out);
+  void (*scatter)(const Rows&, const Transposed&, const double* credit, std::int64_t positions,
+                  std::int64_t first, std::int64_t last, bool add, double* gradient);
+  void (*sum_runs)(const Rows&, const double* credit, std::int64_t positions, const Runs&,
+                   double* sums);
 };
 
 namespace baseline {

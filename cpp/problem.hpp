@@ -73,7 +73,7 @@ struct Task {
   Credits credits;         // sum, reach
   std::int32_t* path;      // [k, P] labels
   std::uint8_t* begin;     // [k, P] or null: 1 where a segment begins
-  double* path_score;      // [N, k], -inf beyond the paths that exist
+  double* path_score;      // [N, k], -inf beyond the paths that exist; kbest, sample
 };
 
 // Sums over all sequences of a block: start [L], stop [L], then the tables of order 1..k, rows

@@ -79,6 +79,7 @@ class Trace {
   template <class Structure>
   Trace& follow(const Structure& s, Choose choose) {
     choose_ = choose;
+    score = 0.0;
     for (int r = 0; r < s.rows(); ++r) cell[r] = -1;
     cell[s.rows() - 1] = 0;
     return *this;
@@ -87,7 +88,10 @@ class Trace {
   template <class Structure>
   void push(const Structure& s, int r) {
     const int count = s.in_count(r);
-    if (cell[r] < 0 || count == 0) return;
+    if (cell[r] < 0) return;
+    const Terms terms = s.terms(r, 0);
+    for (int i = 0; i < terms.count; ++i) score += terms.score[i][cell[r] % s.row(r).step];
+    if (count == 0) return;
     if constexpr (Structure::conjuncts) {
       for (int e = 0; e < count; ++e) {
         const InEdge edge = s.in(r, e);
@@ -105,6 +109,7 @@ class Trace {
   }
 
   std::int64_t* cell;  // [rows] chosen cell, or -1
+  double score = 0.0;  // of the path
 
  private:
   // How many sources one cell has on an edge.
@@ -119,9 +124,12 @@ class Trace {
   template <class Structure>
   void step(const Structure& s, int r, const InEdge& edge, int chosen) {
     int i = 0;
-    visit_sources(s.row(r), s.row(edge.source), edge, cell[r], [&](std::int64_t from, double) {
-      if (i++ == chosen) cell[edge.source] = from;
-    });
+    visit_sources(s.row(r), s.row(edge.source), edge, cell[r],
+                  [&](std::int64_t from, double edge_score) {
+                    if (i++ != chosen) return;
+                    cell[edge.source] = from;
+                    score += edge_score;
+                  });
   }
 
   const Semiring& rows_;

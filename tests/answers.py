@@ -15,9 +15,9 @@ import pytest
 
 from crfkit import inference
 from crfkit.inference import Labelling, Potentials
-from crfkit.reference import Enumeration, Parts, labelling_score
+from crfkit.reference.enumeration import Enumeration, Parts, labelling_score
+from crfkit.reference.textbook import Textbook
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
-from crfkit.textbook import Textbook
 
 Space: TypeAlias = Literal["auto", "log"]
 PARTS = ("node", "edge", "start", "stop", "segment")

@@ -368,3 +368,10 @@ def test_any_layout_of_memory() -> None:
         Chain(3).potentials(node.astype(np.float32), edge.astype(np.float32))
     ) == pytest.approx(wanted, rel=1e-6)
     assert inference.log_partition(Chain(3).potentials(np.ones((2, 3), dtype=np.int8))) > 4.0
+
+
+def test_span_of_a_batch_checks_every_sequence() -> None:
+    node = np.zeros((5, 3))
+    node[4, 0] = np.nan
+    with pytest.raises(ValueError, match=r"node\[4, 0\] is nan"):
+        inference.span_probability(Chain(3).potentials(node, seq_ptr=[0, 2, 5]), 0, 1, [0])

@@ -11,7 +11,7 @@ import pytest
 from crfkit import Chain, SemiMarkov, Tree, inference
 from crfkit.inference import Potentials
 from crfkit.native import kernels
-from crfkit.textbook import Textbook
+from crfkit.reference.textbook import Textbook
 from tests.answers import assert_close
 from tests.cases import NEVER, path, reversed_path, scores, star
 

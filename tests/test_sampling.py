@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from crfkit import Chain, inference
 from crfkit.inference import Potentials
-from crfkit.reference import Enumeration, Outcome
-from crfkit.textbook import Textbook
+from crfkit.reference.enumeration import Enumeration, Outcome
+from crfkit.reference.textbook import Textbook
 from tests.answers import key
 from tests.cases import chain, path, possible, random_tree, segments, star, tree
 

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crfkit import inference
+    from crfkit import data, features, inference
     from crfkit._native import __version__
     from crfkit.native import build_info
     from crfkit.structures import Chain, SemiMarkov, Tree
 
-__all__ = ["Chain", "SemiMarkov", "Tree", "__version__", "build_info", "inference"]
+__all__ = ["Chain", "SemiMarkov", "Tree", "__version__", "build_info", "data", "features", "inference"]
 
 _HOMES = {
     "Chain": "crfkit.structures",

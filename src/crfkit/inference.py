@@ -40,7 +40,7 @@ from crfkit.results import (
     one_or_all,
     shape_credits,
 )
-from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
+from crfkit.structures import SemiMarkovPotentials, TreePotentials
 from crfkit.structures.labels import Floats, label_ids
 
 __all__ = [
@@ -288,22 +288,11 @@ def sample(
     """
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed}, expected 0 to 2**64 - 1")
-    values, paths, begins = kernels.sample(
+    scores, paths, begins = kernels.sample(
         potentials.problem, n, seed, _log_space(space), threads_or_all(threads)
     )
-    _demand_labelling(values)
-    found = cut_labellings(potentials, paths, begins, np.zeros((len(values), n)))
-    if isinstance(potentials, ChainPotentials) and (expansion := potentials.expansion):
-        paths = expansion.state_label[paths].astype(np.int32)
-    for i in range(n):
-        if isinstance(potentials, SemiMarkovPotentials):
-            assert begins is not None
-            scores = potentials.path_score(paths[i], begins[i])
-        else:
-            scores = potentials.path_score(paths[i])
-        for labellings, value in zip(found, scores.tolist(), strict=True):
-            old = labellings[i]
-            labellings[i] = Labelling(old.labels, value, old.begin)
+    _demand_labelling(scores[:, 0])
+    found = cut_labellings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
 
 
@@ -415,6 +404,7 @@ def span_probability(
     """
     if not 0 <= sequence < len(potentials.seq_ptr) - 1:
         raise ValueError(f"sequence is {sequence}, expected 0 to {len(potentials.seq_ptr) - 2}")
+    _ = potentials.problem  # checks all sequences, not only the one asked for
     one = potentials if potentials.single else potentials.sequence(sequence)
     T = int(one.seq_ptr[-1])
     if not 0 <= start <= end <= T:

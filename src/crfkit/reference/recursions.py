@@ -1,4 +1,4 @@
-"""The recursions behind `crfkit.textbook`: forward and backward, for segments, and for trees.
+"""The recursions behind `crfkit.reference.textbook`: forward and backward, for segments, and for trees.
 
 - Chain: Sutton & McCallum (2006) eq. 1.29 (alpha), 1.32 (beta), 1.34 (pairs), 1.35 (max). A chain of
   order k is a chain over explicit tuples of k labels, Sha & Pereira (2003) section 3; limits on the
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.reference import Outcome, edge_tables, labelling_score
+from crfkit.reference.enumeration import Outcome, edge_tables, labelling_score
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.labels import Bools, Floats
 

@@ -1,9 +1,9 @@
 """Exact inference as the textbooks write it: plain NumPy in log space, readable and slow.
 
-The second reference beside `crfkit.reference`, for problems too large to enumerate. It shares
+The second reference beside `crfkit.reference.enumeration`, for problems too large to enumerate. It shares
 nothing with the kernels, which have neither a beta table nor downward messages.
 
-The recursions (alpha and beta tables, messages up and down) are those of `crfkit.recursions`, under
+The recursions (alpha and beta tables, messages up and down) are those of `crfkit.reference.recursions`, under
 the semirings sum, max, count and k best. Zero is -inf, never a finite stand-in.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.recursions import (
+from crfkit.reference.enumeration import Outcome, Parts, Potentials, edge_tables
+from crfkit.reference.recursions import (
     COUNT,
     MAX,
     SUM,
@@ -23,7 +24,6 @@ from crfkit.recursions import (
     TreeRecursion,
     k_best,
 )
-from crfkit.reference import Outcome, Parts, Potentials, edge_tables
 from crfkit.structures import SemiMarkovPotentials, TreePotentials
 
 __all__ = ["Textbook"]

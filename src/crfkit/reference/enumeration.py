@@ -10,7 +10,7 @@ The scores of a labelling are added up by loops straight from the formulas
 
 and a query is its definition: log Z is the log of a sum over a list, a marginal the sum of the
 probabilities of the labellings that have a part. For problems of a few thousand labellings; beyond
-that see `crfkit.textbook`. Only the arrays of the potentials are read, and for a chain with
+that see `crfkit.reference.textbook`. Only the arrays of the potentials are read, and for a chain with
 constraints what `Resolved.accepts` says.
 """
 

@@ -1,0 +1,141 @@
+// Strings <-> ids.  Grows by interning, in order of first appearance; frozen, it is four flat
+// arrays that can be memory-mapped: bytes of all strings end to end, where each begins, and an open
+// hash table of (hash, id) pairs.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crfkit {
+
+// 64 bits from the bytes of a string, of which tables use the upper half; part of the file format,
+// so it never changes.
+inline std::uint64_t hash_bytes(std::string_view s) {
+  constexpr std::uint64_t multiplier = 0x9fb21c651e98df25ULL;
+  std::uint64_t h = s.size() * multiplier + 0x2545f4914f6cdd1dULL;
+  const char* p = s.data();
+  std::size_t n = s.size();
+  const auto mix = [&h](std::uint64_t word) {
+    h = (h ^ word) * multiplier;
+    h ^= h >> 29;
+  };
+  for (; n >= 8; p += 8, n -= 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+    mix(word);
+  }
+  if (n) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, p, n);
+    mix(word);
+  }
+  h = (h ^ (h >> 32)) * multiplier;
+  return h ^ (h >> 32);
+}
+
+// A frozen alphabet: looks up in arrays that it does not own.  Trusts nothing in them.
+struct AlphabetView {
+  const char* bytes;
+  std::uint64_t byte_count;
+  const std::uint64_t* begin;  // [size + 1]
+  std::uint64_t size;
+  const std::uint64_t* slots;  // [slot_count]: high half hash, low half id + 1; 0 is empty
+  std::uint64_t slot_count;    // a power of two
+
+  std::string_view at(std::uint64_t id) const {
+    const std::uint64_t a = begin[id], b = begin[id + 1];
+    if (a > b || b > byte_count)
+      throw std::runtime_error("the alphabet is damaged: string " + std::to_string(id));
+    return {bytes + a, b - a};
+  }
+
+  std::int32_t find(std::string_view s) const {
+    if (slot_count == 0) return -1;
+    const std::uint64_t mark = hash_bytes(s) >> 32;
+    for (std::uint64_t i = 0; i < slot_count; ++i) {
+      const std::uint64_t slot = slots[(mark + i) & (slot_count - 1)];
+      if (slot == 0) return -1;
+      const std::uint64_t id = (slot & 0xffffffffULL) - 1;
+      if (slot >> 32 == mark && id < size && at(id) == s) return static_cast<std::int32_t>(id);
+    }
+    return -1;
+  }
+};
+
+class Alphabet {
+ public:
+  Alphabet() : begin_(1, 0), slots_(64, 0) {}
+
+  std::size_t size() const { return begin_.size() - 1; }
+  std::string_view at(std::size_t id) const {
+    return {bytes_.data() + begin_[id], begin_[id + 1] - begin_[id]};
+  }
+  AlphabetView view() const {
+    return {bytes_.data(), bytes_.size(), begin_.data(), size(), slots_.data(), slots_.size()};
+  }
+  std::int32_t find(std::string_view s) const { return view().find(s); }
+
+  // The id of a string; a new one gets the next id.
+  std::int32_t add(std::string_view s) {
+    return add(s, static_cast<std::uint32_t>(hash_bytes(s) >> 32));
+  }
+
+  // Ids here of all strings of another alphabet, in its order; new ones are added.  Slots are
+  // fetched ahead: this is bound by memory.
+  std::vector<std::int32_t> merge(const Alphabet& other) {
+    std::vector<std::int32_t> ids(other.size());
+    reserve(size() + other.size());
+    constexpr std::size_t ahead = 12;
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      if (i + ahead < other.size())
+        __builtin_prefetch(&slots_[other.marks_[i + ahead] & (slots_.size() - 1)], 1);
+      ids[i] = add(other.at(i), other.marks_[i]);
+    }
+    return ids;
+  }
+
+ private:
+  std::int32_t add(std::string_view s, std::uint32_t mark) {
+    for (std::uint64_t i = mark & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
+      const std::uint64_t slot = slots_[i];
+      if (slot == 0) {
+        if (size() >= 0x7ffffffe) throw std::length_error("more than 2^31 strings in one alphabet");
+        if (marks_.size() == marks_.capacity()) marks_.reserve(2 * marks_.size() + 16);
+        if (begin_.size() == begin_.capacity()) begin_.reserve(2 * begin_.size() + 16);
+        bytes_.append(s);  // nothing below throws before the string is whole
+        begin_.push_back(bytes_.size());
+        marks_.push_back(mark);
+        slots_[i] = static_cast<std::uint64_t>(mark) << 32 | size();
+        reserve(size());
+        return static_cast<std::int32_t>(size() - 1);
+      }
+      const std::uint64_t id = (slot & 0xffffffffULL) - 1;
+      if (slot >> 32 == mark && at(id) == s) return static_cast<std::int32_t>(id);
+    }
+  }
+
+  // Keeps at least half of the slots empty.
+  void reserve(std::size_t strings) {
+    if (2 * strings <= slots_.size()) return;
+    std::size_t wanted = 4 * slots_.size();
+    while (2 * strings > wanted) wanted *= 2;
+    std::vector<std::uint64_t> wider(wanted, 0);
+    for (const std::uint64_t slot : slots_) {
+      if (slot == 0) continue;
+      std::uint64_t i = (slot >> 32) & (wider.size() - 1);
+      while (wider[i]) i = (i + 1) & (wider.size() - 1);
+      wider[i] = slot;
+    }
+    slots_ = std::move(wider);
+  }
+
+  std::string bytes_;
+  std::vector<std::uint64_t> begin_, slots_;
+  std::vector<std::uint32_t> marks_;  // upper half of each hash
+};
+
+}  // namespace crfkit

@@ -1,0 +1,41 @@
+// Results handed to Python: NumPy arrays that own what C++ made.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <vector>
+
+namespace crfkit {
+
+namespace nb = nanobind;
+
+// A vector becomes a one-dimensional array without a copy.
+template <class T>
+nb::object give(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  const std::size_t n = kept->size();
+  return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), {n}, owner));
+}
+
+// An array of any shape, zero at first.
+template <class T>
+struct Array {
+  std::vector<std::size_t> shape;
+  std::unique_ptr<T[]> data;
+
+  explicit Array(std::vector<std::size_t> shape_) : shape(std::move(shape_)) {
+    std::size_t n = 1;
+    for (std::size_t axis : shape) n *= axis;
+    data = std::make_unique<T[]>(n);
+  }
+  nb::object give() {
+    T* raw = data.release();
+    nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(raw, shape.size(), shape.data(), owner));
+  }
+};
+
+}  // namespace crfkit

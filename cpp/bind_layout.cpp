@@ -1,0 +1,292 @@
+// Layouts for Python: rows of weights, transposed indices, scores, gradients, observed pairs.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "checked.hpp"
+#include "pool.hpp"
+#include "table.hpp"
+#include "transpose.hpp"
+
+namespace crfkit {
+namespace {
+
+using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Written = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+constexpr std::int64_t kBlock = 512;  // positions of one task
+constexpr std::int64_t kNarrow = 1;   // weights of a narrow row, at the most; 4: 40 % slower
+constexpr int kWidest = 1 << Place::kCountBits;
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+void check_length(const char* name, std::size_t has, std::int64_t expected) {
+  if (static_cast<std::int64_t>(has) != expected)
+    refuse(std::string(name) + " has " + text(static_cast<std::int64_t>(has)) +
+           " entries, expected " + text(expected));
+}
+
+void check_threads(int threads) {
+  if (threads < 1) refuse("threads is " + text(threads) + ", expected 1 or more");
+}
+
+// ---- rows
+
+// The rows of a layout and how each is read.
+struct RowPlan {
+  Pointers ptr;
+  Integers column;
+  int width;
+  std::vector<std::int64_t> place;  // empty when every row is full
+  std::vector<std::int32_t> wide;   // attributes with a row in the table
+
+  RowPlan(int width_, Pointers ptr_, Integers column_, std::int64_t table_bytes)
+      : ptr(ptr_), column(column_), width(width_) {
+    if (width < 1 || width >= kWidest)
+      refuse("a row has " + text(width) + " columns, expected 1 to " + text(kWidest - 1));
+    if (attributes() >= std::int64_t{1} << 31) refuse("2^31 attributes or more");
+    check_row_pointers();
+    check_columns();
+    plan(table_bytes);
+  }
+
+  std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  std::int64_t weights() const { return ptr.data()[attributes()]; }
+  std::int64_t step() const { return (width + 7) / 8 * 8; }
+  std::int64_t table_bytes() const { return static_cast<std::int64_t>(wide.size()) * step() * 8; }
+
+  Rows view(const double* weight, std::int64_t readable, const double* table) const {
+    return {
+        attributes(), width,    ptr.data(), column.data(), place.empty() ? nullptr : place.data(),
+        weight,       readable, table};
+  }
+
+ private:
+  void check_row_pointers() const {
+    if (ptr.size() == 0 || ptr.data()[0] != 0) refuse("the rows of a layout must begin with 0");
+    for (std::int64_t a = 0; a < attributes(); ++a)
+      if (ptr.data()[a + 1] < ptr.data()[a])
+        refuse("the row of attribute " + text(a) + " has a negative length");
+    check_length("the columns of a layout", column.size(), weights());
+  }
+  void check_columns() const {
+    for (std::int64_t a = 0; a < attributes(); ++a) {
+      std::int32_t before = -1;
+      for (std::int64_t k = ptr.data()[a]; k < ptr.data()[a + 1]; ++k) {
+        if (column.data()[k] <= before || column.data()[k] >= width)
+          refuse("weight " + text(k) + " of attribute " + text(a) + " is in column " +
+                 text(column.data()[k]) + "; columns rise and lie in 0 to " + text(width - 1));
+        before = column.data()[k];
+      }
+    }
+  }
+  void plan(std::int64_t budget) {
+    std::int64_t full = 0;
+    for (std::int64_t a = 0; a < attributes(); ++a) {
+      const std::int64_t n = ptr.data()[a + 1] - ptr.data()[a];
+      full += n == width;
+      if (n > kNarrow && n < width) wide.push_back(static_cast<std::int32_t>(a));
+    }
+    if (full == attributes()) return;
+    if (table_bytes() > budget) wide.clear();
+    wide.shrink_to_fit();
+    place.resize(attributes());
+    std::size_t w = 0;
+    for (std::int64_t a = 0; a < attributes(); ++a) {
+      const std::int64_t first = ptr.data()[a], n = ptr.data()[a + 1] - first;
+      if (n == width) {
+        place[a] = Place::full(first);
+      } else if (w < wide.size() && wide[w] == a) {
+        place[a] = Place::wide(static_cast<std::int64_t>(w++) * step());
+      } else {
+        place[a] = Place::narrow(first, n);
+      }
+    }
+  }
+};
+
+Occurrences occurrences(const Pointers& ptr, const Integers& attr,
+                        const std::optional<Reals>& value) {
+  if (ptr.size() == 0) refuse("attr_ptr is empty; it needs a first entry 0");
+  const std::int64_t P = static_cast<std::int64_t>(ptr.size()) - 1;
+  check_pointers(ptr, "attr_ptr", static_cast<std::int64_t>(attr.size()));
+  if (P >= std::int64_t{1} << 31) refuse("a batch has 2^31 positions or more: use several");
+  if (value) check_length("value", value->size(), static_cast<std::int64_t>(attr.size()));
+  return {ptr.data(), attr.data(), value ? value->data() : nullptr};
+}
+
+// ---- scores
+
+// Scores of positions [first, last) into out[last - first, width].  `weights` are all weights;
+// those of the rows begin at `offset`.  False when a score is not finite.
+bool score(const Kernels& kernels, const RowPlan& plan, const Reals& weights, std::int64_t offset,
+           const Pointers& ptr, const Integers& attr, const std::optional<Reals>& value,
+           const std::optional<Reals>& base, std::int64_t first, std::int64_t last,
+           const WrittenMatrix& out, int threads) {
+  check_threads(threads);
+  const Occurrences o = occurrences(ptr, attr, value);
+  const std::int64_t F = static_cast<std::int64_t>(weights.size());
+  if (offset < 0 || offset + plan.weights() > F)
+    refuse("the weights are fewer than the layout has");
+  if (first < 0 || last < first || last >= static_cast<std::int64_t>(ptr.size()))
+    refuse("positions " + text(first) + " to " + text(last) + " are not in the batch");
+  if (base) check_length("base", base->size(), plan.width);
+  check_length("out", out.shape(0), last - first);
+  check_length("a row of out", out.shape(1), plan.width);
+  nb::gil_scoped_release release;
+  Table table(plan.table_bytes() / 8);
+  const Rows rows = plan.view(weights.data() + offset, F - offset, table.data());
+  const std::int64_t wide = static_cast<std::int64_t>(plan.wide.size());
+  parallel_for((wide + kBlock - 1) / kBlock, threads, [&](std::int64_t b) {
+    kernels.expand(rows, plan.wide.data() + b * kBlock, std::min(kBlock, wide - b * kBlock),
+                   table.data() + b * kBlock * plan.step());
+  });
+  std::atomic<bool> finite{true};
+  parallel_for((last - first + kBlock - 1) / kBlock, threads, [&](std::int64_t b) {
+    const std::int64_t from = first + b * kBlock, to = std::min(from + kBlock, last);
+    if (!kernels.score(rows, o, base ? base->data() : nullptr, from, to,
+                       out.data() + (from - first) * plan.width))
+      finite = false;
+  });
+  return finite;
+}
+
+// ---- gradients
+
+std::unique_ptr<Transpose> make_transpose(const Pointers& ptr, const Integers& attr,
+                                          const std::optional<Reals>& value,
+                                          std::int64_t attributes, int width) {
+  if (attributes < 0) refuse("attributes is negative");
+  if (width < 1 || width >= kWidest) refuse("a row has " + text(width) + " columns");
+  const Occurrences o = occurrences(ptr, attr, value);
+  nb::gil_scoped_release release;
+  return std::make_unique<Transpose>(o, static_cast<std::int64_t>(ptr.size()) - 1, attributes,
+                                     width);
+}
+
+void scatter(const Kernels& kernels, const RowPlan& plan, const Transpose& transpose,
+             const Matrix& credit, const Written& gradient, std::int64_t offset, bool add,
+             int threads) {
+  check_threads(threads);
+  if (transpose.step != plan.step()) refuse("the transposed index is of rows of another width");
+  if (transpose.attributes() != plan.attributes())
+    refuse("the transposed index is of " + text(transpose.attributes()) +
+           " attributes, the layout has " + text(plan.attributes()));
+  check_length("credit", credit.shape(0), transpose.positions);
+  check_length("a row of credit", credit.shape(1), plan.width);
+  if (offset < 0 || offset + plan.weights() > static_cast<std::int64_t>(gradient.size()))
+    refuse("the gradient is shorter than the weights of the layout");
+  nb::gil_scoped_release release;
+  const Rows rows = plan.view(nullptr, 0, nullptr);
+  const Transposed view = transpose.view();
+  double* out = gradient.data() + offset;
+  const std::int64_t size = transpose.sum_size();
+  Table sums(size * transpose.sum_tasks);
+  parallel_for(static_cast<std::int64_t>(transpose.tasks.size()), threads, [&](std::int64_t i) {
+    const Transpose::Task& task = transpose.tasks[i];
+    if (task.sums < 0) {
+      kernels.scatter(rows, view, credit.data(), transpose.positions, task.first, task.last, add,
+                      out);
+    } else {
+      double* own = sums.data() + task.sums * size;
+      std::fill_n(own, size, 0.0);
+      kernels.sum_runs(rows, credit.data(), transpose.positions, transpose.view(task), own);
+    }
+  });
+  for (std::size_t slot = 0; slot < transpose.frequent.size(); ++slot) {
+    const std::int32_t a = transpose.frequent[slot];
+    const double* first = sums.data() + static_cast<std::int64_t>(slot) * transpose.step;
+    for (std::int64_t k = rows.ptr[a]; k < rows.ptr[a + 1]; ++k) {
+      double sum = 0.0;
+      for (std::int64_t t = 0; t < transpose.sum_tasks; ++t)
+        sum += first[t * size + rows.column[k]];
+      out[k] = add ? out[k] + sum : sum;
+    }
+  }
+}
+
+// ---- observed pairs
+
+// Which columns each attribute is seen with often enough.  cell[p] is the column of position p, or
+// -1; without `weight` occurrences are counted, with it weight[p] * value is added up.  Returns the
+// row pointers, or with `ptr` the columns of rows that have them.
+nb::object observed(const Transpose& t, const Integers& cell, const std::optional<Reals>& weight,
+                    int width, double minimum, const std::optional<Pointers>& ptr, int threads) {
+  check_threads(threads);
+  const std::int64_t A = t.attributes(), block = 1024;
+  check_length("cell", cell.size(), t.positions);
+  if (weight) check_length("weight", weight->size(), t.positions);
+  for (std::size_t p = 0; p < cell.size(); ++p)
+    if (cell.data()[p] < -1 || cell.data()[p] >= width)
+      refuse("label[" + text(static_cast<std::int64_t>(p)) + "] is out of range");
+  if (ptr) {
+    check_length("ptr", ptr->size(), A + 1);
+    check_pointers(*ptr, "ptr", ptr->data()[A]);
+  }
+  std::vector<std::int64_t> found(ptr ? 0 : A + 1);
+  std::vector<std::int32_t> columns(ptr ? ptr->data()[A] : 0);
+  {
+    nb::gil_scoped_release release;
+    parallel_for((A + block - 1) / block, threads, [&](std::int64_t b) {
+      std::vector<double> sum(width, 0.0);
+      std::vector<char> met(width, 0);
+      std::vector<std::int32_t> list;
+      for (std::int64_t a = b * block; a < std::min(A, (b + 1) * block); ++a) {
+        for (std::int64_t i = t.ptr[a]; i < t.ptr[a + 1]; ++i) {
+          const std::int32_t p = t.position[i], c = cell.data()[p];
+          if (c < 0) continue;
+          if (!met[c]) met[c] = 1, list.push_back(c);
+          sum[c] += weight ? weight->data()[p] * (t.value.empty() ? 1.0 : t.value[i]) : 1.0;
+        }
+        const auto rare = [&](std::int32_t c) { return minimum > 0.0 && !(sum[c] >= minimum); };
+        std::int64_t kept = 0;
+        if (ptr) std::sort(list.begin(), list.end());
+        for (const std::int32_t c : list) {
+          if (!rare(c)) {
+            if (ptr) columns[ptr->data()[a] + kept] = c;
+            ++kept;
+          }
+          sum[c] = 0.0, met[c] = 0;
+        }
+        list.clear();
+        if (!ptr) found[a + 1] = kept;
+      }
+    });
+    for (std::size_t a = 1; a < found.size(); ++a) found[a] += found[a - 1];
+  }
+  return ptr ? give(std::move(columns)) : give(std::move(found));
+}
+
+}  // namespace
+
+void bind_layout(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<RowPlan>(m, "Rows")
+      .def(nb::init<int, Pointers, Integers, std::int64_t>(), "width"_a, "ptr"_a, "column"_a,
+           "table_bytes"_a)
+      .def_prop_ro("table_bytes", &RowPlan::table_bytes)
+      .def_prop_ro_static("narrow", [](nb::handle) { return kNarrow; });
+  nb::class_<Transpose>(m, "Transpose")
+      .def_static("of", &make_transpose, "ptr"_a, "attr"_a, "value"_a.none(), "attributes"_a,
+                  "width"_a)
+      .def_prop_ro("attributes", &Transpose::attributes)
+      .def_ro("positions", &Transpose::positions)
+      .def("observed", &observed, "cell"_a, "weight"_a.none(), "width"_a, "minimum"_a,
+           "ptr"_a.none(), "threads"_a);
+  m.def("score", &score, "kernels"_a, "rows"_a, "weights"_a, "offset"_a, "ptr"_a, "attr"_a,
+        "value"_a.none(), "base"_a.none(), "first"_a, "last"_a, "out"_a, "threads"_a);
+  m.def("scatter", &scatter, "kernels"_a, "rows"_a, "transpose"_a, "credit"_a, "gradient"_a,
+        "offset"_a, "add"_a, "threads"_a);
+}
+
+}  // namespace crfkit

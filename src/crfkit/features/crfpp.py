@@ -1,0 +1,51 @@
+"""CRF++ template files, with exactly the strings that CRF++ makes.
+
+A line that begins with U makes attributes of labels, one that begins with B attributes of transitions, from
+the second position on. ``%x[row,column]`` stands for a token; nothing else may follow a percent sign. The
+whole expanded line, prefix included, is the name of the attribute.
+"""
+
+from __future__ import annotations
+
+import re
+
+from crfkit.features.recipe import Field, Kind, Recipe, Template
+
+__all__ = ["parse_crfpp"]
+
+_MACRO = re.compile(r"%x\[(-?[0-9]+),([0-9]+)\]")
+
+
+def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
+    r"""Read a CRF++ template.
+
+    Examples
+    --------
+    >>> recipe = parse_crfpp("U01:%x[-1,0]/%x[0,0]\nB")
+    >>> [(t.kind, [f.offset for f in t.fields]) for t in recipe.templates]
+    [('node', [-1, 0]), ('edge', [])]
+    """
+    templates = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line or line.startswith("#"):
+            continue
+        where = f"{source}, line {number}"
+        if line[0] not in "UB":
+            raise ValueError(f"{where}: a template begins with U or B, not {line[0]!r}; # starts a comment")
+        kind: Kind = "node" if line[0] == "U" else "edge"
+        fields, literals, at = [], [], 0
+        for macro in _MACRO.finditer(line):
+            row, column = int(macro[1]), int(macro[2])
+            if abs(row) > 8:
+                raise ValueError(f"{where}: {macro[0]}: rows go from -8 to 8")
+            literals.append(line[at : macro.start()])
+            fields.append(Field(str(column), row))
+            at = macro.end()
+        literals.append(line[at:])
+        bad = next((literal for literal in literals if "%" in literal), None)
+        if bad is not None:
+            raise ValueError(f"{where}: {bad[bad.index('%') :]!r} is no macro; write %x[row,column]")
+        templates.append(Template(kind, tuple(fields), tuple(literals)))
+    if not templates:
+        raise ValueError(f"{source} has no template; write at least one line that begins with U or B")
+    return Recipe(tuple(templates), "crfpp", text)

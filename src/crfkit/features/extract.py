@@ -1,0 +1,166 @@
+"""From columns of text to a batch of attribute ids, by a recipe, natively and on all threads.
+
+Tokens become ids of alphabets that the extractor owns, views are computed once per distinct token, and
+templates are expanded in C++. Ids are given in order of first appearance: the same for any number of
+threads, and for streamed or whole input. A template without fields that scores transitions (CRF++'s ``B``) is
+no attribute of any position; it asks for plain transitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.alphabet import Alphabet
+from crfkit.batch import Batch, Dataset
+from crfkit.features.recipe import Field, Recipe
+from crfkit.features.views import Value, make_view
+from crfkit.formats.columns import Columns
+from crfkit.native import threads_or_all
+from crfkit.structures.labels import Ids
+
+__all__ = ["Extractor"]
+
+_KIND = {"node": (True, False), "edge": (False, True), "both": (True, True)}
+
+
+class Extractor:
+    """A recipe with the alphabets that it fills, growing until frozen.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What to make of each position.
+    label : str or int, optional
+        The column that holds the label, by name or place (-1: the last one); None: there is none.
+
+    Examples
+    --------
+    >>> from crfkit.features import Extractor, Recipe
+    >>> from crfkit.formats.columns import Columns
+    >>> data = Columns.from_rows([[("the", "D"), ("dog", "N")]], names=["word", "tag"])
+    >>> extract = Extractor(Recipe.parse("word[0]; suffix(word, 1)[-1]"), label="tag")
+    >>> dataset = extract(data)
+    >>> dataset.attributes.strings()
+    ['word[0]=the', 'suffix(word, 1)[-1]=_B-1', 'word[0]=dog', 'suffix(word, 1)[-1]=e']
+    >>> dataset.labels.strings(), dataset.batch.label.tolist()
+    (['D', 'N'], [0, 1])
+    """
+
+    def __init__(self, recipe: Recipe, label: str | int | None = -1) -> None:
+        self.recipe = recipe
+        self.label = label
+        self.labels = Alphabet()
+        self.frozen = False
+        self.tokens = {name: Alphabet() for name in recipe.columns}
+        self._marks = Alphabet(["", "B", "I"])  # of gazetteers; the first is no value
+        self._fields: dict[tuple[object, ...], int] = {}
+        self._functions: dict[int, Callable[[Iterable[str]], list[Value]]] = {}
+        self._sources: list[tuple[str, str | None]] = []  # of each native column: name, gazetteer
+        views: list[tuple[int, str, str, bool]] = []
+        templates = []
+        for template in recipe.templates:
+            node, edge = _KIND[template.kind]
+            if edge and not template.fields:
+                edge = False
+            if not node and not edge:
+                continue
+            parts = [
+                (literal, self._view(f, views), f.offset, f.absolute)
+                for literal, f in zip(template.literals, template.fields, strict=False)
+            ]
+            parts.append((template.literals[-1], -1, 0, False))
+            templates.append((node, edge, parts))
+        self.plain_transitions = [
+            t.literals[0] for t in recipe.templates if t.kind != "node" and not t.fields
+        ]
+        self._has_edges = any(edge for _, edge, _ in templates)
+        padding = "wapiti" if recipe.dialect == "wapiti" else "crfpp"
+        self._native = _native.Features(views, templates, padding)
+        self._views = views
+        self.attributes = Alphabet.of_native(self._native.node_names)
+        self.edge_attributes = Alphabet.of_native(self._native.edge_names)
+
+    def _view(self, f: Field, views: list[tuple[int, str, str, bool]]) -> int:
+        key = (f.column, f.view, f.arguments, f.lower)
+        if key in self._fields:
+            return self._fields[key]
+        source = (f.column, str(f.arguments[0]) if f.view == "gazetteer" else None)
+        if source not in self._sources:
+            self._sources.append(source)
+        column = self._sources.index(source)
+        if f.view in ("same", "test", "match"):
+            views.append((column, f.view, str(f.arguments[0]) if f.arguments else "", f.lower))
+        else:
+            views.append((column, "python", "", f.lower))
+            if f.view == "gazetteer":
+                self._functions[len(views) - 1] = lambda marks: [mark or None for mark in marks]
+            else:
+                self._functions[len(views) - 1] = make_view(f.view, f.arguments, self.recipe.resources)
+        self._fields[key] = len(views) - 1
+        return len(views) - 1
+
+    def freeze(self) -> Extractor:
+        """Stop growing: from now on unknown attributes are dropped and unknown labels are -1."""
+        if not self.frozen:
+            self.attributes, self.edge_attributes = self.attributes.freeze(), self.edge_attributes.freeze()
+            self.labels = self.labels.freeze()
+            node, edge = self.attributes._native, self.edge_attributes._native
+            assert isinstance(node, _native.FrozenAlphabet)
+            assert isinstance(edge, _native.FrozenAlphabet)
+            self._native.freeze(node, edge)
+            self.frozen = True
+        return self
+
+    def __call__(self, columns: Columns, threads: int | None = None) -> Dataset:
+        """Return the attributes of every position, with the labels if there is a label column."""
+        ids = [self._column(columns, name, gazetteer) for name, gazetteer in self._sources]
+        for view, (column, kind, _, _) in enumerate(self._views):
+            name, gazetteer = self._sources[column]
+            tokens = (self.tokens[name] if gazetteer is None else self._marks)._native
+            assert isinstance(tokens, _native.Alphabet)
+            if kind == "python":
+                lacking = self._native.lacking(view, tokens)
+                if lacking:
+                    self._native.supply(view, self._functions[view](lacking))
+            else:
+                self._native.update(view, tokens)
+        attr_ptr, attr, edge_ptr, edge_attr = self._native.expand(
+            ids, columns.seq_ptr, threads_or_all(threads)
+        )
+        label = None
+        if self.label is not None:
+            place = _place(columns, self.label)
+            label = self.labels.merge(columns.alphabets[place])[columns.ids[place]]
+        batch = Batch(
+            columns.seq_ptr,
+            attr_ptr,
+            attr,
+            label=label,
+            edge_ptr=edge_ptr if self._has_edges else None,
+            edge_attr=edge_attr if self._has_edges else None,
+        )
+        return Dataset(batch, self.labels, self.attributes, self.edge_attributes)
+
+    def _column(self, columns: Columns, name: str, gazetteer: str | None) -> Ids:
+        """Token ids in the extractor's own alphabets, or the marks of a gazetteer."""
+        place = _place(columns, name)
+        if gazetteer is None:
+            return self.tokens[name].merge(columns.alphabets[place])[columns.ids[place]]
+        marked = np.zeros(len(columns.ids[place]), dtype=np.int32)  # [P]
+        find = self.recipe.resources[gazetteer].marks
+        words = columns.alphabets[place].strings()
+        number = {None: 0, "B": 1, "I": 2}
+        for n in range(len(columns)):
+            begin, end = int(columns.seq_ptr[n]), int(columns.seq_ptr[n + 1])
+            tokens = [words[i] for i in columns.ids[place][begin:end].tolist()]
+            marked[begin:end] = [number[mark] for mark in find(tokens)]
+        return marked
+
+
+def _place(columns: Columns, name: str | int) -> int:
+    """Return the place of a column by its name or number, which may be a string of digits."""
+    named = isinstance(name, str) and name in columns.names
+    return columns.place(int(name) if isinstance(name, str) and not named and name.isdigit() else name)

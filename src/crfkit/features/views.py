@@ -1,0 +1,136 @@
+"""Views: named functions from a token to its values, computed once per distinct token.
+
+A view returns None (no value, so no attribute), one string, or several (character n-grams). They are named
+and take plain arguments, so that a recipe is data: it is stored in a model and means the same at tagging
+time.
+
+==========================  =====================================================================
+``word``                    a column by its name: the token itself
+``lower(word)``             lower case
+``prefix(word, n)``         the first n characters; none when the token is not longer than n
+``suffix(word, n)``         the last n characters
+``shape(word)``             A upper case, a lower case, D digit, X other; ``+`` after a repeated class
+``ngrams(word, low, high)`` character n-grams of ``<token>``
+``regex(word, pattern)``    the part of the token that a Python regular expression matches
+``is(word, pattern)``       "yes" when the expression matches somewhere
+``length(word)``            number of characters, 9 for nine or more
+``lookup(word, table)``     what a table (clusters, embeddings cut into bins, ...) says of the token
+==========================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from typing import Any, TypeAlias
+
+__all__ = ["VIEWS", "Value", "make_view"]
+
+Value: TypeAlias = "str | list[str] | None"
+Argument: TypeAlias = "int | str"
+
+
+def _lower() -> Callable[[str], Value]:
+    return str.lower
+
+
+def _prefix(n: int) -> Callable[[str], Value]:
+    return lambda token: token[:n] if len(token) > n else None
+
+
+def _suffix(n: int) -> Callable[[str], Value]:
+    return lambda token: token[-n:] if len(token) > n else None
+
+
+def _class_of(character: str) -> str:
+    if character.isupper():
+        return "A"
+    if character.islower():
+        return "a"
+    return "D" if character.isdigit() else "X"
+
+
+def _shape() -> Callable[[str], Value]:
+    def shape(token: str) -> str:
+        runs = ((kind, len(list(run))) for kind, run in groupby(map(_class_of, token)))
+        return "".join(kind + "+" * (length > 1) for kind, length in runs)
+
+    return shape
+
+
+def _ngrams(low: int, high: int) -> Callable[[str], Value]:
+    def ngrams(token: str) -> list[str]:
+        marked = f"<{token}>"
+        spans = (marked[i : i + n] for n in range(low, high + 1) for i in range(len(marked) - n + 1))
+        return list(dict.fromkeys(spans))
+
+    return ngrams
+
+
+def _regex(pattern: str) -> Callable[[str], Value]:
+    search = _compiled(pattern).search
+    return lambda token: found[0] if (found := search(token)) else None
+
+
+def _is(pattern: str) -> Callable[[str], Value]:
+    search = _compiled(pattern).search
+    return lambda token: "yes" if search(token) else None
+
+
+def _length() -> Callable[[str], Value]:
+    return lambda token: str(min(len(token), 9))
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"the regular expression {pattern!r} is wrong: {error}") from None
+
+
+#: Name of each view, the types of its arguments after the column, and its maker.
+VIEWS: dict[str, tuple[tuple[type, ...], Callable[..., Callable[[str], Value]]]] = {
+    "lower": ((), _lower),
+    "prefix": ((int,), _prefix),
+    "suffix": ((int,), _suffix),
+    "shape": ((), _shape),
+    "ngrams": ((int, int), _ngrams),
+    "regex": ((str,), _regex),
+    "is": ((str,), _is),
+    "length": ((), _length),
+    "lookup": ((str,), lambda table: table),
+    "gazetteer": ((str,), lambda gazetteer: gazetteer),
+}
+
+
+def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
+    """Raise a ValueError unless the view exists and takes these arguments."""
+    if name not in VIEWS:
+        raise ValueError(f"{name!r} is no view; views are {', '.join(VIEWS)}")
+    types = VIEWS[name][0]
+    if tuple(map(type, arguments)) != types:
+        wanted = ", ".join(kind.__name__ for kind in types) or "nothing"
+        raise ValueError(f"{name} takes {wanted} after the column, not {arguments!r}")
+    if any(isinstance(argument, int) and argument < 1 for argument in arguments):
+        raise ValueError(f"{name}{arguments!r}: lengths must be 1 or more")
+    if name in ("regex", "is"):
+        _compiled(str(arguments[0]))
+
+
+def make_view(
+    name: str, arguments: tuple[Argument, ...], resources: Mapping[str, Any]
+) -> Callable[[Iterable[str]], list[Value]]:
+    """Return a function that gives the values of many tokens.
+
+    Examples
+    --------
+    >>> make_view("shape", (), {})(["McCallum", "1999", "U.S."])
+    ['AaAa+', 'D+', 'AXAX']
+    """
+    check_arguments(name, arguments)
+    if name == "lookup":
+        table = resources[str(arguments[0])]
+        return lambda tokens: [table.get(token) for token in tokens]
+    view = VIEWS[name][1](*arguments)
+    return lambda tokens: [view(token) for token in tokens]

@@ -1,0 +1,77 @@
+"""Wapiti pattern files, with exactly the strings that Wapiti makes.
+
+``u`` makes attributes of labels, ``b`` of transitions, ``*`` of both. Commands: ``%x[off,col]`` the token,
+``%t[off,col,"re"]`` whether it matches (true, false), ``%m[off,col,"re"]`` what matches; upper case (``%X``)
+lower-cases the result. ``@1`` is the first token of the sequence, ``@-1`` the last.
+"""
+
+from __future__ import annotations
+
+import re
+
+from crfkit.features.recipe import Field, Kind, Recipe, Template
+
+__all__ = ["parse_wapiti"]
+
+_COMMAND = re.compile(
+    r"""%(?P<letter>[xXtTmM])\[\s*(?P<at>@?)(?P<offset>[+-]?[0-9]+)\s*,\s*(?P<column>[0-9]+)\s*
+        (?:,\s*"(?P<pattern>(?:\\.|[^"\\])*)"\s*)?\]""",
+    re.VERBOSE,
+)
+_KINDS: dict[str, Kind] = {"u": "node", "b": "edge", "*": "both"}
+
+
+def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
+    r"""Read a Wapiti pattern file.
+
+    Examples
+    --------
+    >>> recipe = parse_wapiti('U:suf=%M[ 0,0,".?.?$"]')
+    >>> [(f.view, f.arguments, f.lower) for f in recipe.templates[0].fields]
+    [('match', ('.?.?$',), True)]
+    """
+    templates = []
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.split("#", 1)[0].rstrip()
+        if not line:
+            continue
+        where = f"{source}, line {number}"
+        letter = line[0].lower()
+        if letter not in _KINDS:
+            raise ValueError(f"{where}: a pattern begins with u, b or *, not {line[0]!r}")
+        line = letter + line[1:]
+        fields, literals, at = [], [], 0
+        for command in _COMMAND.finditer(line):
+            fields.append(_field(command, where))
+            literals.append(line[at : command.start()])
+            at = command.end()
+        literals.append(line[at:])
+        bad = next((literal for literal in literals if "%" in literal), None)
+        if bad is not None:
+            raise ValueError(
+                f"{where}: {bad[bad.index('%') :]!r} is no command; "
+                'write %x[off,col], %t[off,col,"re"] or %m[off,col,"re"]'
+            )
+        templates.append(Template(_KINDS[letter], tuple(fields), tuple(literals)))
+    if not templates:
+        raise ValueError(f"{source} has no pattern; write at least one line that begins with u, b or *")
+    return Recipe(tuple(templates), "wapiti", text)
+
+
+def _field(command: re.Match[str], where: str) -> Field:
+    letter, pattern = command["letter"], command["pattern"]
+    view = {"x": "same", "t": "test", "m": "match"}[letter.lower()]
+    if (pattern is None) != (view == "same"):
+        need = "takes no" if view == "same" else "needs a"
+        raise ValueError(f"{where}: {command[0]} {need} regular expression")
+    absolute = command["at"] == "@"
+    if absolute and int(command["offset"]) == 0:
+        raise ValueError(f"{where}: {command[0]}: @1 is the first token and @-1 the last; there is no @0")
+    return Field(
+        column=command["column"],
+        offset=int(command["offset"]),
+        view=view,
+        arguments=() if pattern is None else (pattern.replace('\\"', '"'),),
+        lower=letter.isupper(),
+        absolute=absolute,
+    )

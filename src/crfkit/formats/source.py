@@ -1,0 +1,191 @@
+"""Where text comes from: a path, standard input or an open file, gzip or plain, as blocks of whole lines.
+
+gzip is recognised by its first two bytes, never by the name. Lines end in LF or CRLF and may have any length;
+a byte order mark at the start is dropped. Every mistake is a `FormatError` that names the file and the line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, TypeAlias
+
+__all__ = ["CHUNK", "FormatError", "Place", "Source", "open_source"]
+
+#: What a reader opens: a path, "-" for standard input, or a file opened in binary mode.
+Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+
+CHUNK = 1 << 18  # of 64 KiB to 1 MiB the quickest: what becomes of a block stays in the cache
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+class FormatError(ValueError):
+    """A mistake in a file: where it is, what it is, and what to do.
+
+    Examples
+    --------
+    >>> error = FormatError("train.txt", 7, "has 2 columns, expected 3")
+    >>> error.path, error.line
+    ('train.txt', 7)
+    >>> print(error)
+    train.txt, line 7: has 2 columns, expected 3
+    """
+
+    def __init__(self, path: str, line: int | None, what: str) -> None:
+        super().__init__(path, line, what)
+        self.path = path  #: name of the file
+        self.line = line  #: number of the line, from 1; None where the whole file is meant
+        self.what = what  #: the mistake and its remedy
+
+    def __str__(self) -> str:
+        return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self.what}"
+
+
+class Source:
+    """Bytes of one input, read once from beginning to end."""
+
+    def __init__(self, name: str, read: Callable[[int], bytes]) -> None:
+        self.name = name
+        self.bytes_read = 0  #: after decompression
+        self._held: list[bytes] = []
+        chunks = self._raw(read)
+        beginning = b""
+        for chunk in chunks:
+            beginning += chunk
+            if len(beginning) >= len(_GZIP):
+                break
+        chunks = _again(beginning, chunks)
+        self._chunks = self._gunzip(chunks) if beginning.startswith(_GZIP) else chunks
+
+    def peek(self, size: int) -> bytes:
+        """Return the first bytes without consuming them; fewer only where the input ends."""
+        held = sum(map(len, self._held))
+        while held < size and (chunk := next(self._chunks, b"")):
+            self._held.append(chunk)
+            held += len(chunk)
+        return b"".join(self._held)[:size]
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the bytes as they come."""
+        while self._held:
+            chunk = self._held.pop(0)
+            self.bytes_read += len(chunk)
+            yield chunk
+        for chunk in self._chunks:
+            self.bytes_read += len(chunk)
+            yield chunk
+
+    def blocks(self) -> Iterator[tuple[int, str]]:
+        """Yield the number of a line and the text from it on, in whole lines that all end in LF."""
+        line = 1
+        held: list[bytes] = []
+        for chunk in self.chunks():
+            cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                held.append(chunk)
+                continue
+            block = b"".join([*held, chunk[:cut]])
+            held = [chunk[cut:]] if cut < len(chunk) else []
+            yield line, self._text(block, line)
+            line += block.count(b"\n")
+        if held:
+            yield line, self._text(b"".join(held) + b"\n", line)
+
+    def text(self) -> str:
+        """Return the whole input with its line ends as they are."""
+        return self._decode(b"".join(self.chunks()), 1)
+
+    def error(self, line: int | None, what: str) -> FormatError:
+        """Return an error in this input, to be raised."""
+        return FormatError(self.name, line, what)
+
+    def nothing(self) -> FormatError:
+        """Return the error of an input without a single sequence."""
+        if not self.bytes_read:
+            return self.error(None, "the file is empty; give one with at least one sequence")
+        return self.error(
+            None, "holds no sequence, only blank lines, comments or document marks; give one that has data"
+        )
+
+    def _text(self, block: bytes, line: int) -> str:
+        text = self._decode(block, line)
+        return text.replace("\r\n", "\n") if "\r" in text else text
+
+    def _decode(self, block: bytes, line: int) -> str:
+        if line == 1:
+            block = block.removeprefix(_BOM)
+        if b"\0" in block:
+            at = line + block.count(b"\n", 0, block.index(b"\0"))
+            raise self.error(at, "holds a NUL byte; is this a text file?")
+        try:
+            return block.decode()
+        except UnicodeDecodeError as error:
+            at = line + block.count(b"\n", 0, error.start)
+            raise self.error(at, "is not valid UTF-8; convert the file to UTF-8") from None
+
+    def _raw(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
+        while chunk := read(CHUNK):
+            if not isinstance(chunk, bytes):
+                raise TypeError(f"{self.name} gives {type(chunk).__name__}; open it in binary mode")
+            yield chunk
+
+    def _gunzip(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        member = zlib.decompressobj(wbits=31)
+        begun = False
+        try:
+            for data in chunks:
+                while data:
+                    if not begun and not (data := data.lstrip(b"\0")):
+                        break  # zeros may fill up the room behind a member
+                    begun = True
+                    if piece := member.decompress(data, CHUNK):
+                        yield piece
+                    data = member.unused_data if member.eof else member.unconsumed_tail
+                    if member.eof:
+                        member, begun = zlib.decompressobj(wbits=31), False
+        except zlib.error as error:
+            raise self.error(None, f"is damaged gzip ({error}); fetch or compress it again") from None
+        if begun:
+            raise self.error(None, "ends in the middle of its gzip data; fetch or compress it again")
+
+
+def _again(beginning: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if beginning:
+        yield beginning
+    yield from rest
+
+
+@contextmanager
+def open_source(place: Place) -> Iterator[Source]:
+    r"""Open an input; what was opened here is closed again, what the caller opened is not.
+
+    Examples
+    --------
+    >>> import io
+    >>> with open_source(io.BytesIO(b"a b\r\nc")) as source:
+    ...     list(source.blocks())
+    [(1, 'a b\n'), (2, 'c\n')]
+    """
+    if isinstance(place, str) and place == "-":
+        yield Source("standard input", _reader(sys.stdin.buffer))
+    elif isinstance(place, str | os.PathLike):
+        name = os.fspath(place)
+        if os.path.isdir(name):
+            raise FormatError(name, None, "is a folder; give a file")
+        with open(name, "rb", buffering=0) as file:
+            yield Source(name, _reader(file))
+    else:
+        given: object = getattr(place, "name", None)
+        yield Source(given if isinstance(given, str) else "input", _reader(place))
+
+
+def _reader(file: Any) -> Callable[[int], bytes]:
+    """Return a function that reads some bytes, without waiting for more than there are."""
+    if not hasattr(file, "read"):
+        raise TypeError(f"expected a path or an open file, not {type(file).__name__}")
+    read: Callable[[int], bytes] = getattr(file, "read1", file.read)
+    return read

@@ -1,0 +1,310 @@
+"""Weights to scores and credits to gradients: two linear maps, each the transpose of the other.
+
+    node[p, y]    = sum_i value_i * w[node(attr_i, y)] + dense[p] . w[dense(:, y)]
+    edge[p, x, y] = w[transition(x, y)] + sum_j value_j * w[edge(attr_j, x, y)]
+
+over the attributes i and the edge attributes j of position p; weights that the layout does not have count
+as 0, and so do attributes beyond it. Edges by position are made only for the positions that are asked for.
+Float64 throughout, and the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.batch import Batch
+from crfkit.layout import Layout
+from crfkit.native import kernels, threads_or_all
+from crfkit.structures.labels import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["Scores", "scatter", "scatter_edges", "score", "score_edges", "transpose"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The potentials of a batch, as `Chain.potentials` takes them.
+
+    When `per_position` is true there are edge attributes: `edge` is then only their common part, and
+    `score_edges` gives the edges of a range of positions.
+    """
+
+    node: Floats  #: [P, L]
+    edge: Floats | None  #: [L, L]; None without transitions
+    start: Floats | None  #: [L]
+    stop: Floats | None  #: [L]
+    per_position: bool
+
+
+def score(
+    layout: Layout, w: ArrayLike, batch: Batch, *, threads: int | None = None, out: Floats | None = None
+) -> Scores:
+    """Score every position of a batch.
+
+    Parameters
+    ----------
+    layout : Layout
+    w : array [F]
+        Weights; one that is not finite is an error as soon as a position uses it.
+    batch : Batch
+    threads : int, optional
+        Default: one for each core.
+    out : array [P, L], optional
+        Where the node scores go; a new array otherwise.
+
+    Examples
+    --------
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[0, 1, 0], label=[1, 0])
+    >>> layout = Layout.observed(batch, labels=2)
+    >>> score(layout, [1.0, 2.0, 4.0, 0.1, 0.2, 0.3, 0.4], batch).node.tolist()
+    [[1.0, 6.0], [1.0, 2.0]]
+    """
+    weights = _checked_weights(layout, w)
+    dense = _dense(layout, batch)
+    node = _checked_out(out, (batch.positions, layout.labels))  # [P, L]
+    finite = _native.score(
+        kernels,
+        layout.rows,
+        weights,
+        0,
+        batch.attr_ptr,
+        batch.attr,
+        batch.value,
+        None,
+        0,
+        batch.positions,
+        node,
+        threads_or_all(threads),
+    )
+    small = weights[layout.parts["transition"].start :]
+    if not finite or not np.isfinite(small).all():
+        _explain(layout, weights, node)
+    if dense is not None:
+        node += dense @ weights[layout.parts["dense"]].reshape(-1, layout.labels)
+    return Scores(
+        node,
+        _transitions(layout, weights),
+        weights[layout.parts["start"]] if layout.start else None,
+        weights[layout.parts["stop"]] if layout.stop else None,
+        _has_edges(layout, batch),
+    )
+
+
+def score_edges(
+    layout: Layout,
+    w: ArrayLike,
+    batch: Batch,
+    first: int,
+    last: int,
+    *,
+    threads: int | None = None,
+    out: Floats | None = None,
+) -> Floats:
+    """Score the steps into positions first to last - 1, transitions included: [last - first, L, L].
+
+    The entry of the first position of a sequence is no step of the sequence; the kernels do not look at it.
+    """
+    weights, L = _checked_weights(layout, w), layout.labels
+    _check_range(batch, first, last)
+    edge = _checked_out(out, (last - first, L, L))
+    base = _transitions(layout, weights)
+    if batch.edge_ptr is None or batch.edge_attr is None:
+        edge[:] = 0.0 if base is None else base
+        return edge
+    finite = _native.score(
+        kernels,
+        layout.edge_rows,
+        weights,
+        layout.parts["edge"].start,
+        batch.edge_ptr,
+        batch.edge_attr,
+        batch.edge_value,
+        None if base is None else base.ravel(),
+        first,
+        last,
+        edge.reshape(last - first, L * L),
+        threads_or_all(threads),
+    )
+    if not finite:
+        _explain(layout, weights, edge)
+    return edge
+
+
+def transpose(layout: Layout, batch: Batch) -> _native.Transpose:
+    """Index the positions of each attribute: made once per batch, used by every `scatter`."""
+    return _native.Transpose.of(batch.attr_ptr, batch.attr, batch.value, layout.attributes, layout.labels)
+
+
+def scatter(
+    layout: Layout,
+    batch: Batch,
+    node_credit: ArrayLike,
+    edge_credit: ArrayLike | None = None,
+    start: ArrayLike | None = None,
+    stop: ArrayLike | None = None,
+    *,
+    index: _native.Transpose | None = None,
+    threads: int | None = None,
+    out: Floats | None = None,
+    add: bool = False,
+) -> Floats:
+    """Turn credits of the scores into the gradient of the weights [F]: the transpose of `score`.
+
+    Parameters
+    ----------
+    layout, batch
+        As in `score`.
+    node_credit : array [P, L]
+    edge_credit : array [L, L] or [P, L, L], optional
+        Summed over positions, or by position where there are edge attributes. Leave it out to bring them
+        in blocks with `scatter_edges`.
+    start, stop : array [L], optional
+        Summed over sequences.
+    index : Transpose, optional
+        From `transpose`; made anew without it.
+    threads : int, optional
+        Default: one for each core.
+    out : array [F], optional
+        Where the gradient goes; a new array otherwise.
+    add : bool
+        Add to `out` instead of writing over it.
+
+    Examples
+    --------
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[0, 1, 0], label=[1, 0])
+    >>> layout = Layout.observed(batch, labels=2, transitions="none")
+    >>> scatter(layout, batch, [[1.0, 2.0], [4.0, 8.0]]).tolist()
+    [5.0, 10.0, 2.0]
+    """
+    if add and out is None:
+        raise ValueError("add needs the array to add to: out")
+    P, L = batch.positions, layout.labels
+    node = _credit(node_credit, "node_credit", (P, L))
+    dense = _dense(layout, batch)
+    gradient = _checked_out(out, (layout.weights,))
+    _native.scatter(
+        kernels,
+        layout.rows,
+        transpose(layout, batch) if index is None else index,
+        node,
+        gradient,
+        0,
+        add,
+        threads_or_all(threads),
+    )
+    if not add:
+        gradient[layout.parts["node"].stop :] = 0.0
+    if edge_credit is not None:
+        by_position = np.ndim(edge_credit) == 3
+        if by_position:
+            scatter_edges(layout, batch, edge_credit, 0, P, out=gradient, threads=threads)
+        elif _has_edges(layout, batch):
+            raise ValueError("edge_credit has 2 axes, but there are edge attributes: it needs (P, L, L)")
+        else:
+            pooled = _credit(edge_credit, "edge_credit", (L, L))
+            gradient[layout.parts["transition"]] += pooled.ravel()[layout.transition_cell]
+    for name, credit in (("start", start), ("stop", stop)):
+        if credit is not None and layout.parts[name].stop > layout.parts[name].start:
+            gradient[layout.parts[name]] += _credit(credit, name, (L,))
+    if dense is not None:
+        gradient[layout.parts["dense"]] += (dense.T @ node).ravel()
+    return gradient
+
+
+def scatter_edges(
+    layout: Layout,
+    batch: Batch,
+    credit: ArrayLike,
+    first: int,
+    last: int,
+    *,
+    out: Floats,
+    threads: int | None = None,
+) -> None:
+    """Add to the gradient `out` [F] what credits [last - first, L, L] of a range of positions say."""
+    L = layout.labels
+    _check_range(batch, first, last)
+    edge = _credit(credit, "credit", (last - first, L, L))
+    gradient = _checked_out(out, (layout.weights,))
+    gradient[layout.parts["transition"]] += edge.sum(axis=0).ravel()[layout.transition_cell]
+    if batch.edge_ptr is None or batch.edge_attr is None or not layout.edge_attributes:
+        return
+    ptr = batch.edge_ptr[first : last + 1]
+    inside = slice(int(ptr[0]), int(ptr[-1]))
+    value = None if batch.edge_value is None else batch.edge_value[inside]
+    index = _native.Transpose.of(ptr - ptr[0], batch.edge_attr[inside], value, layout.edge_attributes, L * L)
+    _native.scatter(
+        kernels,
+        layout.edge_rows,
+        index,
+        edge.reshape(last - first, L * L),
+        gradient,
+        layout.parts["edge"].start,
+        True,
+        threads_or_all(threads),
+    )
+
+
+def _has_edges(layout: Layout, batch: Batch) -> bool:
+    return bool(batch.edge_attr is not None and batch.edge_attr.size and layout.edge_attributes)
+
+
+def _transitions(layout: Layout, weights: Floats) -> Floats | None:
+    if not len(layout.transition_cell):
+        return None
+    edge = np.zeros((layout.labels, layout.labels))  # [L, L]
+    edge.ravel()[layout.transition_cell] = weights[layout.parts["transition"]]
+    return edge
+
+
+def _dense(layout: Layout, batch: Batch) -> Floats | None:
+    columns = 0 if batch.dense is None else batch.dense.shape[1]
+    if columns != layout.dense:
+        raise ValueError(f"batch.dense has {columns} columns, the layout expects {layout.dense}")
+    return batch.dense if columns else None
+
+
+def _checked_weights(layout: Layout, w: ArrayLike) -> Floats:
+    weights = np.ascontiguousarray(w, dtype=np.float64)
+    if weights.shape != (layout.weights,):
+        raise ValueError(f"w has shape {weights.shape}, expected ({layout.weights},)")
+    return weights
+
+
+def _checked_out(out: Floats | None, shape: tuple[int, ...]) -> Floats:
+    if out is None:
+        return np.empty(shape)
+    if out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(
+            f"out is {out.dtype} of shape {out.shape}, expected writable, contiguous float64 of {shape}"
+        )
+    return out
+
+
+def _credit(credit: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
+    array = np.ascontiguousarray(credit, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    return array
+
+
+def _check_range(batch: Batch, first: int, last: int) -> None:
+    if not 0 <= first <= last <= batch.positions:
+        raise ValueError(f"positions {first} to {last} are not in the batch, which has {batch.positions}")
+
+
+def _explain(layout: Layout, weights: Floats, scores: Floats) -> None:
+    """Say which weight is not finite; if all are, which position overflows."""
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(f"w[{i}] is {weights[i]}, {layout.describe(i)}; weights must be finite")
+    bad = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
+    if bad.size:
+        raise ValueError(f"the scores of position {int(bad[0])} of the range overflow")

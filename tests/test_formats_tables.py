@@ -1,0 +1,111 @@
+"""Tables: CSV by itself, pandas and pyarrow where they are installed."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from crfkit import data
+from crfkit.data import Columns, FormatError
+
+ROWS: list[list[tuple[str, ...]]] = [
+    [("the", "D"), ('"a,b"\n', "N")],
+    [("NA", ""), ("nan", "x"), ("7", "\r\n")],
+]
+
+
+def made() -> Columns:
+    return Columns.from_rows(ROWS, names=["word", "tag"])
+
+
+def test_csv_comes_back(tmp_path: Path) -> None:
+    for name in ("x.csv", "x.csv.gz"):
+        data.write(tmp_path / name, made())
+        again = data.read(tmp_path / name)
+        assert isinstance(again, Columns)
+        assert (again.names, again.format, list(again)) == (("word", "tag"), "csv", ROWS)
+
+
+def test_csv_columns_can_be_chosen() -> None:
+    text = b"s,word,tag\n1,a,X\n1,b,Y\n0,c,Z\n"
+    again = data.read(io.BytesIO(text), "csv", sequence="s", columns=["tag"])
+    assert isinstance(again, Columns)
+    assert list(again) == [[("X",), ("Y",)], [("Z",)]]
+    [whole] = data.stream(io.BytesIO(text), "csv", sequence="s", chunk_positions=3)
+    assert len(whole) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        (b"sequence,w\n1,a\n2\n", 3, "has 1 fields, expected 2"),
+        (b'sequence,w\n1,"a\n', 2, "is not CSV"),
+        (b"sequence,w\n1,a\n2,b\n1,c\n", 4, "continues sequence '1'"),
+        (b"sequence,sequence\n1,a\n", 1, "same column name twice"),
+        (b"number,w\n1,a\n", None, "no column 'sequence'; there are number, w"),
+        (b"sequence\n1\n", None, "no column beside"),
+        (b"sequence,w\n", None, "no sequence"),
+    ],
+)
+def test_bad_csv(text: bytes, line: int | None, what: str) -> None:
+    with pytest.raises(FormatError, match=what) as caught:
+        data.read(io.BytesIO(text), "csv")
+    assert caught.value.line == line
+
+
+def test_a_table_cannot_hold_everything() -> None:
+    with pytest.raises(ValueError, match="called 'word' already"):
+        data.write(io.BytesIO(), made(), "csv", sequence="word")
+    with pytest.raises(ValueError, match="empty"):
+        data.write(io.BytesIO(), Columns.from_rows([[("a",)], []]), "csv")
+    with pytest.raises(ValueError, match="NUL"):
+        data.write(io.BytesIO(), Columns.from_rows([[("a\0",)]]), "csv")
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    for kind in ("pandas", "pyarrow"):
+        with pytest.raises(ImportError, match=rf"{kind}: pip install crfkit\[tables\]"):
+            data.to_table(made(), kind=kind)
+    with pytest.raises(ImportError, match=r"pip install crfkit\[tables\]"):
+        data.read(io.BytesIO(b"PAR1"))
+    with pytest.raises(TypeError, match="not list"):
+        data.from_table([1, 2])
+    with pytest.raises(ValueError, match="kind is 'polars'"):
+        data.to_table(made(), kind="polars")
+
+
+def test_data_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = data.to_table(made())
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["sequence"].tolist() == [0, 0, 1, 1, 1]
+    again = data.from_table(frame)
+    assert (again.names, list(again)) == (("word", "tag"), ROWS)
+    frame = pandas.DataFrame({"sequence": ["x", "x"], "w": [1, 2]})
+    assert list(data.from_table(frame)) == [[("1",), ("2",)]]
+    with pytest.raises(FormatError, match=r"line 2: has .* in column 'w'"):
+        data.from_table(pandas.DataFrame({"sequence": [1, 1], "w": ["a", None]}))
+    with pytest.raises(FormatError, match="no rows"):
+        data.from_table(pandas.DataFrame({"sequence": [], "w": []}))
+
+
+def test_arrow_and_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = data.to_table(made(), kind="pyarrow")
+    assert isinstance(table, pyarrow.Table)
+    assert list(data.from_table(table)) == ROWS
+    data.write(tmp_path / "x.parquet", made())
+    (tmp_path / "x.parquet").rename(tmp_path / "x")
+    again = data.read(tmp_path / "x")  # known by its content
+    assert isinstance(again, Columns)
+    assert (again.names, again.format, list(again)) == (("word", "tag"), "parquet", ROWS)
+    with pytest.raises(FormatError, match="not a Parquet file"):
+        data.read(io.BytesIO(b"PAR1 and no more"))
+    with pytest.raises(FormatError, match="the file is empty"):
+        data.read(io.BytesIO(b""), "parquet")
