@@ -15,4 +15,7 @@ def test_python_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert blocks
     for block in blocks:
         exec(compile(block, str(README), "exec"), {})
-    assert "['B', 'I', 'O'] 3.0" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    for promised in ("['B', 'I', 'O'] 3.0", "4 18 ['B', 'I', 'O']"):
+        assert promised in printed
+        assert promised in README.read_text()

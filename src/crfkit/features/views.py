@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from itertools import groupby
 from typing import Any, TypeAlias
 
 __all__ = ["VIEWS", "Value", "make_view"]
@@ -43,20 +42,19 @@ def _suffix(n: int) -> Callable[[str], Value]:
     return lambda token: token[-n:] if len(token) > n else None
 
 
-def _class_of(character: str) -> str:
-    if character.isupper():
-        return "A"
-    if character.islower():
-        return "a"
-    return "D" if character.isdigit() else "X"
+class _Classes(dict[int, str]):
+    """Code point to class of character, filled as characters come."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        kind = "A" if character.isupper() else "a" if character.islower() else "X"
+        self[point] = "D" if character.isdigit() else kind
+        return self[point]
 
 
 def _shape() -> Callable[[str], Value]:
-    def shape(token: str) -> str:
-        runs = ((kind, len(list(run))) for kind, run in groupby(map(_class_of, token)))
-        return "".join(kind + "+" * (length > 1) for kind, length in runs)
-
-    return shape
+    classes, repeat = _Classes(), re.compile(r"(.)\1+").sub
+    return lambda token: repeat(r"\1+", token.translate(classes))
 
 
 def _ngrams(low: int, high: int) -> Callable[[str], Value]:
