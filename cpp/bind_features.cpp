@@ -201,7 +201,6 @@ class Features {
                         Attributes& edge) {
     struct Range {
       Alphabet node_names, edge_names;
-      std::unique_ptr<Expander> expander;
       std::int64_t first, last;
       Attributes node, edge;
     };
@@ -215,14 +214,17 @@ class Features {
     }
     parallel_for(threads, threads, [&](std::int64_t t) {
       Range& range = ranges[t];
-      range.expander = std::make_unique<Expander>(views_, templates_, padding_, range.node_names,
-                                                  range.edge_names);
-      if (frozen_node_) range.expander->freeze(frozen_node_->view(), frozen_edge_->view());
-      range.expander->expand(tokens, range.first, range.last, range.node, range.edge);
+      if (t == 0) {  // the first range knows what came before it, and needs no merging
+        expander_->expand(tokens, range.first, range.last, range.node, range.edge);
+        return;
+      }
+      Expander local(views_, templates_, padding_, range.node_names, range.edge_names);
+      if (frozen_node_) local.freeze(frozen_node_->view(), frozen_edge_->view());
+      local.expand(tokens, range.first, range.last, range.node, range.edge);
     });
     std::vector<std::vector<std::int32_t>> node_id(threads), edge_id(threads);
     if (!frozen_node_) {
-      for (int t = 0; t < threads; ++t) {
+      for (int t = 1; t < threads; ++t) {
         node_id[t] = node_names_.merge(ranges[t].node_names);
         edge_id[t] = edge_names_.merge(ranges[t].edge_names);
       }
