@@ -84,6 +84,15 @@ class Alphabet {
     return add(s, static_cast<std::uint32_t>(hash_bytes(s) >> 32));
   }
 
+  // A place among `size` for every string, by its hash.
+  std::vector<std::int32_t> hashed(std::uint64_t size) const {
+    std::vector<std::int32_t> places;
+    places.reserve(marks_.size());
+    for (const std::uint32_t mark : marks_)
+      places.push_back(static_cast<std::int32_t>(mark * size >> 32));
+    return places;
+  }
+
   // Ids here of all strings of another alphabet, in its order; new ones are added.  Slots are
   // fetched ahead: this is bound by memory.
   std::vector<std::int32_t> merge(const Alphabet& other) {

@@ -282,6 +282,12 @@ void bind_features(nb::module_& m) {
            [](const Alphabet& a, nb::list strings) {
              return look_up_all(strings, [&](std::string_view s) { return a.find(s); });
            })
+      .def("hashed",
+           [](const Alphabet& a, std::int64_t size) {
+             if (size < 1 || size > 0x7fffffff)
+               throw nb::value_error("size must lie between 1 and 2^31 - 1");
+             return give(a.hashed(static_cast<std::uint64_t>(size)));
+           })
       // Ids here of all strings of another alphabet, which are added.
       .def("merge", [](Alphabet& a, const Alphabet& other) { return give(a.merge(other)); })
       .def("arrays", [](const Alphabet& a) {

@@ -385,3 +385,27 @@ def test_frozen_drops_what_is_unknown(threads: int) -> None:
     assert names_by_position(other) == [["w[0]=dog"], ["p[0]=NN"]]
     assert other.batch.label is not None
     assert other.batch.label.tolist() == [-1, first.labels.find("NN")]
+
+
+def test_hashed_attributes() -> None:
+    recipe = Recipe.parse("w[-1..1]; both: p[0]")
+    columns = Columns.from_rows(ROWS * 3, names=["w", "p"])
+    named = Extractor(recipe, label="p")(columns)
+    extractor = Extractor(recipe, label="p", hashed=5)
+    hashed = extractor(columns)
+    assert hashed.batch.attr.max() < 5
+    assert len(hashed.attributes) == 0
+    place = dict(zip(named.batch.attr.tolist(), hashed.batch.attr.tolist(), strict=True))
+    assert [place[i] for i in named.batch.attr.tolist()] == hashed.batch.attr.tolist()
+    assert hashed.batch.edge_attr is not None
+    edges = len(named.edge_attributes) - len(np.unique(hashed.batch.edge_attr))
+    assert extractor.collisions == len(place) - len(set(place.values())) + edges > 0
+    extractor.freeze()
+    np.testing.assert_array_equal(extractor(columns, threads=3).batch.attr, hashed.batch.attr)
+    other = extractor(Columns.from_rows([[("emu", "XX")]], names=["w", "p"]))
+    assert len(other.batch.attr) == 4
+    assert other.batch.label is not None
+    assert other.batch.label.tolist() == [-1]
+    assert Extractor(recipe).collisions == 0
+    with pytest.raises(ValueError, match="hashed is 0"):
+        Extractor(recipe, hashed=0)

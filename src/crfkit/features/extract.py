@@ -35,6 +35,9 @@ class Extractor:
         What to make of each position.
     label : str or int, optional
         The column that holds the label, by name or place (-1: the last one); None: there is none.
+    hashed : int, optional
+        Hash attribute names to this many ids; `collisions` tells how many names share the id of another.
+        Datasets then carry no attribute names, and freezing drops no attribute.
 
     Examples
     --------
@@ -49,8 +52,11 @@ class Extractor:
     (['D', 'N'], [0, 1])
     """
 
-    def __init__(self, recipe: Recipe, label: str | int | None = -1) -> None:
+    def __init__(self, recipe: Recipe, label: str | int | None = -1, hashed: int | None = None) -> None:
+        if hashed is not None and not 1 <= hashed < 2**31:
+            raise ValueError(f"hashed is {hashed}, expected 1 to 2**31 - 1")
         self.recipe = recipe
+        self.hashed = hashed
         self.label = label
         self.labels = Alphabet()
         self.frozen = False
@@ -102,8 +108,18 @@ class Extractor:
         self._fields[key] = len(views) - 1
         return len(views) - 1
 
+    @property
+    def collisions(self) -> int:
+        """How many attribute names share their hashed id with an earlier one; 0 unless hashed."""
+        if self.hashed is None:
+            return 0
+        names = (self._native.node_names, self._native.edge_names)
+        return sum(len(name) - len(np.unique(name.hashed(self.hashed))) for name in names)
+
     def freeze(self) -> Extractor:
         """Stop growing: from now on unknown attributes are dropped and unknown labels are -1."""
+        if self.hashed is not None:
+            self.labels, self.frozen = self.labels.freeze(), True
         if not self.frozen:
             self.attributes, self.edge_attributes = self.attributes.freeze(), self.edge_attributes.freeze()
             self.labels = self.labels.freeze()
@@ -130,6 +146,9 @@ class Extractor:
         attr_ptr, attr, edge_ptr, edge_attr = self._native.expand(
             ids, columns.seq_ptr, threads_or_all(threads)
         )
+        if self.hashed is not None:
+            attr = self._native.node_names.hashed(self.hashed)[attr]
+            edge_attr = self._native.edge_names.hashed(self.hashed)[edge_attr]
         label = None
         if self.label is not None:
             place = _place(columns, self.label)
@@ -142,6 +161,8 @@ class Extractor:
             edge_ptr=edge_ptr if self._has_edges else None,
             edge_attr=edge_attr if self._has_edges else None,
         )
+        if self.hashed is not None:
+            return Dataset(batch, self.labels, Alphabet(), Alphabet())
         return Dataset(batch, self.labels, self.attributes, self.edge_attributes)
 
     def _column(self, columns: Columns, name: str, gazetteer: str | None) -> Ids:
