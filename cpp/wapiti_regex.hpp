@@ -31,14 +31,16 @@ class WapitiRegex {
       }
       if (i + 1 < text.size() && (text[i + 1] == '*' || text[i + 1] == '?'))
         item.times = text[++i] == '*' ? Item::lazily : Item::at_most_once;
+      quantified_ += item.times != Item::once;
       items_.push_back(item);
     }
   }
 
   // The leftmost match in s, or nothing.
   std::optional<std::string_view> search(std::string_view s) const {
+    std::vector<char> failed(quantified_ > 2 ? (items_.size() + 1) * (s.size() + 1) : 0, 0);
     for (std::size_t from = 0; from <= s.size(); ++from) {
-      const std::ptrdiff_t end = match(0, s, from);
+      const std::ptrdiff_t end = match(0, s, from, failed);
       if (end >= 0) return s.substr(from, static_cast<std::size_t>(end) - from);
       if (anchored_) break;
     }
@@ -85,20 +87,31 @@ class WapitiRegex {
     return in_class(name, c) == (name == item.symbol);
   }
 
-  // Where a match of items i.. that begins at `at` ends, or -1.
-  std::ptrdiff_t match(std::size_t i, std::string_view s, std::size_t at) const {
+  // Where a match of items i.. that begins at `at` ends, or -1.  With many quantifiers failures are
+  // remembered, or the search could take time exponential in their number.
+  std::ptrdiff_t match(std::size_t i, std::string_view s, std::size_t at,
+                       std::vector<char>& failed) const {
+    const std::size_t here = i * (s.size() + 1) + at;
+    if (!failed.empty() && failed[here]) return -1;
+    const std::ptrdiff_t end = try_match(i, s, at, failed);
+    if (!failed.empty() && end < 0) failed[here] = 1;
+    return end;
+  }
+
+  std::ptrdiff_t try_match(std::size_t i, std::string_view s, std::size_t at,
+                           std::vector<char>& failed) const {
     for (; i < items_.size(); ++i) {
       const Item& item = items_[i];
       if (item.times == Item::lazily) {
         for (;; ++at) {
-          const std::ptrdiff_t end = match(i + 1, s, at);
+          const std::ptrdiff_t end = match(i + 1, s, at, failed);
           if (end >= 0) return end;
           if (at >= s.size() || !accepts(item, s[at])) return -1;
         }
       }
       if (item.times == Item::at_most_once) {
         if (at < s.size() && accepts(item, s[at])) {
-          const std::ptrdiff_t end = match(i + 1, s, at + 1);
+          const std::ptrdiff_t end = match(i + 1, s, at + 1, failed);
           if (end >= 0) return end;
         }
         continue;
@@ -111,6 +124,7 @@ class WapitiRegex {
   }
 
   bool anchored_ = false, to_end_ = false;
+  int quantified_ = 0;
   std::vector<Item> items_;
 };
 

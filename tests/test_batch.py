@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,3 +100,14 @@ def test_damaged_alphabets_do_not_crash() -> None:
     assert refused > 100
     with pytest.raises(ValueError, match="damaged"):
         _native.FrozenAlphabet.from_arrays(arrays[0], arrays[1][:0], arrays[2])
+
+
+def test_alphabets_can_be_mapped_from_files(tmp_path: Path) -> None:
+    strings = [f"attribute {i}" for i in range(1000)]
+    arrays = Alphabet(strings).arrays()
+    for i, name in enumerate("abc"):
+        np.save(tmp_path / f"{name}.npy", arrays[i])
+    a, b, c = (np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in "abc")
+    mapped = Alphabet.from_arrays((a, b, c))
+    assert mapped.frozen
+    assert mapped.ids([*strings, "unknown"]).tolist() == [*range(1000), -1]

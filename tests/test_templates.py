@@ -181,6 +181,7 @@ def test_wapiti_commands_see_the_padding() -> None:
         ("u:%t[0,0]", "needs a regular expression"),
         ('u:%x[0,0,"a"]', "takes no regular expression"),
         ("u:%x[@0,0]", "there is no @0"),
+        ("u:%x[9999999999,0]", "offsets go from -1000 to 1000"),
         ("#", "has no pattern"),
     ],
 )
@@ -271,6 +272,8 @@ def test_recipe_edges() -> None:
         ("prefix(word, 0)[0]", "must be 1 or more"),
         ('regex(word, "(")[0]', "regular expression '\\(' is wrong"),
         ("word[2..1]", "the window 2..1 is empty"),
+        ("word[-9999999999..2]", "offsets go from -1000 to 1000"),
+        ("ngrams(word, 2, 9999999999)[0]", "at most 1000"),
         ("word[-1..1] & pos[0]", "stands alone"),
         ('lookup(word, "x")[0]', "names a resource that is not given"),
         ("prefix(word, n)[0]", "not numbers or quoted strings"),
@@ -409,3 +412,8 @@ def test_hashed_attributes() -> None:
     assert Extractor(recipe).collisions == 0
     with pytest.raises(ValueError, match="hashed is 0"):
         Extractor(recipe, hashed=0)
+
+
+def test_wapiti_expressions_take_no_exponential_time() -> None:
+    recipe = parse_wapiti('u:m=%m[0,0,"' + "a?" * 40 + "a*" * 20 + 'b$"]')
+    assert names_by_position(extract(recipe, [[("a" * 60,)]])) == [["u:m="]]

@@ -34,6 +34,7 @@ __all__ = ["Field", "Recipe", "Template"]
 Kind: TypeAlias = Literal["node", "edge", "both"]
 Dialect: TypeAlias = Literal["crfkit", "crfpp", "wapiti"]
 KINDS: tuple[Kind, ...] = ("node", "edge", "both")
+MOST_OFFSET = 1000
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,8 @@ def _parse_field(text: str) -> list[Field]:
     high = low if matched["high"] is None else int(matched["high"])
     if high < low:
         raise ValueError(f"the window {low}..{high} is empty")
+    if low < -MOST_OFFSET or high > MOST_OFFSET:
+        raise ValueError(f"offsets go from -{MOST_OFFSET} to {MOST_OFFSET}")
     column, view, arguments = _parse_view(matched["body"].strip())
     return [Field(column, offset, view, arguments) for offset in range(low, high + 1)]
 

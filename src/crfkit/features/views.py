@@ -110,8 +110,8 @@ def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
     if tuple(map(type, arguments)) != types:
         wanted = ", ".join(kind.__name__ for kind in types) or "nothing"
         raise ValueError(f"{name} takes {wanted} after the column, not {arguments!r}")
-    if any(isinstance(argument, int) and argument < 1 for argument in arguments):
-        raise ValueError(f"{name}{arguments!r}: lengths must be 1 or more")
+    if any(isinstance(argument, int) and not 1 <= argument <= 1000 for argument in arguments):
+        raise ValueError(f"{name}{arguments!r}: lengths must be 1 or more, and at most 1000")
     if name in ("regex", "is"):
         _compiled(str(arguments[0]))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from crfkit.features.recipe import Field, Kind, Recipe, Template
+from crfkit.features.recipe import MOST_OFFSET, Field, Kind, Recipe, Template
 
 __all__ = ["parse_wapiti"]
 
@@ -64,6 +64,8 @@ def _field(command: re.Match[str], where: str) -> Field:
     if (pattern is None) != (view == "same"):
         need = "takes no" if view == "same" else "needs a"
         raise ValueError(f"{where}: {command[0]} {need} regular expression")
+    if abs(int(command["offset"])) > MOST_OFFSET:
+        raise ValueError(f"{where}: {command[0]}: offsets go from -{MOST_OFFSET} to {MOST_OFFSET}")
     absolute = command["at"] == "@"
     if absolute and int(command["offset"]) == 0:
         raise ValueError(f"{where}: {command[0]}: @1 is the first token and @-1 the last; there is no @0")
