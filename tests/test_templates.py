@@ -417,3 +417,19 @@ def test_hashed_attributes() -> None:
 def test_wapiti_expressions_take_no_exponential_time() -> None:
     recipe = parse_wapiti('u:m=%m[0,0,"' + "a?" * 40 + "a*" * 20 + 'b$"]')
     assert names_by_position(extract(recipe, [[("a" * 60,)]])) == [["u:m="]]
+
+
+def test_embeddings_become_dense_columns() -> None:
+    vectors = {"The": [1.0, 2.0], "dog": [3.0, 4.0], "Cats": [5.0, 6.0]}
+    recipe = Recipe.parse('p[0]; embedding(w, "v")[0]; embedding(w, "v")[-1]', {"v": vectors})
+    made = Extractor(recipe, label=None)(Columns.from_rows(ROWS, names=["w", "p"]))
+    assert made.batch.dense is not None
+    assert made.batch.dense.tolist() == [
+        [1.0, 2.0, 0.0, 0.0],
+        [3.0, 4.0, 1.0, 2.0],
+        [0.0, 0.0, 3.0, 4.0],
+        [5.0, 6.0, 0.0, 0.0],
+    ]
+    assert names_by_position(made)[0] == ["p[0]=DT"]
+    with pytest.raises(ValueError, match="stands alone"):
+        Recipe.parse('w[0] & embedding(w, "v")[0]', {"v": vectors})

@@ -19,7 +19,7 @@ from crfkit.features.recipe import Field, Recipe
 from crfkit.features.views import Value, make_view
 from crfkit.formats.columns import Columns
 from crfkit.native import threads_or_all
-from crfkit.structures.labels import Ids
+from crfkit.structures.labels import Floats, Ids
 
 __all__ = ["Extractor"]
 
@@ -62,6 +62,7 @@ class Extractor:
         self.frozen = False
         self.tokens = {name: Alphabet() for name in recipe.columns}
         self._marks = Alphabet(["", "B", "I"])  # of gazetteers; the first is no value
+        self._vectors: list[Field] = []
         self._fields: dict[tuple[object, ...], int] = {}
         self._functions: dict[int, Callable[[Iterable[str]], list[Value]]] = {}
         self._sources: list[tuple[str, str | None]] = []  # of each native column: name, gazetteer
@@ -72,6 +73,9 @@ class Extractor:
             if edge and not template.fields:
                 edge = False
             if not node and not edge:
+                continue
+            if template.fields and template.fields[0].view == "embedding":
+                self._vectors.append(template.fields[0])
                 continue
             parts = [
                 (literal, self._view(f, views), f.offset, f.absolute)
@@ -160,10 +164,28 @@ class Extractor:
             label=label,
             edge_ptr=edge_ptr if self._has_edges else None,
             edge_attr=edge_attr if self._has_edges else None,
+            dense=np.hstack([self._dense(columns, f) for f in self._vectors]) if self._vectors else None,
         )
         if self.hashed is not None:
             return Dataset(batch, self.labels, Alphabet(), Alphabet())
         return Dataset(batch, self.labels, self.attributes, self.edge_attributes)
+
+    def _dense(self, columns: Columns, f: Field) -> Floats:
+        """Vectors [P, K] of the tokens at an offset; zeros for unknown tokens and outside the sequence."""
+        place = _place(columns, f.column)
+        table = self.recipe.resources[str(f.arguments[0])]
+        sizes = {len(vector) for vector in table.values()}
+        if len(sizes) != 1:
+            raise ValueError(f"{f.name()}: the vectors have the sizes {sorted(sizes)}, expected one size")
+        size = sizes.pop()
+        nothing = np.zeros(size)
+        known = np.array([table.get(word, nothing) for word in columns.alphabets[place].strings()])  # [V, K]
+        P = len(columns.ids[place])
+        sequence = np.repeat(np.arange(len(columns)), np.diff(columns.seq_ptr))  # [P]
+        at = np.clip(np.arange(P) + f.offset, 0, max(P - 1, 0))  # [P]
+        inside = (sequence[at] == sequence) & (at == np.arange(P) + f.offset)  # [P]
+        rows: Floats = known.reshape(-1, size)[columns.ids[place][at]] * inside[:, None]
+        return rows
 
     def _column(self, columns: Columns, name: str, gazetteer: str | None) -> Ids:
         """Token ids in the extractor's own alphabets, or the marks of a gazetteer."""

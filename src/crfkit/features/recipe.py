@@ -126,7 +126,11 @@ class Recipe:
         recipe = cls(tuple(templates), resources=dict(resources or {}))
         for template in templates:
             for f in template.fields:
-                if f.view in ("lookup", "gazetteer") and f.arguments[0] not in recipe.resources:
+                if f.view == "embedding" and (len(template.fields) > 1 or template.kind != "node"):
+                    raise ValueError(
+                        f"{source}: {f.name()} is a vector; it stands alone and scores labels only"
+                    )
+                if f.view in ("lookup", "gazetteer", "embedding") and f.arguments[0] not in recipe.resources:
                     known = ", ".join(recipe.resources) or "none"
                     raise ValueError(
                         f"{source}: {f.name()} names a resource that is not given; given: {known}"

@@ -14,7 +14,8 @@ time.
 ``regex(word, pattern)``    the part of the token that a Python regular expression matches
 ``is(word, pattern)``       "yes" when the expression matches somewhere
 ``length(word)``            number of characters, 9 for nine or more
-``lookup(word, table)``     what a table (clusters, embeddings cut into bins, ...) says of the token
+``lookup(word, table)``     what a table (clusters, ...) says of the token
+``embedding(word, table)``  the vector of the token, as real-valued columns; zeros where there is none
 ==========================  =====================================================================
 """
 
@@ -99,6 +100,7 @@ VIEWS: dict[str, tuple[tuple[type, ...], Callable[..., Callable[[str], Value]]]]
     "length": ((), _length),
     "lookup": ((str,), lambda table: table),
     "gazetteer": ((str,), lambda gazetteer: gazetteer),
+    "embedding": ((str,), lambda table: table),
 }
 
 
