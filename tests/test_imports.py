@@ -28,6 +28,8 @@ LEVELS = {
     "crfkit.results": 3,
     "crfkit.inference": 4,
     "crfkit.data": 5,
+    "crfkit.optimise": 3,
+    "crfkit.objectives": 5,
     "crfkit.cli": 9,
     "crfkit.demo": 9,
 }

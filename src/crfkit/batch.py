@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.alphabet import Alphabet
-from crfkit.structures.labels import Floats, Ids, Pointers
+from crfkit.structures.labels import Bools, Floats, Ids, Pointers
 
 __all__ = ["Batch", "Dataset"]
 
@@ -41,6 +41,8 @@ class Batch:
     edge_value: Floats | None = None  #: [edge nnz]
     dense: Floats | None = None  #: [P, K] real-valued features without names
     weight: Floats | None = None  #: [N] weight of each sequence
+    allowed: Bools | None = None  #: [P, L] partial labels: what positions without a label may be
+    soft: Floats | None = None  #: [P, L] soft labels: a distribution at each position
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
@@ -54,14 +56,18 @@ class Batch:
         _check_length("value", self.value, len(self.attr))
         _check_length("label", self.label, P)
         _check_length("weight", self.weight, N)
-        _check_length("dense", self.dense, P)
+        for name in ("dense", "allowed", "soft"):
+            _check_length(name, getattr(self, name), P)
         if (self.edge_ptr is None) != (self.edge_attr is None):
             raise ValueError("edge_ptr and edge_attr go together")
         if self.edge_ptr is not None and self.edge_attr is not None:
             _check_length("edge_ptr", self.edge_ptr, P + 1)
             _check_pointers("edge_ptr", self.edge_ptr, len(self.edge_attr))
             _check_length("edge_value", self.edge_value, len(self.edge_attr))
-        for name in ("value", "edge_value", "dense", "weight"):
+        if self.allowed is not None and not self.allowed.any(axis=1).all():
+            p = int(np.argmin(self.allowed.any(axis=1)))
+            raise ValueError(f"allowed[{p}] allows no label")
+        for name in ("value", "edge_value", "dense", "weight", "soft"):
             array = getattr(self, name)
             if array is not None and not np.isfinite(array).all():
                 at = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
@@ -70,6 +76,11 @@ class Batch:
             array = getattr(self, name)
             if array is not None and array.size and array.min() < 0:
                 raise ValueError(f"{name}[{int(np.argmin(array))}] is {array.min()}, expected 0 or more")
+        if self.soft is not None:
+            wrong = np.flatnonzero((self.soft < 0.0).any(axis=1) | (abs(self.soft.sum(axis=1) - 1.0) > 1e-6))
+            if wrong.size:
+                p = int(wrong[0])
+                raise ValueError(f"soft[{p}] is no distribution: {self.soft[p].tolist()}")
 
     @property
     def sequences(self) -> int:
@@ -100,7 +111,11 @@ class Batch:
             attr=attr,
             value=value,
             label=None if self.label is None else self.label[rows],
-            dense=None if self.dense is None else self.dense[rows],
+            **{
+                name: None if array is None else array[rows]
+                for name in ("dense", "allowed", "soft")
+                for array in [getattr(self, name)]
+            },
             weight=None if self.weight is None else self.weight[chosen],
             edge_ptr=None,
             edge_attr=None,
@@ -123,14 +138,17 @@ _DTYPES = {
     "edge_value": np.float64,
     "dense": np.float64,
     "weight": np.float64,
+    "allowed": np.bool_,
+    "soft": np.float64,
 }
 
 
-def _check_length(name: str, array: Floats | Ids | Pointers | None, expected: int) -> None:
+def _check_length(name: str, array: Floats | Ids | Pointers | Bools | None, expected: int) -> None:
     if array is None:
         return
-    if array.ndim != (2 if name == "dense" else 1):
-        raise ValueError(f"{name} has {array.ndim} axes, expected {2 if name == 'dense' else 1}")
+    axes = 2 if name in ("dense", "allowed", "soft") else 1
+    if array.ndim != axes:
+        raise ValueError(f"{name} has {array.ndim} axes, expected {axes}")
     if len(array) != expected:
         raise ValueError(f"{name} has {len(array)} entries, expected {expected}")
 

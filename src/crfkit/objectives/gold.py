@@ -1,0 +1,133 @@
+"""The gold side of an objective: a path, a set of labels or a distribution at each position.
+
+==============  ====================  ======================================================
+gold            given as              its score, and its credits
+==============  ====================  ======================================================
+path            ``batch.label``       score of the path; one-hot
+set of labels   ``batch.allowed``,    log of the sum over the paths in the set (the clamped
+                or labels of -1       sweep); marginals of that sum
+distribution    ``batch.soft``        expected score when positions are drawn on their own;
+                                      q_t for nodes, q_{t-1} (x) q_t for edges
+==============  ====================  ======================================================
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from crfkit.batch import Batch
+from crfkit.structures import Chain
+from crfkit.structures.labels import Bools, Floats, Ids, sum_by_sequence
+
+__all__ = ["allowed_labels", "before", "check_gold", "kind_of_gold", "label_weighted", "soft_edges"]
+
+GoldKind = Literal["path", "set", "soft"]
+
+
+def kind_of_gold(batch: Batch) -> GoldKind:
+    """Tell what the batch knows about its labels."""
+    if batch.soft is not None:
+        return "soft"
+    if batch.allowed is not None or batch.label is None or (batch.label < 0).any():
+        return "set"
+    return "path"
+
+
+def allowed_labels(batch: Batch, L: int) -> Bools:
+    """Return which labels each position may have, [P, L]: all where nothing is known."""
+    mask = np.ones((batch.positions, L), dtype=np.bool_) if batch.allowed is None else batch.allowed.copy()
+    if batch.label is not None:
+        known = np.flatnonzero(batch.label >= 0)
+        one = np.zeros((len(known), L), dtype=np.bool_)
+        one[np.arange(len(known)), batch.label[known]] = True
+        mask[known] = one
+    return mask
+
+
+def before(soft: Floats, batch: Batch) -> Floats:
+    """Return q_{t-1} for each position, [P, L]; 0 at the beginnings of sequences."""
+    shifted = np.zeros_like(soft)
+    shifted[1:] = soft[:-1]
+    begins = batch.seq_ptr[:-1]
+    shifted[begins[begins < len(soft)]] = 0.0
+    return shifted
+
+
+def soft_edges(soft: Floats, batch: Batch) -> Floats:
+    """Return q_{t-1} (x) q_t for each position, [P, L, L]; 0 at the beginnings of sequences."""
+    pairs: Floats = np.einsum("pi,pj->pij", before(soft, batch), soft)
+    return pairs
+
+
+def label_weighted(batch: Batch, label_weights: Floats) -> Floats:
+    """Return sequence weights [N] times the mean weight of the gold labels of each sequence.
+
+    A chain's likelihood does not fall apart into positions: credits scaled position by position would be the
+    gradient of no function. With one position per sequence this is scikit-learn's ``class_weight``.
+    """
+    if batch.soft is not None:
+        each = batch.soft @ label_weights  # [P]
+    elif kind_of_gold(batch) == "path" and batch.label is not None:
+        each = label_weights[batch.label]
+    else:
+        mask = allowed_labels(batch, len(label_weights))
+        each = (mask @ label_weights) / mask.sum(axis=1)
+    lengths = np.diff(batch.seq_ptr)
+    mean = sum_by_sequence(each, batch.seq_ptr) / np.maximum(lengths, 1)  # [N]
+    return mean if batch.weight is None else mean * batch.weight
+
+
+def check_gold(batch: Batch, chain: Chain) -> None:
+    """Raise where there is nothing to learn from, or where the gold is impossible under the chain."""
+    L = len(chain.labels)
+    if batch.positions == 0:
+        raise ValueError("there is no position to learn from: the data are empty")
+    if batch.label is not None:
+        wrong = np.flatnonzero((batch.label < -1) | (batch.label >= L))
+        if wrong.size:
+            p = int(wrong[0])
+            raise ValueError(f"label[{p}] is {batch.label[p]}, expected 0 to {L - 1}, or -1 where unknown")
+    kind = kind_of_gold(batch)
+    if kind == "path" and batch.label is not None:
+        if (batch.label == batch.label[0]).all():
+            name = chain.labels[batch.label[0]]
+            raise ValueError(f"all {batch.positions} positions have the label {name!r}: nothing to learn")
+        _check_paths(batch, batch.label, chain)
+    elif batch.allowed is None and batch.soft is None and (batch.label is None or (batch.label < 0).all()):
+        raise ValueError("no position has a label: training needs some")
+
+
+def _check_paths(batch: Batch, label: Ids, chain: Chain) -> None:
+    """Name the first gold path that the constraints forbid, and where."""
+    rules = chain.resolved
+    if rules is None:
+        return
+    names = chain.labels
+    first = np.zeros(batch.positions, dtype=np.bool_)
+    filled = batch.seq_ptr[1:] > batch.seq_ptr[:-1]
+    begins, ends = batch.seq_ptr[:-1][filled], batch.seq_ptr[1:][filled] - 1
+    first[begins] = True
+    remedy = "mend the label, or leave the constraint out"
+    step = np.flatnonzero(~first[1:] & ~rules.transition[label[:-1], label[1:]]) + 1
+    for at, what in (
+        (step, "may not follow"),
+        (begins[~rules.start[label[begins]]], "may not be first"),
+        (ends[~rules.stop[label[ends]]], "may not be last"),
+    ):
+        if at.size:
+            p = int(at[0])
+            n = int(np.searchsorted(batch.seq_ptr, p, side="right")) - 1
+            before = f" {names[label[p - 1]]!r}" if what == "may not follow" else ""
+            raise ValueError(
+                f"sequence {n}, position {p - int(batch.seq_ptr[n])}: label {names[label[p]]!r} {what}{before} "
+                f"under the constraints, so no weights can produce the gold labels; {remedy}"
+            )
+    if rules.expansion:
+        for n, (a, b) in enumerate(pairwise(batch.seq_ptr)):
+            if not rules.accepts(label[a:b].tolist()):
+                raise ValueError(
+                    f"sequence {n}: its gold labels break a limit on segment lengths; {remedy}"
+                )

@@ -1,0 +1,175 @@
+"""Penalised conditional log-likelihood: the loss of a CRF, its gradient, and the options of both.
+
+    loss(w) = sum_n weight_n * [log Z(x_n) - score of the gold of x_n]       Sutton & McCallum (2006) eq. 1.20
+    d loss / d w = scatter(marginals) - scatter(gold)                        eq. 1.22
+
+plus `l1` * |w|_1 + `l2`/2 * |w|_2^2 (sigma^2 of the paper is 1 / l2; CRFsuite's c2 is l2 / 2). `gold.py` says what
+gold may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crfkit import inference
+from crfkit.batch import Batch
+from crfkit.layout import Layout
+from crfkit.objectives.gold import allowed_labels, before, check_gold, kind_of_gold, label_weighted, soft_edges
+from crfkit.optimise.problem import Penalty
+from crfkit.scoring import scatter, score, score_edges, transpose
+from crfkit.structures import Chain, ChainPotentials
+from crfkit.structures.labels import Floats
+
+__all__ = ["Likelihood", "LikelihoodProblem"]
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Options of penalised likelihood.
+
+    Parameters
+    ----------
+    l1, l2 : float
+        Strengths of the penalty.
+    transition_l1, transition_l2 : float, optional
+        Strengths for transitions, edge attributes, start and stop where they differ.
+    label_weights : dict, optional
+        Weight of each label (1 where not named): a sequence counts by the mean over its gold labels.
+
+    Examples
+    --------
+    >>> Likelihood(l2=0.5)
+    Likelihood(l1=0.0, l2=0.5, transition_l1=None, transition_l2=None, label_weights=None)
+    """
+
+    l1: float = 0.0
+    l2: float = 1.0
+    transition_l1: float | None = None
+    transition_l2: float | None = None
+    label_weights: Mapping[str, float] | None = None
+
+    def penalty(self, layout: Layout) -> Penalty:
+        """Return the penalty of the weights of a layout."""
+        return Penalty(
+            self._strength(layout, self.l1, self.transition_l1),
+            self._strength(layout, self.l2, self.transition_l2),
+        )
+
+    @staticmethod
+    def _strength(layout: Layout, state: float, transition: float | None) -> float | Floats:
+        if transition is None or transition == state:
+            return state
+        by_weight = np.full(layout.weights, float(state))  # [F]
+        by_weight[layout.parts["edge"].start : layout.parts["dense"].start] = transition
+        return by_weight
+
+    def bind(
+        self, layout: Layout, chain: Chain, batch: Batch, *, threads: int | None = None
+    ) -> LikelihoodProblem:
+        """Return the loss of this batch as a function of the weights."""
+        weight = batch.weight
+        if self.label_weights is not None:
+            each = np.array([self.label_weights.get(name, 1.0) for name in chain.labels])
+            unknown = set(self.label_weights) - set(chain.labels)
+            if unknown:
+                raise ValueError(f"label_weights names {min(unknown)!r}, which is no label of the data")
+            if not (np.isfinite(each).all() and (each >= 0.0).all()):
+                raise ValueError("label_weights must be finite and 0 or more")
+            weight = label_weighted(batch, each)
+        return LikelihoodProblem(layout, chain, batch, weight, threads)
+
+
+class LikelihoodProblem:
+    """The loss of one batch as a function of the weights; without the penalty."""
+
+    def __init__(
+        self, layout: Layout, chain: Chain, batch: Batch, weight: Floats | None, threads: int | None
+    ) -> None:
+        check_gold(batch, chain)
+        if len(chain.labels) != layout.labels:
+            raise ValueError(f"the layout has {layout.labels} labels, the chain {len(chain.labels)}")
+        self.layout, self.chain, self.batch, self.threads = layout, chain, batch, threads
+        self.weight = np.ones(batch.sequences) if weight is None else weight  # [N]
+        self.kind = kind_of_gold(batch)
+        self._index = transpose(layout, batch)
+        self._node = np.empty((batch.positions, layout.labels))  # [P, L]
+
+    @property
+    def size(self) -> int:
+        """Number of weights, F."""
+        return self.layout.weights
+
+    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        potentials = self._potentials(w)
+        value = self._sweep(potentials, 1.0, gradient, add=False)
+        if self.kind == "set":
+            mask = allowed_labels(self.batch, self.layout.labels)
+            return value + self._sweep(potentials.clamped(mask), -1.0, gradient, add=True)
+        gradient -= self.observed
+        return value - float(self.observed @ w)
+
+    def _potentials(self, w: Floats) -> ChainPotentials:
+        scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
+        edge = scores.edge
+        if scores.per_position:
+            edge = score_edges(self.layout, w, self.batch, 0, self.batch.positions, threads=self.threads)
+        return self.chain.potentials(
+            scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=self.batch.seq_ptr
+        )
+
+    def _sweep(self, potentials: ChainPotentials, sign: float, gradient: Floats, add: bool) -> float:
+        by_position = bool((self.weight != 1.0).any())
+        found = inference.marginals(potentials, edges_by_position=by_position, threads=self.threads)
+        each = sign * np.repeat(self.weight, np.diff(self.batch.seq_ptr))  # [P]
+        begins, ends = self.batch.seq_ptr[:-1], self.batch.seq_ptr[1:] - 1
+        filled = ends >= begins
+        node = found.node * each[:, None]
+        edge = found.edge
+        scatter(
+            self.layout,
+            self.batch,
+            node,
+            edge * each[:, None, None] if edge.ndim == 3 else sign * edge,
+            node[begins[filled]].sum(axis=0),
+            node[ends[filled]].sum(axis=0),
+            index=self._index,
+            threads=self.threads,
+            out=gradient,
+            add=add,
+        )
+        return sign * float(self.weight @ found.log_partition)
+
+    @cached_property
+    def observed(self) -> Floats:
+        """Counts of the features in the gold, [F]: the empirical side of eq. 1.22."""
+        batch, L = self.batch, self.layout.labels
+        each = np.repeat(self.weight, np.diff(batch.seq_ptr))  # [P]
+        if batch.soft is not None:
+            q = batch.soft
+        elif batch.label is not None and self.kind == "path":
+            q = np.zeros((batch.positions, L))
+            q[np.arange(batch.positions), batch.label] = 1.0
+        else:
+            raise ValueError("sets of labels have no counts: they depend on the weights")
+        begins, ends = batch.seq_ptr[:-1], batch.seq_ptr[1:] - 1
+        filled = ends >= begins
+        node = q * each[:, None]
+        if self.layout.edge_attributes:
+            edge = soft_edges(q, batch) * each[:, None, None]
+        else:
+            edge = before(q, batch).T @ node
+        return scatter(
+            self.layout,
+            batch,
+            node,
+            edge,
+            node[begins[filled]].sum(axis=0),
+            node[ends[filled]].sum(axis=0),
+            index=self._index,
+            threads=self.threads,
+        )

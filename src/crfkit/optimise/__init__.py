@@ -1,0 +1,1 @@
+"""Optimisers: they see a vector of weights, a loss with its gradient and a penalty, and nothing of CRFs."""

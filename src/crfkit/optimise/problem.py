@@ -1,0 +1,106 @@
+"""What an optimiser is given, and what it gives back.
+
+A problem is a loss with its gradient; the penalty is a term of its own, because L1 has no gradient. An
+optimiser is a small dataclass of options whose `start` makes a run; a run moves when it is told to
+(`step`), so that budgets, dev sets, checkpoints and interrupts are the business of the caller alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from crfkit.structures.labels import Floats
+
+__all__ = ["Optimiser", "Penalty", "Run", "Smooth", "Step"]
+
+
+class Smooth(Protocol):
+    """A differentiable loss of `size` weights."""
+
+    @property
+    def size(self) -> int:
+        """Number of weights, F."""
+        ...
+
+    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the loss at w [F] and write its gradient over `gradient` [F]."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """l1 * |w|_1 + l2/2 * |w|_2^2; strengths are numbers, or arrays [F] where they differ by weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Penalty(l1=1.0, l2=2.0).value(np.array([3.0, -1.0]))
+    14.0
+    """
+
+    l1: float | Floats = 0.0
+    l2: float | Floats = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("l1", "l2"):
+            given = getattr(self, name)
+            if not (np.all(np.isfinite(given)) and np.all(np.asarray(given) >= 0.0)):
+                raise ValueError(f"{name} is {given}, expected finite numbers of 0 or more")
+
+    @property
+    def sparse(self) -> bool:
+        """Whether there is an L1 part."""
+        return bool(np.any(self.l1))
+
+    def value(self, w: Floats) -> float:
+        """Return the whole penalty."""
+        return float(np.sum(self.l1 * np.abs(w))) + self.smooth_value(w)
+
+    def smooth_value(self, w: Floats) -> float:
+        """Return the L2 part."""
+        return 0.5 * float(np.dot(self.l2 * w, w))
+
+    def add_smooth(self, w: Floats, gradient: Floats) -> float:
+        """Add the gradient of the L2 part; return its value."""
+        pull = self.l2 * w
+        gradient += pull
+        return 0.5 * float(np.dot(pull, w))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a run did with one step: an iteration of a batch method, a pass of an online one."""
+
+    objective: float  #: loss plus penalty at the weights of the run (online methods: as met on the way)
+    gradient_norm: float = float("nan")  #: of the penalised objective; the pseudo-gradient under L1
+    length: float = float("nan")  #: step length or learning rate
+    evaluations: float = 0.0  #: passes over the data so far
+    gap: float = float("nan")  #: the objective is at most so far from its optimum, where that is known
+    stopped: str = ""  #: why the method itself ends, in words; empty while it goes on
+
+
+class Run(Protocol):
+    """An optimiser at work."""
+
+    w: Floats  #: [F] the weights now
+
+    def step(self) -> Step:
+        """Move on; after a step that says `stopped` there is no other."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that `Optimiser.start` needs to go on from here: numbers and arrays."""
+        ...
+
+
+class Optimiser(Protocol):
+    """Options of a method."""
+
+    def start(
+        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> Run:
+        """Begin at w [F], or go on from a state."""
+        ...
