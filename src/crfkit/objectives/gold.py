@@ -122,12 +122,10 @@ def _check_paths(batch: Batch, label: Ids, chain: Chain) -> None:
             n = int(np.searchsorted(batch.seq_ptr, p, side="right")) - 1
             before = f" {names[label[p - 1]]!r}" if what == "may not follow" else ""
             raise ValueError(
-                f"sequence {n}, position {p - int(batch.seq_ptr[n])}: label {names[label[p]]!r} {what}{before} "
-                f"under the constraints, so no weights can produce the gold labels; {remedy}"
+                f"sequence {n}, position {p - int(batch.seq_ptr[n])}: label {names[label[p]]!r} "
+                f"{what}{before} under the constraints, so no weights can produce the gold labels; {remedy}"
             )
     if rules.expansion:
         for n, (a, b) in enumerate(pairwise(batch.seq_ptr)):
             if not rules.accepts(label[a:b].tolist()):
-                raise ValueError(
-                    f"sequence {n}: its gold labels break a limit on segment lengths; {remedy}"
-                )
+                raise ValueError(f"sequence {n}: its gold labels break a limit on segment lengths; {remedy}")

@@ -3,8 +3,8 @@
     loss(w) = sum_n weight_n * [log Z(x_n) - score of the gold of x_n]       Sutton & McCallum (2006) eq. 1.20
     d loss / d w = scatter(marginals) - scatter(gold)                        eq. 1.22
 
-plus `l1` * |w|_1 + `l2`/2 * |w|_2^2 (sigma^2 of the paper is 1 / l2; CRFsuite's c2 is l2 / 2). `gold.py` says what
-gold may be.
+plus `l1` * |w|_1 + `l2`/2 * |w|_2^2 (sigma^2 of the paper is 1 / l2; CRFsuite's c2 is l2 / 2). What gold may
+be is said in `gold.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ import numpy as np
 from crfkit import inference
 from crfkit.batch import Batch
 from crfkit.layout import Layout
-from crfkit.objectives.gold import allowed_labels, before, check_gold, kind_of_gold, label_weighted, soft_edges
+from crfkit.objectives.gold import (
+    allowed_labels,
+    before,
+    check_gold,
+    kind_of_gold,
+    label_weighted,
+    soft_edges,
+)
 from crfkit.optimise.problem import Penalty
 from crfkit.scoring import scatter, score, score_edges, transpose
 from crfkit.structures import Chain, ChainPotentials

@@ -99,8 +99,6 @@ class Run(Protocol):
 class Optimiser(Protocol):
     """Options of a method."""
 
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> Run:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None) -> Run:
         """Begin at w [F], or go on from a state."""
         ...
