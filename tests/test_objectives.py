@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from crfkit.batch import Batch
-from crfkit.layout import Layout, LayoutOptions
+from crfkit.layout import Layout
 from crfkit.objectives import Likelihood
+from crfkit.objectives.gold import run_counts
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 
@@ -27,11 +28,11 @@ def batch(seed: int = 0, *, edges: bool = False, dense: bool = False, values: bo
     return Batch(
         seq_ptr=np.cumsum([0, *lengths]),
         attr_ptr=np.cumsum([0, *counts]),
-        attr=rng.integers(0, A, counts.sum()),
+        attr=rng.integers(0, A, counts.sum()).astype(np.int32),
         value=rng.normal(size=counts.sum()) if values else None,
-        label=rng.integers(0, L, P),
+        label=rng.integers(0, L, P).astype(np.int32),
         edge_ptr=np.cumsum([0, *edge_counts]) if edges else None,
-        edge_attr=rng.integers(0, 2, edge_counts.sum()) if edges else None,
+        edge_attr=rng.integers(0, 2, edge_counts.sum()).astype(np.int32) if edges else None,
         dense=rng.normal(size=(P, 2)) if dense else None,
     )
 
@@ -49,7 +50,14 @@ def partly(b: Batch) -> Batch:
     return replace(b, label=label, allowed=mask)
 
 
-OPTIONS: LayoutOptions = {"start": True, "stop": True}
+def labelled(*label: int) -> Batch:
+    return replace(batch(), label=np.array(label, dtype=np.int32))
+
+
+def layout_of(data: Batch, chain: Chain) -> Layout:
+    return Layout.all_pairs(data, L, attributes=A, start=True, stop=True, order=chain.order)
+
+
 weights = np.array([1.0, 0.25, 2.0, 1.0, 0.0])
 CASES: dict[str, tuple[Batch, Chain, Likelihood]] = {
     "plain": (batch(), Chain(L), Likelihood()),
@@ -57,25 +65,56 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood]] = {
     "dense": (batch(dense=True), Chain(L), Likelihood()),
     "edge attributes": (batch(edges=True), Chain(L), Likelihood()),
     "sequence weights": (replace(batch(), weight=weights), Chain(L), Likelihood()),
+    "equal sequence weights": (replace(batch(), weight=np.full(5, 0.5)), Chain(L), Likelihood()),
     "weights and edge attributes": (replace(batch(edges=True), weight=weights), Chain(L), Likelihood()),
     "label weights": (batch(), Chain(L), Likelihood(label_weights={"1": 3.0, "2": 0.5})),
     "partial labels": (partly(batch()), Chain(L), Likelihood()),
-    "unknown labels": (replace(batch(), label=[-1, 0, 1, 2, -1, -1, 0, 1, 2, -1]), Chain(L), Likelihood()),
+    "unknown labels": (labelled(-1, 0, 1, 2, -1, -1, 0, 1, 2, -1), Chain(L), Likelihood()),
     "soft labels": (replace(batch(), soft=soft(10)), Chain(L), Likelihood()),
     "soft labels and edge attributes": (replace(batch(edges=True), soft=soft(10)), Chain(L), Likelihood()),
     "weighted partial labels": (replace(partly(batch()), weight=weights), Chain(L), Likelihood()),
     "constraints": (
-        replace(batch(), label=[0, 0, 1, 2, 0, 1, 0, 0, 1, 2]),
+        labelled(0, 0, 1, 2, 0, 1, 0, 0, 1, 2),
         Chain(L, constraints=[Forbid("0", "2"), Forbid("1", "1")]),
         Likelihood(),
     ),
+    "order 0": (batch(), Chain(L, order=0), Likelihood()),
+    "order 0 with weights": (replace(batch(), weight=weights), Chain(L, order=0), Likelihood()),
+    "order 0 partial labels": (partly(batch()), Chain(L, order=0), Likelihood()),
+    "order 2": (batch(), Chain(L, order=2), Likelihood()),
+    "order 2 with weights": (replace(batch(), weight=weights), Chain(L, order=2), Likelihood()),
+    "order 2 with equal weights": (
+        replace(batch(), weight=np.full(5, 0.5)),
+        Chain(L, order=2),
+        Likelihood(),
+    ),
+    "order 2 label weights": (batch(), Chain(L, order=2), Likelihood(label_weights={"1": 3.0})),
+    "order 2 soft labels": (replace(batch(), soft=soft(10)), Chain(L, order=2), Likelihood()),
+    "order 2 weighted soft labels": (
+        replace(batch(), soft=soft(10), weight=weights),
+        Chain(L, order=2),
+        Likelihood(),
+    ),
+    "order 2 partial labels": (partly(batch()), Chain(L, order=2), Likelihood()),
+    "order 2 weighted partial labels": (
+        replace(partly(batch()), weight=weights),
+        Chain(L, order=2),
+        Likelihood(),
+    ),
+    "order 2 constraints": (
+        labelled(0, 0, 1, 2, 0, 1, 0, 0, 1, 2),
+        Chain(L, order=2, constraints=[Forbid("0", "2"), Forbid("1", "1")]),
+        Likelihood(),
+    ),
+    "order 3": (batch(values=True, dense=True), Chain(L, order=3), Likelihood()),
+    "order 3 soft labels": (replace(batch(), soft=soft(10)), Chain(L, order=3), Likelihood()),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_gradient_equals_finite_differences(name: str) -> None:
     data, chain, objective = CASES[name]
-    layout = Layout.all_pairs(data, L, attributes=A, **OPTIONS)
+    layout = layout_of(data, chain)
     problem = objective.bind(layout, chain, data)
     rng = np.random.default_rng(1)
     w = rng.normal(size=layout.weights)
@@ -93,7 +132,7 @@ def test_gradient_equals_finite_differences(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_value_equals_enumeration(name: str) -> None:
     data, chain, objective = CASES[name]
-    layout = Layout.all_pairs(data, L, attributes=A, **OPTIONS)
+    layout = layout_of(data, chain)
     problem = objective.bind(layout, chain, data)
     w = np.random.default_rng(2).normal(size=layout.weights)
     expected = sum(enumerated_loss(problem, w, n) for n in range(data.sequences))
@@ -137,9 +176,53 @@ def path_score(layout: Layout, chain: Chain, data: Batch, w: Any, a: int, path: 
             s += (1.0 if data.value is None else data.value[i]) * at["node", data.attr[i], None, y]
         if data.dense is not None:
             s += sum(x * at["dense", k, None, y] for k, x in enumerate(data.dense[p]))
-        if t:
-            s += at["transition", None, path[t - 1], y]
-            if data.edge_ptr is not None and data.edge_attr is not None:
-                for i in range(data.edge_ptr[p], data.edge_ptr[p + 1]):
-                    s += at["edge", data.edge_attr[i], path[t - 1], y]
+        for h in range(1, min(t, layout.order) + 1):
+            s += at["transition", None, path[t - 1] if h == 1 else path[t - h : t], y]
+        if t and data.edge_ptr is not None and data.edge_attr is not None:
+            for i in range(data.edge_ptr[p], data.edge_ptr[p + 1]):
+                s += at["edge", data.edge_attr[i], path[t - 1], y]
     return float(s)
+
+
+def test_soft_counts_of_runs_do_not_depend_on_the_block() -> None:
+    """More positions than fit into one block, of weights that differ."""
+    rng = np.random.default_rng(5)
+    P, k, wide = 1500, 3, 20
+    data = Batch(
+        seq_ptr=np.array([0, 700, 701, P]),
+        attr_ptr=np.zeros(P + 1, dtype=np.int64),
+        attr=np.zeros(0, dtype=np.int32),
+        soft=rng.dirichlet(np.ones(wide), P),
+    )
+    assert data.soft is not None
+    each = rng.uniform(size=P)
+    tables = run_counts(data, wide, k, each)
+    assert [table.shape for table in tables] == [(wide,) * (h + 1) for h in (1, 2, 3)]
+    inside = [p for p in range(P) if p >= 3 and not {p - 2, p - 1, p} & {0, 700, 701}]
+    q = [data.soft[np.array(inside) - back] for back in (3, 2, 1, 0)]
+    expected = np.einsum("p,pa,pb,pc,pd->abcd", each[inside], *q, optimize=True)
+    np.testing.assert_allclose(tables[2], expected, rtol=1e-10, atol=1e-13)
+
+
+def test_soft_labels_that_are_certain_count_like_a_path() -> None:
+    data = batch()
+    assert data.label is not None
+    certain = replace(data, soft=np.eye(L)[data.label])
+    each = np.random.default_rng(6).uniform(size=data.positions)
+    for a, b in zip(run_counts(data, L, 3, each), run_counts(certain, L, 3, each), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-14)
+
+
+def test_the_orders_of_layout_and_chain_must_agree() -> None:
+    with pytest.raises(ValueError, match="the layout has order 1, the chain 2"):
+        Likelihood().bind(layout_of(batch(), Chain(L)), Chain(L, order=2), batch())
+
+
+def test_a_sequence_without_a_labelling_is_named_whatever_its_weight() -> None:
+    chain = Chain(L, order=2, constraints=[Forbid("0", "0")])
+    mask = np.ones((10, L), dtype=np.bool_)
+    mask[4:8, 1:] = False  # sequence 2 may only have the label 0
+    data = replace(batch(), label=None, allowed=mask, weight=weights)
+    problem = Likelihood().bind(layout_of(data, chain), chain, data)
+    with pytest.raises(ValueError, match="sequence 2 has no labelling"):
+        problem.value_and_grad(np.zeros(problem.size), np.empty(problem.size))

@@ -5,11 +5,15 @@ The parts, in this order:
 ========== ================================================================================
 node       attribute by attribute, by rising label: ``node_ptr[A + 1]``, ``node_label``
 edge       edge attribute by edge attribute, by rising cell ``from * L + to``: ``edge_ptr``, ``edge_cell``
-transition cells ``from * L + to`` of steps whatever the attributes: ``transition_cell``
+transition runs of 2 to order + 1 labels whatever the attributes: ``transition_cell``, see below
 start      one weight per label for the first position
 stop       one weight per label for the last position
 dense      ``[K, L]`` for the K columns of `Batch.dense`
 ========== ================================================================================
+
+A run of h + 1 labels (h = 1: a step) is a cell of a table with h + 1 axes, the oldest label first. The tables
+lie end to end, shortest runs first, and ``transition_cell`` holds the cells that have a weight, rising: a
+step is the cell ``from * L + to``, the run (x, y, z) the cell ``L**2 + (x * L + y) * L + z``.
 
 Observed pairs are the supported features of Sha & Pereira (2003); all pairs and observed plus likely ones
 (Sutton & McCallum 2006, section 1.4.6) add weights for what the training data never shows.
@@ -18,15 +22,16 @@ Observed pairs are the supported features of Sha & Pereira (2003); all pairs and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.batch import Batch
-from crfkit.native import threads_or_all
+from crfkit.layout_plan import Estimate, LayoutOptions, Plan, run_sizes
 from crfkit.structures.labels import Floats, Ids, Pointers
 
 if TYPE_CHECKING:
@@ -36,67 +41,26 @@ if TYPE_CHECKING:
 __all__ = ["Estimate", "Layout", "LayoutOptions", "Place", "likely_pairs"]
 
 
-class LayoutOptions(TypedDict, total=False):
-    """Options of `Layout.observed`, `Layout.all_pairs`, `Layout.observed_plus` and `Layout.estimate`."""
-
-    #: plain steps: "all" L * L of them (the default), "observed" ones, or "none"
-    transitions: Literal["all", "observed", "none"]
-    #: weights for the first label (default False)
-    start: bool
-    #: weights for the last label (default False)
-    stop: bool
-    #: keep what is seen at least so often (default 0: everything)
-    min_count: float
-    #: how often: "count" occurrences (default), or "value", the sum of sequence weight * value
-    count: Literal["count", "value"]
-    #: a ValueError instead of more weights than this (default 500 million, 4 GB)
-    max_weights: int
-    #: number of attributes, where the alphabet has more than the batch shows
-    attributes: int
-    #: number of edge attributes
-    edge_attributes: int
-    #: most bytes of the table that `score` fills at each evaluation (default 512 MB)
-    table_bytes: int
-    #: threads that look for pairs (default: one per core)
-    threads: int | None
-
-
 class Place(NamedTuple):
-    """What one weight belongs to; `before` and `label` are ids of labels."""
+    """What one weight belongs to; `before` and `label` are ids of labels.
+
+    Examples
+    --------
+    >>> Place("transition", None, 2, 0).run, Place("transition", None, (1, 2), 0).run
+    ((2, 0), (1, 2, 0))
+    """
 
     kind: str
     attribute: int | None
-    before: int | None
-    label: int | None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """How large a layout would be; an optimiser needs several times `weight_bytes` on top."""
-
-    parts: dict[str, int]  #: weights by part
-    table_bytes: int  #: of the table that `score` fills
+    before: int | tuple[int, ...] | None  #: one label; of runs of 3 and more, all but the last, oldest first
+    label: int
 
     @property
-    def weights(self) -> int:
-        """Number of weights, F."""
-        return sum(self.parts.values())
-
-    @property
-    def weight_bytes(self) -> int:
-        """Bytes of one vector of weights."""
-        return 8 * self.weights
-
-    def check(self, max_weights: int) -> None:
-        """Raise when there are more weights than allowed, and name the part that makes most of them."""
-        if self.weights <= max_weights:
-            return
-        most = max(self.parts, key=self.parts.__getitem__)
-        raise ValueError(
-            f"this layout would have {self.weights:,} weights ({self.weight_bytes:,} bytes), more than "
-            f"max_weights = {max_weights:,}; {self.parts[most]:,} are {most} weights. Raise min_count, use "
-            "observed pairs, or allow more"
-        )
+    def run(self) -> tuple[int, ...]:
+        """All the labels, oldest first."""
+        if self.before is None:
+            return (self.label,)
+        return (*self.before, self.label) if isinstance(self.before, tuple) else (self.before, self.label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +80,11 @@ class Layout:
     (4, slice(3, 4, None))
     >>> [tuple(layout.describe(i)) for i in (0, 3)]
     [('node', 0, None, 0), ('transition', None, 1, 0)]
+
+    >>> batch = Batch(seq_ptr=[0, 3], attr_ptr=[0, 0, 0, 0], attr=[], label=[1, 0, 1])
+    >>> layout = Layout.observed(batch, labels=2, transitions="observed", order=2)
+    >>> [layout.describe(i).run for i in range(layout.weights)]
+    [(0, 1), (1, 0), (1, 0, 1)]
     """
 
     labels: int  #: L
@@ -128,23 +97,24 @@ class Layout:
     stop: bool = False
     dense: int = 0  #: K
     table_bytes: int = 1 << 29
+    order: int = 1  #: labels before the current one that a transition looks at
 
     @classmethod
     def observed(cls, batch: Batch, labels: int, **options: Unpack[LayoutOptions]) -> Layout:
         """Keep the pairs that a labelled batch shows."""
-        return _Plan(batch, labels, False, options).layout()
+        return cls._of(Plan(batch, labels, False, options))
 
     @classmethod
     def all_pairs(cls, batch: Batch, labels: int, **options: Unpack[LayoutOptions]) -> Layout:
         """Give every attribute a weight for every label, every edge attribute one for every step."""
-        return _Plan(batch, labels, True, options).layout()
+        return cls._of(Plan(batch, labels, True, options))
 
     @classmethod
     def observed_plus(
         cls, batch: Batch, labels: int, pairs: ArrayLike, **options: Unpack[LayoutOptions]
     ) -> Layout:
         """Keep the observed pairs and these (attribute, label) pairs [n, 2]; see `likely_pairs`."""
-        return _Plan(batch, labels, False, options, pairs).layout()
+        return cls._of(Plan(batch, labels, False, options, pairs))
 
     @staticmethod
     def estimate(
@@ -160,7 +130,24 @@ class Layout:
         >>> Layout.estimate(batch, labels=3, all_pairs=True, attributes=10**9).weight_bytes
         24000000072
         """
-        return _Plan(batch, labels, all_pairs, options).estimate
+        return Plan(batch, labels, all_pairs, options).estimate
+
+    @classmethod
+    def _of(cls, plan: Plan) -> Layout:
+        plan.estimate.check(plan.options.get("max_weights", 500_000_000))
+        return cls(
+            plan.L,
+            plan.node.ptr,
+            plan.node.columns(),
+            plan.edge.ptr,
+            plan.edge.columns(),
+            plan.transition_cell(),
+            plan.options.get("start", False),
+            plan.options.get("stop", False),
+            plan.estimate.parts["dense"] // plan.L,
+            plan.budget,
+            plan.order,
+        )
 
     @property
     def attributes(self) -> int:
@@ -202,6 +189,20 @@ class Layout:
         """The edge weights as the kernels see them, checked."""
         return _native.Rows(self.labels**2, self.edge_ptr, self.edge_cell, self.table_bytes)
 
+    def transition_tables(self, w: Floats) -> tuple[Floats, ...]:
+        """Return the transitions of weights [F]: a table for each order, that of order h with h + 1 axes."""
+        sizes = run_sizes(self.labels, self.order)
+        flat = np.zeros(sum(sizes))
+        flat[self.transition_cell] = w[self.parts["transition"]]
+        tables = np.split(flat, np.cumsum(sizes)[:-1]) if sizes else []
+        return tuple(table.reshape((self.labels,) * (h + 1)) for h, table in enumerate(tables, start=1))
+
+    def transition_credit(self, tables: Sequence[Floats]) -> Floats:
+        """Return the entries of such tables that have a weight: the transpose of `transition_tables`."""
+        flat = np.concatenate([np.zeros(0), *(table.ravel() for table in tables)])
+        credit: Floats = flat[self.transition_cell]  # [transition weights]
+        return credit
+
     def describe(self, index: int) -> Place:
         """Tell what the weight at an index belongs to."""
         if not 0 <= index < self.weights:
@@ -215,185 +216,17 @@ class Layout:
             a = int(np.searchsorted(self.edge_ptr, i, side="right")) - 1
             return Place(kind, a, *divmod(int(self.edge_cell[i]), self.labels))
         if kind == "transition":
-            return Place(kind, None, *divmod(int(self.transition_cell[i]), self.labels))
+            return self._describe_run(int(self.transition_cell[i]))
         if kind == "dense":
             return Place(kind, i // self.labels, None, i % self.labels)
         return Place(kind, None, None, i)
 
-
-class _Plan:
-    """A layout to be: the number of weights first, then the weights."""
-
-    def __init__(
-        self,
-        batch: Batch,
-        labels: int,
-        all_pairs: bool,
-        options: LayoutOptions,
-        extra: ArrayLike | None = None,
-    ) -> None:
-        self.batch, self.L, self.all_pairs = batch, labels, all_pairs
-        self.options = options
-        self.minimum = options.get("min_count", 0.0)
-        self.threads = threads_or_all(options.get("threads"))
-        self.budget = options.get("table_bytes", 1 << 29)
-        _check(batch, labels, options, needs_labels=not all_pairs)
-        self.node = _Pairs(self, "attr", self.L, _count(batch.attr, options.get("attributes"), "attributes"))
-        edges = _count(batch.edge_attr, options.get("edge_attributes"), "edge_attributes")
-        self.edge = _Pairs(self, "edge_attr", self.L**2, edges)
-        if extra is not None:
-            self.node.add(extra)
-        L, K = self.L, 0 if batch.dense is None else batch.dense.shape[1]
-        steps = options.get("transitions", "all")
-        if steps == "observed":
-            cells = np.unique(self.cells("edge_attr"))
-            self.transition_cell: Ids = cells[cells >= 0].astype(np.int32)
-        else:
-            self.transition_cell = np.arange(L**2 if steps == "all" else 0, dtype=np.int32)
-        self.estimate = Estimate(
-            {
-                "node": self.node.total,
-                "edge": self.edge.total,
-                "transition": len(self.transition_cell),
-                "start": L * options.get("start", False),
-                "stop": L * options.get("stop", False),
-                "dense": L * K,
-            },
-            self.node.table_bytes(self.budget),
-        )
-
-    def layout(self) -> Layout:
-        self.estimate.check(self.options.get("max_weights", 500_000_000))
-        return Layout(
-            self.L,
-            self.node.ptr,
-            self.node.columns(),
-            self.edge.ptr,
-            self.edge.columns(),
-            self.transition_cell,
-            self.options.get("start", False),
-            self.options.get("stop", False),
-            self.estimate.parts["dense"] // self.L,
-            self.budget,
-        )
-
-    def cells(self, kind: str) -> Ids:
-        """Return the label of each position, or the step that enters it; -1 where unknown."""
-        label = self.batch.label
-        if label is None:
-            return np.full(self.batch.positions, -1, dtype=np.int32)
-        if kind == "attr":
-            return label
-        cell = np.full(len(label), -1, dtype=np.int32)
-        cell[1:] = np.where((label[1:] >= 0) & (label[:-1] >= 0), label[:-1] * self.L + label[1:], -1)
-        first = self.batch.seq_ptr[:-1]
-        cell[first[first < len(cell)]] = -1
-        return cell
-
-
-class _Pairs:
-    """The (attribute, column) pairs of one part."""
-
-    def __init__(self, plan: _Plan, kind: str, width: int, attributes: int) -> None:
-        self.plan, self.kind, self.width, self.A = plan, kind, width, attributes
-        self.extra: Pointers | None = None
-        batch = plan.batch
-        ptr, attr, value = (
-            (batch.attr_ptr, batch.attr, batch.value)
-            if kind == "attr"
-            else (batch.edge_ptr, batch.edge_attr, batch.edge_value)
-        )
-        if ptr is None or attr is None:
-            ptr, attr = np.zeros(batch.positions + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        self.weight: Floats | None = None
-        if plan.options.get("count", "count") == "value":
-            weight = np.ones(batch.sequences) if batch.weight is None else batch.weight
-            self.weight = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
-        if not plan.all_pairs:
-            self.index = _native.Transpose.of(ptr, attr, value, attributes, width)
-            self.counts: Pointers | None = np.diff(self._observed(None))
-        elif plan.minimum <= 0.0:
-            self.counts = None  # every attribute: no need to count, nor to make anything yet
-        else:
-            each = np.ones(len(attr)) if value is None or self.weight is None else value
-            if self.weight is not None:
-                each = each * np.repeat(self.weight, np.diff(ptr))
-            inside = attr < attributes
-            sums = np.bincount(attr[inside], each[inside], minlength=attributes)
-            self.counts = np.where(sums >= plan.minimum, width, 0)
-
-    @property
-    def total(self) -> int:
-        return self.A * self.width if self.counts is None else int(self.counts.sum())
-
-    @property
-    def ptr(self) -> Pointers:
-        counts = np.full(self.A, self.width) if self.counts is None else self.counts
-        made = np.zeros(self.A + 1, dtype=np.int64)
-        np.cumsum(counts, out=made[1:])
-        return made
-
-    def _observed(self, ptr: Pointers | None) -> Pointers:
-        cells = self.plan.cells(self.kind)
-        return self.index.observed(cells, self.weight, self.width, self.plan.minimum, ptr, self.plan.threads)
-
-    def add(self, pairs: ArrayLike) -> None:
-        """Add (attribute, label) pairs to the observed ones."""
-        given = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        wrong = np.flatnonzero((given < 0).any(1) | (given >= [self.A, self.width]).any(1))
-        if wrong.size:
-            i = int(wrong[0])
-            raise ValueError(
-                f"pairs[{i}] is {given[i].tolist()}, expected an attribute below {self.A} and a label below "
-                f"{self.width}"
-            )
-        keys = np.repeat(np.arange(self.A), np.diff(self.ptr)) * self.width + self.columns()
-        self.extra = np.union1d(keys, given[:, 0] * self.width + given[:, 1])
-        self.counts = np.bincount(self.extra // self.width, minlength=self.A).astype(np.int64)
-
-    def columns(self) -> Ids:
-        if self.extra is not None:
-            return (self.extra % self.width).astype(np.int32)
-        if self.plan.all_pairs:
-            return np.tile(np.arange(self.width, dtype=np.int32), self.total // self.width)
-        return self._observed(self.ptr).astype(np.int32, copy=False)
-
-    def table_bytes(self, budget: int) -> int:
-        if self.counts is None:
-            return 0
-        wide = int(np.count_nonzero((self.counts > _native.Rows.narrow) & (self.counts < self.width)))
-        size = wide * ((self.width + 7) // 8 * 8) * 8
-        return size if size <= budget else 0
-
-
-def _count(attr: Ids | None, given: int | None, name: str) -> int:
-    shown = 0 if attr is None or not attr.size else int(attr.max()) + 1
-    if given is None:
-        return shown
-    if given < 0:
-        raise ValueError(f"{name} is {given}, expected 0 or more")
-    return given
-
-
-def _check(batch: Batch, labels: int, options: LayoutOptions, needs_labels: bool) -> None:
-    unknown = set(options) - set(LayoutOptions.__annotations__)
-    if unknown:
-        raise TypeError(f"{min(unknown)} is not an option of a layout")
-    for name, choices in (("transitions", ("all", "observed", "none")), ("count", ("count", "value"))):
-        if options.get(name, choices[0]) not in choices:
-            raise ValueError(f"{name} is {options.get(name)!r}, expected one of {', '.join(choices)}")
-    if not options.get("min_count", 0.0) >= 0.0:
-        raise ValueError(f"min_count is {options.get('min_count')}, expected 0 or more")
-    if not 1 <= labels < 1 << 12:
-        raise ValueError(f"labels is {labels}, expected 1 to {(1 << 12) - 1}")
-    if batch.label is None:
-        if needs_labels or options.get("transitions", "all") == "observed":
-            raise ValueError("batch.label is None; observed pairs need a labelled batch")
-        return
-    wrong = np.flatnonzero((batch.label < -1) | (batch.label >= labels))
-    if wrong.size:
-        p = int(wrong[0])
-        raise ValueError(f"label[{p}] is {batch.label[p]}, expected 0 to {labels - 1}, or -1 where unknown")
+    def _describe_run(self, cell: int) -> Place:
+        begins = np.cumsum([0, *run_sizes(self.labels, self.order)])
+        h = int(np.searchsorted(begins, cell, side="right"))
+        run = np.unravel_index(cell - begins[h - 1], (self.labels,) * (h + 1))
+        *before, label = (int(y) for y in run)
+        return Place("transition", None, before[0] if h == 1 else tuple(before), label)
 
 
 def likely_pairs(batch: Batch, node_probabilities: ArrayLike, epsilon: float) -> Pointers:

@@ -5,7 +5,8 @@
 
 over the attributes i and the edge attributes j of position p; weights that the layout does not have count
 as 0, and so do attributes beyond it. Edges by position are made only for the positions that are asked for.
-Float64 throughout, and the same bits for any number of threads.
+A layout of order k > 1 has no edge attributes, but k tables: table h, with h + 1 axes, scores runs of h + 1
+labels. Float64 throughout, and the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Scores:
     """
 
     node: Floats  #: [P, L]
-    edge: Floats | None  #: [L, L]; None without transitions
+    #: [L, L]; of order k > 1 a tuple of k tables, table h with h + 1 axes; None without transitions
+    edge: Floats | tuple[Floats, ...] | None
     start: Floats | None  #: [L]
     stop: Floats | None  #: [L]
     per_position: bool
@@ -68,20 +70,8 @@ def score(
     weights = _checked_weights(layout, w)
     dense = _dense(layout, batch)
     node = _checked_out(out, (batch.positions, layout.labels))  # [P, L]
-    finite = _native.score(
-        kernels,
-        layout.rows,
-        weights,
-        0,
-        batch.attr_ptr,
-        batch.attr,
-        batch.value,
-        None,
-        0,
-        batch.positions,
-        node,
-        threads_or_all(threads),
-    )
+    items, threads = (batch.attr_ptr, batch.attr, batch.value), threads_or_all(threads)
+    finite = _native.score(kernels, layout.rows, weights, 0, *items, None, 0, batch.positions, node, threads)
     small = weights[layout.parts["transition"].start :]
     if not finite or not np.isfinite(small).all():
         _explain(layout, weights, node)
@@ -111,9 +101,9 @@ def score_edges(
     The entry of the first position of a sequence is no step of the sequence; the kernels do not look at it.
     """
     weights, L = _checked_weights(layout, w), layout.labels
-    _check_range(batch, first, last)
+    _check_range(layout, batch, first, last)
     edge = _checked_out(out, (last - first, L, L))
-    base = _transitions(layout, weights)
+    base = layout.transition_tables(weights)[0] if len(layout.transition_cell) else None  # [L, L]
     if batch.edge_ptr is None or batch.edge_attr is None:
         edge[:] = 0.0 if base is None else base
         return edge
@@ -161,9 +151,10 @@ def scatter(
     layout, batch
         As in `score`.
     node_credit : array [P, L]
-    edge_credit : array [L, L] or [P, L, L], optional
+    edge_credit : array [L, L] or [P, L, L], or for order k > 1 k tables, optional
         Summed over positions, or by position where there are edge attributes. Leave it out to bring them
-        in blocks with `scatter_edges`.
+        in blocks with `scatter_edges`. Tables are as `Marginals.edge` has them, the one of order h with
+        h + 1 axes.
     start, stop : array [L], optional
         Summed over sequences.
     index : Transpose, optional
@@ -188,27 +179,17 @@ def scatter(
     node = _credit(node_credit, "node_credit", (P, L))
     dense = _dense(layout, batch)
     gradient = _checked_out(out, (layout.weights,))
-    _native.scatter(
-        kernels,
-        layout.rows,
-        transpose(layout, batch) if index is None else index,
-        node,
-        gradient,
-        0,
-        add,
-        threads_or_all(threads),
-    )
+    index = transpose(layout, batch) if index is None else index
+    _native.scatter(kernels, layout.rows, index, node, gradient, 0, add, threads_or_all(threads))
     if not add:
         gradient[layout.parts["node"].stop :] = 0.0
     if edge_credit is not None:
-        by_position = np.ndim(edge_credit) == 3
-        if by_position:
+        if layout.order <= 1 and np.ndim(edge_credit) == 3:
             scatter_edges(layout, batch, edge_credit, 0, P, out=gradient, threads=threads)
         elif _has_edges(layout, batch):
             raise ValueError("edge_credit has 2 axes, but there are edge attributes: it needs (P, L, L)")
         else:
-            pooled = _credit(edge_credit, "edge_credit", (L, L))
-            gradient[layout.parts["transition"]] += pooled.ravel()[layout.transition_cell]
+            gradient[layout.parts["transition"]] += layout.transition_credit(_tables(layout, edge_credit))
     for name, credit in (("start", start), ("stop", stop)):
         if credit is not None and layout.parts[name].stop > layout.parts[name].start:
             gradient[layout.parts[name]] += _credit(credit, name, (L,))
@@ -229,38 +210,39 @@ def scatter_edges(
 ) -> None:
     """Add to the gradient `out` [F] what credits [last - first, L, L] of a range of positions say."""
     L = layout.labels
-    _check_range(batch, first, last)
+    _check_range(layout, batch, first, last)
     edge = _credit(credit, "credit", (last - first, L, L))
     gradient = _checked_out(out, (layout.weights,))
-    gradient[layout.parts["transition"]] += edge.sum(axis=0).ravel()[layout.transition_cell]
+    gradient[layout.parts["transition"]] += layout.transition_credit([edge.sum(axis=0)])
     if batch.edge_ptr is None or batch.edge_attr is None or not layout.edge_attributes:
         return
     ptr = batch.edge_ptr[first : last + 1]
     inside = slice(int(ptr[0]), int(ptr[-1]))
     value = None if batch.edge_value is None else batch.edge_value[inside]
     index = _native.Transpose.of(ptr - ptr[0], batch.edge_attr[inside], value, layout.edge_attributes, L * L)
-    _native.scatter(
-        kernels,
-        layout.edge_rows,
-        index,
-        edge.reshape(last - first, L * L),
-        gradient,
-        layout.parts["edge"].start,
-        True,
-        threads_or_all(threads),
-    )
+    begin, cells = layout.parts["edge"].start, edge.reshape(last - first, L * L)
+    _native.scatter(kernels, layout.edge_rows, index, cells, gradient, begin, True, threads_or_all(threads))
 
 
 def _has_edges(layout: Layout, batch: Batch) -> bool:
     return bool(batch.edge_attr is not None and batch.edge_attr.size and layout.edge_attributes)
 
 
-def _transitions(layout: Layout, weights: Floats) -> Floats | None:
+def _transitions(layout: Layout, weights: Floats) -> Floats | tuple[Floats, ...] | None:
     if not len(layout.transition_cell):
         return None
-    edge = np.zeros((layout.labels, layout.labels))  # [L, L]
-    edge.ravel()[layout.transition_cell] = weights[layout.parts["transition"]]
-    return edge
+    tables = layout.transition_tables(weights)
+    return tables[0] if layout.order == 1 else tables
+
+
+def _tables(layout: Layout, credit: ArrayLike) -> list[Floats]:
+    """Return the credits of each order, checked."""
+    L, k = layout.labels, layout.order
+    if k <= 1:
+        return [_credit(credit, "edge_credit", (L, L))]
+    if not isinstance(credit, list | tuple) or len(credit) != k:
+        raise ValueError(f"the layout has order {k}: edge_credit must be a tuple of {k} tables")
+    return [_credit(table, f"edge_credit[{i}]", (L,) * (i + 2)) for i, table in enumerate(credit)]
 
 
 def _dense(layout: Layout, batch: Batch) -> Floats | None:
@@ -294,7 +276,9 @@ def _credit(credit: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
     return array
 
 
-def _check_range(batch: Batch, first: int, last: int) -> None:
+def _check_range(layout: Layout, batch: Batch, first: int, last: int) -> None:
+    if layout.order > 1:
+        raise ValueError(f"edges by position need a layout of order 1, not {layout.order}")
     if not 0 <= first <= last <= batch.positions:
         raise ValueError(f"positions {first} to {last} are not in the batch, which has {batch.positions}")
 

@@ -7,7 +7,7 @@ path            ``batch.label``       score of the path; one-hot
 set of labels   ``batch.allowed``,    log of the sum over the paths in the set (the clamped
                 or labels of -1       sweep); marginals of that sum
 distribution    ``batch.soft``        expected score when positions are drawn on their own;
-                                      q_t for nodes, q_{t-1} (x) q_t for edges
+                                      q_t for nodes, q_{t-h} (x) ... (x) q_t for runs
 ==============  ====================  ======================================================
 """
 
@@ -19,10 +19,19 @@ from typing import Literal
 import numpy as np
 
 from crfkit.batch import Batch
+from crfkit.layout_plan import run_cells
 from crfkit.structures import Chain
 from crfkit.structures.labels import Bools, Floats, Ids, sum_by_sequence
 
-__all__ = ["allowed_labels", "before", "check_gold", "kind_of_gold", "label_weighted", "soft_edges"]
+__all__ = [
+    "allowed_labels",
+    "before",
+    "check_gold",
+    "kind_of_gold",
+    "label_weighted",
+    "run_counts",
+    "soft_edges",
+]
 
 GoldKind = Literal["path", "set", "soft"]
 
@@ -60,6 +69,40 @@ def soft_edges(soft: Floats, batch: Batch) -> Floats:
     """Return q_{t-1} (x) q_t for each position, [P, L, L]; 0 at the beginnings of sequences."""
     pairs: Floats = np.einsum("pi,pj->pij", before(soft, batch), soft)
     return pairs
+
+
+def run_counts(batch: Batch, L: int, order: int, each: Floats) -> tuple[Floats, ...]:
+    """Return the gold's counts of runs, table h with h + 1 axes; a run counts by `each` [P] where it ends.
+
+    Examples
+    --------
+    >>> batch = Batch(seq_ptr=[0, 3], attr_ptr=[0, 0, 0, 0], attr=[], label=[1, 0, 1])
+    >>> [table.tolist() for table in run_counts(batch, 2, 2, np.ones(3))]
+    [[[0.0, 1.0], [1.0, 0.0]], [[[0.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 0.0]]]]
+    """
+    if batch.soft is not None:
+        return tuple(_soft_runs(batch, batch.soft, h, each) for h in range(1, order + 1))
+    tables = []
+    for h, cells in enumerate(run_cells(batch, L, order), start=1):
+        known = cells >= 0
+        counts = np.bincount(cells[known], each[known], minlength=L ** (h + 1))
+        tables.append(counts.astype(np.float64).reshape((L,) * (h + 1)))
+    return tuple(tables)
+
+
+def _soft_runs(batch: Batch, soft: Floats, h: int, each: Floats) -> Floats:
+    P, L = soft.shape
+    within = np.arange(P) - np.repeat(batch.seq_ptr[:-1], np.diff(batch.seq_ptr))  # [P]
+    ends = np.flatnonzero(within >= h)
+    total = np.zeros((L**h, L))
+    block = max(1, (1 << 22) // L**h)  # positions whose histories take 32 MB
+    for i in range(0, len(ends), block):
+        p = ends[i : i + block]
+        history = soft[p - h]  # [p, L**1], then up to [p, L**h]
+        for back in range(h - 1, 0, -1):
+            history = np.einsum("pi,pj->pij", history, soft[p - back]).reshape(len(p), -1)
+        total += history.T @ (soft[p] * each[p, None])
+    return total.reshape((L,) * (h + 1))
 
 
 def label_weighted(batch: Batch, label_weights: Floats) -> Floats:

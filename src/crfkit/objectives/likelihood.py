@@ -10,7 +10,7 @@ be is said in `gold.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from crfkit.objectives.gold import (
     check_gold,
     kind_of_gold,
     label_weighted,
+    run_counts,
     soft_edges,
 )
 from crfkit.optimise.problem import Penalty
@@ -99,6 +100,8 @@ class LikelihoodProblem:
         check_gold(batch, chain)
         if len(chain.labels) != layout.labels:
             raise ValueError(f"the layout has {layout.labels} labels, the chain {len(chain.labels)}")
+        if chain.order != layout.order:
+            raise ValueError(f"the layout has order {layout.order}, the chain {chain.order}")
         self.layout, self.chain, self.batch, self.threads = layout, chain, batch, threads
         self.weight = np.ones(batch.sequences) if weight is None else weight  # [N]
         self.kind = kind_of_gold(batch)
@@ -130,18 +133,14 @@ class LikelihoodProblem:
         )
 
     def _sweep(self, potentials: ChainPotentials, sign: float, gradient: Floats, add: bool) -> float:
-        by_position = bool((self.weight != 1.0).any())
-        found = inference.marginals(potentials, edges_by_position=by_position, threads=self.threads)
-        each = sign * np.repeat(self.weight, np.diff(self.batch.seq_ptr))  # [P]
+        value, node, edge = self._expected(potentials, sign * self.weight)
         begins, ends = self.batch.seq_ptr[:-1], self.batch.seq_ptr[1:] - 1
         filled = ends >= begins
-        node = found.node * each[:, None]
-        edge = found.edge
         scatter(
             self.layout,
             self.batch,
             node,
-            edge * each[:, None, None] if edge.ndim == 3 else sign * edge,
+            edge,
             node[begins[filled]].sum(axis=0),
             node[ends[filled]].sum(axis=0),
             index=self._index,
@@ -149,7 +148,44 @@ class LikelihoodProblem:
             out=gradient,
             add=add,
         )
-        return sign * float(self.weight @ found.log_partition)
+        return value
+
+    def _expected(
+        self, potentials: ChainPotentials, weight: Floats
+    ) -> tuple[float, Floats, Floats | tuple[Floats, ...]]:
+        """Return log Z and the marginals of nodes and edges, times the weights [N] of the sequences."""
+        differ = bool((weight != weight[0]).any())
+        if differ and self.chain.order > 1:
+            return self._expected_by_weight(potentials, weight)
+        found = inference.marginals(potentials, edges_by_position=differ, threads=self.threads)
+        each = np.repeat(weight, np.diff(self.batch.seq_ptr))  # [P]
+        if isinstance(found.edge, tuple):
+            edge: Floats | tuple[Floats, ...] = tuple(weight[0] * table for table in found.edge)
+        else:
+            edge = found.edge * (each[:, None, None] if found.edge.ndim == 3 else weight[0])
+        return float(weight @ found.log_partition), found.node * each[:, None], edge
+
+    def _expected_by_weight(
+        self, potentials: ChainPotentials, weight: Floats
+    ) -> tuple[float, Floats, tuple[Floats, ...]]:
+        """Sweep the sequences of each weight on their own: runs have no marginals by position."""
+        lengths = np.diff(self.batch.seq_ptr)  # [N]
+        value, node = 0.0, np.empty_like(potentials.node)  # [P, L]
+        edge = tuple(np.zeros_like(table) for table in potentials.edge)
+        for common in np.unique(weight):
+            rows = np.repeat(weight == common, lengths)  # [P]
+            seq_ptr = np.concatenate([[0], np.cumsum(lengths[weight == common])])
+            part = replace(potentials, node=potentials.node[rows], seq_ptr=seq_ptr)
+            try:
+                found = inference.marginals(part, threads=self.threads)
+            except ValueError:
+                inference.marginals(potentials, threads=self.threads)  # numbers sequences as the batch does
+                raise
+            value += common * float(np.sum(found.log_partition))
+            node[rows] = common * found.node
+            for total, table in zip(edge, found.edge, strict=True):
+                total += common * table
+        return value, node, edge
 
     @cached_property
     def observed(self) -> Floats:
@@ -166,7 +202,10 @@ class LikelihoodProblem:
         begins, ends = batch.seq_ptr[:-1], batch.seq_ptr[1:] - 1
         filled = ends >= begins
         node = q * each[:, None]
-        if self.layout.edge_attributes:
+        edge: Floats | tuple[Floats, ...]
+        if self.layout.order > 1:
+            edge = run_counts(batch, L, self.layout.order, each)
+        elif self.layout.edge_attributes:
             edge = soft_edges(q, batch) * each[:, None, None]
         else:
             edge = before(q, batch).T @ node
