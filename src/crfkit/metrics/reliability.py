@@ -1,0 +1,98 @@
+"""Calibration: whether labels with a probability of 0.8 turn out right 8 times in 10.
+
+Expected calibration error: sum over bins of n_b / n |accuracy_b - confidence_b| (Naeini et al. 2015, Guo et
+al. 2017); Brier score: mean of (p - right)². The error depends on the bins, the Brier score does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.metrics.counts import Floats
+from crfkit.metrics.encoding import Ints
+
+__all__ = ["Calibration", "calibration"]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What `calibration` returns: a reliability diagram with B bins, and what it amounts to."""
+
+    edges: Floats  #: [B + 1] bin b holds edges[b] < p <= edges[b + 1]; the first also its left edge
+    count: Ints  #: [B]
+    confidence: Floats  #: [B] mean probability; nan in an empty bin
+    accuracy: Floats  #: [B] part that is right; nan in an empty bin
+    expected_error: float  #: mean over all probabilities of |accuracy - confidence| of their bin
+    maximum_error: float  #: largest |accuracy - confidence| of a bin
+    brier: float  #: mean squared difference of probability and outcome
+
+
+def calibration(
+    probabilities: ArrayLike,
+    correct: ArrayLike,
+    bins: int = 10,
+    *,
+    spacing: Literal["width", "count"] = "width",
+) -> Calibration:
+    """Compare probabilities with how often they come true.
+
+    Parameters
+    ----------
+    probabilities
+        Of any shape: marginals of the predicted labels, [P], or of all labels, [P, L].
+    correct
+        Of the same shape: whether it came true, that is, whether the label is the true one.
+    bins
+        Number of bins.
+    spacing
+        Bins of equal ``"width"``, or with equal ``"count"`` (quantiles; fewer bins if many are equal).
+
+    Examples
+    --------
+    >>> made = calibration([0.9, 0.9, 0.8, 0.2], [True, True, False, False], bins=2)
+    >>> made.count.tolist(), made.accuracy.round(2).tolist()
+    ([1, 3], [0.0, 0.67])
+    >>> round(made.expected_error, 3), round(made.brier, 3)
+    (0.2, 0.175)
+    """
+    p = np.asarray(probabilities, np.float64)
+    right = np.asarray(correct)
+    if p.shape != right.shape:
+        raise ValueError(f"probabilities have shape {p.shape} and correct {right.shape}")
+    if right.dtype != np.bool_ and not np.isin(right, (0, 1)).all():
+        raise ValueError("correct must be true or false (or 1 or 0) for each probability")
+    if p.size == 0:
+        raise ValueError("probabilities is empty")
+    if bins < 1:
+        raise ValueError(f"bins is {bins}; give 1 or more")
+    p, right = p.ravel(), right.ravel().astype(np.float64)
+    slack = 1e-6  # marginals are sums of rounded numbers
+    if not ((p >= -slack) & (p <= 1 + slack)).all():
+        place = int(np.flatnonzero(~((p >= -slack) & (p <= 1 + slack)))[0])
+        raise ValueError(f"probabilities has {p[place]} at place {place}: give numbers from 0 to 1")
+    p = p.clip(0, 1)
+    edges = np.linspace(0, 1, bins + 1)  # [B + 1]
+    if spacing == "count":
+        edges = np.unique([0, *np.quantile(p, edges[1:-1]), 1])
+    elif spacing != "width":
+        raise ValueError(f"spacing is {spacing!r}; give 'width' or 'count'")
+    B = len(edges) - 1
+    bin_of = (np.searchsorted(edges, p, side="left") - 1).clip(0)
+    count = np.bincount(bin_of, minlength=B)  # [B]
+    with np.errstate(invalid="ignore"):
+        confidence = np.bincount(bin_of, p, B) / count  # [B]
+        accuracy = np.bincount(bin_of, right, B) / count  # [B]
+    gap = np.where(count > 0, np.abs(accuracy - confidence), 0.0)  # [B]
+    return Calibration(
+        edges,
+        count,
+        confidence,
+        accuracy,
+        expected_error=float((gap * count).sum() / p.size),
+        maximum_error=float(gap.max()),
+        brier=float(np.mean((p - right) ** 2)),
+    )

@@ -1,0 +1,177 @@
+"""Scores of single labels and of whole sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.metrics.counts import Average, Score, averages
+from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
+
+__all__ = [
+    "Confusion",
+    "TokenScores",
+    "confusion",
+    "sequence_accuracy",
+    "token_counts",
+    "token_scores",
+    "whole_sequences",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenScores:
+    """What `token_scores` returns; ``str()`` gives a table."""
+
+    accuracy: float  #: over all tokens, ``ignore`` notwithstanding
+    tokens: int
+    micro: Score  #: all labels together
+    macro: Average  #: mean over labels
+    weighted: Average  #: mean over labels, weighted by support
+    by_label: Mapping[str, Score]  #: labels that occur, by name
+    groups: Mapping[Hashable, TokenScores] = field(default_factory=dict)  #: empty without ``by``
+
+    def report(self) -> str:
+        """Return a table with a line for each label and for the averages."""
+        rows: list[tuple[str, Score | Average, str]] = [
+            (label, score, str(score.support)) for label, score in self.by_label.items()
+        ]
+        rows += [("micro", self.micro, str(self.micro.support))]
+        rows += [("macro", self.macro, ""), ("weighted", self.weighted, "")]
+        width = max(len(label) for label, _, _ in rows)
+        lines = [f"{'':{width}}  precision  recall     f1  support"]
+        for label, score, support in rows:
+            numbers = f"{score.precision:9.4f}  {score.recall:6.4f}  {score.f1:5.4f}"
+            lines.append(f"{label:{width}}  {numbers}  {support:>7}".rstrip())
+        return "\n".join([*lines, f"accuracy {self.accuracy:.4f} of {self.tokens} tokens"])
+
+    def __str__(self) -> str:
+        return self.report()
+
+
+def token_scores(
+    y_true: LabelSequences,
+    y_pred: LabelSequences,
+    *,
+    ignore: Collection[str] = (),
+    by: Sequence[Hashable] | None = None,
+    labels: Sequence[str] | None = None,
+    seq_ptr: NDArray[Any] | None = None,
+) -> TokenScores:
+    """Compare labels position by position.
+
+    Parameters
+    ----------
+    y_true, y_pred, by, labels, seq_ptr
+        As in `segment_scores`.
+    ignore
+        Labels left out of the table and the averages, often ``["O"]``. Taken for them, a token still
+        counts as not found; accuracy is over all tokens.
+
+    Examples
+    --------
+    >>> print(token_scores([["N", "V", "N"], ["N"]], [["N", "N", "N"], ["V"]]))
+           precision  recall     f1  support
+    N         0.6667  0.6667  0.6667        3
+    V         0.0000  0.0000  0.0000        1
+    micro     0.5000  0.5000  0.5000        4
+    macro     0.3333  0.3333  0.3333
+    weighted  0.5000  0.5000  0.5000
+    accuracy 0.5000 of 4 tokens
+    """
+    if isinstance(ignore, str):
+        raise TypeError(f"ignore is the string {ignore!r}; give a list of labels")
+    encoded = encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr)
+    names, groups = group(by, encoded.N)
+    counts = token_counts(encoded, groups, max(len(names), 1))  # [G, 3, L]
+    kept = sorted((name, id) for id, name in enumerate(encoded.names) if name not in ignore)
+    parts = {name: _scores(kept, counts[g], {}) for g, name in enumerate(names)}
+    return _scores(kept, counts.sum(0), parts)
+
+
+def _scores(
+    kept: Sequence[tuple[str, int]], counts: Ints, groups: Mapping[Hashable, TokenScores]
+) -> TokenScores:
+    tokens = int(counts[2].sum())
+    accuracy = float(counts[0].sum() / tokens) if tokens else 0.0
+    by_label = {name: Score(*counts[:, id].tolist()) for name, id in kept if counts[:, id].any()}
+    counts = counts[:, [id for _, id in kept]]
+    macro, weighted = (averages(counts, weighted=heavy).tolist() for heavy in (False, True))
+    micro = Score(*counts.sum(1).tolist())
+    return TokenScores(accuracy, tokens, micro, Average(*macro), Average(*weighted), by_label, groups)
+
+
+def token_counts(encoded: Encoded, groups: Ints, G: int) -> Ints:
+    """Return how many tokens of each label are correct, found and true: [G, 3, L]."""
+    true, pred = encoded.columns
+    L = len(encoded.names)
+    row = groups[encoded.sequence] * L  # [P]
+    three = (row[true == pred] + true[true == pred], row + pred, row + true)
+    return np.stack([np.bincount(place, minlength=G * L).reshape(G, L) for place in three], 1)
+
+
+def sequence_accuracy(
+    y_true: LabelSequences,
+    y_pred: LabelSequences,
+    *,
+    labels: Sequence[str] | None = None,
+    seq_ptr: NDArray[Any] | None = None,
+) -> float:
+    """Return the part of the sequences with every label right; 0 where there are none.
+
+    Examples
+    --------
+    >>> sequence_accuracy([["N", "V"], ["N"]], [["N", "V"], ["V"]])
+    0.5
+    """
+    encoded = encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr)
+    right = whole_sequences(encoded)
+    return float(right.mean()) if len(right) else 0.0
+
+
+def whole_sequences(encoded: Encoded) -> NDArray[np.bool_]:
+    """Return which sequences have every label right, [N]."""
+    wrong = encoded.columns[0] != encoded.columns[1]  # [P]
+    right: NDArray[np.bool_] = np.bincount(encoded.sequence[wrong], minlength=encoded.N) == 0
+    return right
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """How often each label was taken for each."""
+
+    labels: tuple[str, ...]  #: [L]
+    matrix: Ints  #: [L, L] true label in the row, predicted one in the column
+
+    def most(self, count: int = 10) -> list[tuple[str, str, int]]:
+        """Return the commonest mistakes: true label, predicted label, times."""
+        off = self.matrix - np.diag(np.diag(self.matrix))
+        order = np.argsort(-off, axis=None, kind="stable")[:count]
+        rows, columns = np.unravel_index(order, off.shape)
+        mistakes = zip(rows.tolist(), columns.tolist(), strict=True)
+        return [(self.labels[i], self.labels[j], int(off[i, j])) for i, j in mistakes if off[i, j]]
+
+
+def confusion(
+    y_true: LabelSequences,
+    y_pred: LabelSequences,
+    *,
+    labels: Sequence[str] | None = None,
+    seq_ptr: NDArray[Any] | None = None,
+) -> Confusion:
+    """Count how often each label was taken for each.
+
+    Examples
+    --------
+    >>> table = confusion([["N", "V", "N"]], [["N", "N", "V"]])
+    >>> table.labels, table.matrix.tolist(), table.most(1)
+    (('N', 'V'), [[1, 1], [1, 0]], [('N', 'V', 1)])
+    """
+    encoded = encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr)
+    L = len(encoded.names)
+    true, pred = encoded.columns
+    return Confusion(encoded.names, np.bincount(true * L + pred, minlength=L * L).reshape(L, L))
