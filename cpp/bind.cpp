@@ -27,6 +27,8 @@ namespace crfkit {
 void bind_features(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
+void bind_online(nb::module_& m);
+void bind_vectors(nb::module_& m);
 
 namespace {
 
@@ -215,6 +217,8 @@ NB_MODULE(_native, m) {
   bind_features(m);
   bind_items(m);
   bind_layout(m);
+  bind_online(m);
+  bind_vectors(m);
 
   nb::class_<Scored>(m, "Problem")
       .def_static("chain", &make_chain, "node"_a, "tables"_a, "start"_a.none(), "stop"_a.none(),

@@ -2,55 +2,19 @@
 // sequences of a block.
 #include "kernels.hpp"
 
+#include "dual.hpp"
 #include "kbest.hpp"
 #include "layout.hpp"
-#include "logs.hpp"
 #include "ring.hpp"
-#include "scaled.hpp"
-#include "sweep.hpp"
+#include "sums.hpp"
 #include "trace.hpp"
+#include "vectors.hpp"
 
 #define CRFKIT_TEXT(x) #x
 #define CRFKIT_NAME(x) CRFKIT_TEXT(x)
 
 namespace crfkit::CRFKIT_ARCH {
 namespace {
-
-// Tables for the semirings of a task; `scores` serve log space, which sums need only as a fallback.
-struct Prepared {
-  Tables probabilities, scores;
-
-  Prepared(const Problem& p, const Task& t)
-      : probabilities(p, (t.query == Query::sum || t.query == Query::sample) && !t.log_space, true),
-        scores(p, t.query == Query::sum || t.query == Query::sample || t.query == Query::best,
-               false) {}
-};
-
-struct Block {
-  const Problem& problem;
-  const Task& task;
-  const Prepared& prepared;
-  double* pooled;
-  Arena& arena;
-
-  double* expected(std::int64_t n) const { return task.expected ? task.expected + n : nullptr; }
-  bool wants_credits() const { return pooled != nullptr; }
-  std::int64_t positions() const { return problem.seq_ptr[problem.sequences]; }
-
-  template <class Structure>
-  Structure structure(const std::int64_t* sequences, int lanes) const {
-    return Structure(problem, task, pooled, sequences, lanes, arena);
-  }
-
-  void no_path(std::int64_t n, int i) const {
-    std::int32_t* path = task.path + i * positions();
-    for (std::int64_t p = problem.seq_ptr[n]; p < problem.seq_ptr[n + 1]; ++p) path[p] = -1;
-  }
-  template <class Structure>
-  void emit(const Structure& s, const std::int64_t* cell, int i) const {
-    s.emit(cell, task.path + i * positions(), task.begin ? task.begin + i * positions() : nullptr);
-  }
-};
 
 // How many sequences share a sweep: enough for full register tiles, and with many labels enough to
 // pay for streaming the table, but no more than fit into the outer cache together.
@@ -64,37 +28,6 @@ int lanes_for(const Problem& p, const Task& t, std::int64_t longest) {
   return fitting >= wanted  ? wanted
          : fitting >= kTile ? static_cast<int>(fitting) / kTile * kTile
                             : 1;
-}
-
-template <class Structure>
-void sum_in_logs(const Block& block, const std::int64_t* sequence) {
-  const Structure s = block.structure<Structure>(sequence, 1);
-  LogSum semiring(s, block.prepared.scores, block.arena, block.expected(*sequence));
-  forward(semiring, s);
-  block.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  if (block.task.in_logs) block.task.in_logs[*sequence] = 1;
-  if (block.wants_credits()) reverse(semiring, s);
-}
-
-template <class Structure>
-void sum(const Block& block, const std::int64_t* sequences, int lanes) {
-  if (!block.task.log_space) {
-    const Structure s = block.structure<Structure>(sequences, lanes);
-    Scaled semiring(s, block.prepared.probabilities, block.arena, lanes,
-                    block.expected(*sequences));
-    forward(semiring, s);
-    if (semiring.exact()) {
-      const Row last = s.row(s.rows() - 1);
-      for (int lane = 0; lane < lanes; ++lane)
-        block.task.value[sequences[lane]] = semiring.value(last, lane);
-      if (block.wants_credits()) reverse(semiring, s);
-      return;
-    }
-  }
-  for (int lane = 0; lane < lanes; ++lane) {
-    block.arena.reset();
-    sum_in_logs<Structure>(block, sequences + lane);
-  }
 }
 
 template <class Structure>
@@ -194,27 +127,6 @@ void answer(const Block& block, const std::int64_t* sequences, int lanes) {
   }
 }
 
-// Pooled credits of shared tables: the sums of outer products times the probabilities of the table.
-void finish_products(const Problem& p, const Tables& tables, double* pooled) {
-  const PooledLayout layout(p);
-  for (int h = 0; h < tables.count; ++h) {
-    const Table& table = tables.table[h];
-    const int step = padded(table.n_out);
-    for (int m = 0; m < table.blocks; ++m) {
-      for (int a = 0; a < table.n_in; ++a) {
-        const std::int64_t row = (static_cast<std::int64_t>(a) * table.blocks + m) * step;
-        for (int j = 0; j < step; j += W) {
-          double* credit = pooled + layout.table[h] + row + j;
-          const double* sum = pooled + layout.products[h] + row + j;
-          const Vec probability =
-              load(table.matrix(m) + packed_index(table.n_in, table.n_out, a, j));
-          store(credit, load(credit) + load(sum) * probability);
-        }
-      }
-    }
-  }
-}
-
 void* prepare(const Problem& p, const Task& t) { return new Prepared(p, t); }
 void release(void* prepared) { delete static_cast<Prepared*>(prepared); }
 std::int64_t pooled_size(const Problem& p) { return PooledLayout(p).size; }
@@ -250,6 +162,27 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
     finish_products(p, block.prepared.probabilities, pooled);
 }
 
+void* make_scratch() { return new Arena; }
+void free_scratch(void* scratch) { delete static_cast<Arena*>(scratch); }
+void dual_answer(const Dual& dual, const std::int64_t* sequences, int lanes, Visit* visits,
+                 void* scratch) {
+  Arena& arena = *static_cast<Arena*>(scratch);
+  arena.reset();
+  DualVisit(dual, arena).answer(sequences, lanes, visits);
+}
+void dual_apply(const Dual& dual, Visit& visit, int shard) {
+  Arena none;
+  DualVisit(dual, none).apply(visit, shard);
+}
+void dual_settle(const Dual& dual, Visit& visit) {
+  Arena none;
+  DualVisit(dual, none).settle(visit);
+}
+void dual_revise(const Dual& dual, Visit& visit) {
+  Arena none;
+  DualVisit(dual, none).revise(visit);
+}
+
 }  // namespace
 
 const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
@@ -260,6 +193,18 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          expand_rows,
                          score_rows,
                          scatter_rows,
-                         sum_runs};
+                         sum_runs,
+                         combine_vectors,
+                         dot_vectors,
+                         add_l2,
+                         pseudo_gradient,
+                         align,
+                         move_in_orthant,
+                         make_scratch,
+                         free_scratch,
+                         dual_answer,
+                         dual_apply,
+                         dual_settle,
+                         dual_revise};
 
 }  // namespace crfkit::CRFKIT_ARCH

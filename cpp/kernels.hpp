@@ -1,6 +1,7 @@
 // The kernels of one instruction set, as the binding sees them.
 #pragma once
 
+#include "live.hpp"
 #include "problem.hpp"
 #include "rows.hpp"
 
@@ -26,6 +27,29 @@ struct Kernels {
                   std::int64_t first, std::int64_t last, bool add, double* gradient);
   void (*sum_runs)(const Rows&, const double* credit, std::int64_t positions, const Runs&,
                    double* sums);
+
+  // Optimisers: passes over weights [first, last); sums are added to (vectors.hpp).
+  void (*combine_vectors)(const double* coefficients, const double* const* vectors, int count,
+                          std::int64_t first, std::int64_t last, double* out);
+  void (*dot_vectors)(const double* const* vectors, int count, const double* const* others,
+                      int other_count, std::int64_t first, std::int64_t last, double* sums);
+  void (*add_l2)(const double* l2, bool shared, const double* w, const double* direction,
+                 std::int64_t first, std::int64_t last, double* gradient, double* sums);
+  void (*pseudo_gradient)(const double* l1, bool shared, const double* w, const double* gradient,
+                          std::int64_t first, std::int64_t last, double* out, double* sums);
+  void (*align)(const double* l1, bool shared, const double* pseudo, std::int64_t first,
+                std::int64_t last, double* direction, double* sums);
+  void (*move_in_orthant)(const double* l1, bool shared, const double* w, const double* pseudo,
+                          const double* direction, double length, std::int64_t first,
+                          std::int64_t last, double* out, double* sums);
+
+  // Dual training (dual.hpp).  A scratch holds what the visits of one group point to.
+  void* (*make_scratch)();
+  void (*free_scratch)(void*);
+  void (*dual_answer)(const Dual&, const std::int64_t* sequences, int lanes, Visit*, void* scratch);
+  void (*dual_apply)(const Dual&, Visit&, int shard);
+  void (*dual_settle)(const Dual&, Visit&);
+  void (*dual_revise)(const Dual&, Visit&);
 };
 
 namespace baseline {

@@ -46,7 +46,9 @@ struct Credits {
   double* segment;
   double* edge;  // per position [P, L, L] when edge_step != 0; tree: flat; otherwise unused (see
                  // pooled)
-  std::int64_t edge_step;  // 0: sums over positions are pooled
+  std::int64_t edge_step;    // 0: sums over positions are pooled
+  std::int64_t pooled_step;  // distance between the pooled sums of sequences that share a sweep; 0:
+                             // they share the sums as well
 };
 
 enum class Query {

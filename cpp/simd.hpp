@@ -75,6 +75,7 @@ inline void store_part(double* p, int count, Vec v) {
 
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
+inline Vec absolute(Vec v) { return v < 0.0 ? -v : v; }
 
 // Halves a vector until one double is left: log2(W) steps instead of W - 1.
 template <class Join>

@@ -177,6 +177,7 @@ class Chain {
     return terms;
   }
 
+  std::int64_t pooled_step() const { return credits_.pooled_step; }
   PooledRows pooled_rows() const {
     return {0, 1, 1, pools() && p_.order == 1 && longest_ > 1 ? longest_ - 1 : 0};
   }
@@ -270,6 +271,7 @@ class Segments {
     return terms;
   }
 
+  std::int64_t pooled_step() const { return 0; }
   PooledRows pooled_rows() const { return {1, 2, 2, pools() && length_ > 1 ? length_ - 1 : 0}; }
 
   void emit(const std::int64_t* cell, std::int32_t* path, std::uint8_t* begin) const {
@@ -361,6 +363,7 @@ class Tree {
     return terms;
   }
 
+  std::int64_t pooled_step() const { return 0; }
   PooledRows pooled_rows() const { return {0, 0, 0, 0}; }
 
   void emit(const std::int64_t* cell, std::int32_t* path, std::uint8_t*) const {

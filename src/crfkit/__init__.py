@@ -9,17 +9,35 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crfkit import data, features, inference
     from crfkit._native import __version__
+    from crfkit.model import Model
     from crfkit.native import build_info
+    from crfkit.objectives import Likelihood
     from crfkit.structures import Chain, SemiMarkov, Tree
+    from crfkit.training import train
 
-__all__ = ["Chain", "SemiMarkov", "Tree", "__version__", "build_info", "data", "features", "inference"]
+__all__ = [
+    "Chain",
+    "Likelihood",
+    "Model",
+    "SemiMarkov",
+    "Tree",
+    "__version__",
+    "build_info",
+    "data",
+    "features",
+    "inference",
+    "train",
+]
 
 _HOMES = {
     "Chain": "crfkit.structures",
+    "Likelihood": "crfkit.objectives",
+    "Model": "crfkit.model",
     "SemiMarkov": "crfkit.structures",
     "Tree": "crfkit.structures",
     "__version__": "crfkit._native",
     "build_info": "crfkit.native",
+    "train": "crfkit.training",
 }
 
 

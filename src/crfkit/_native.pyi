@@ -191,3 +191,92 @@ class Kernels:
         self, problem: Problem, n: int, seed: int, log_space: bool, threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.uint8] | None]: ...
     def count(self, problem: Problem, prime: int, threads: int) -> NDArray[np.uint64]: ...
+
+class DualTrainer:
+    def __init__(
+        self,
+        seq_ptr: NDArray[np.int64],
+        attr_ptr: NDArray[np.int64],
+        attr: NDArray[np.int32],
+        value: NDArray[np.float64] | None,
+        label: NDArray[np.int32],
+        labels: int,
+        row_ptr: NDArray[np.int64],
+        column: NDArray[np.int32],
+        transition_cell: NDArray[np.int32],
+        start: bool,
+        stop: bool,
+        weight: NDArray[np.float64] | None,
+        forbidden: NDArray[np.float64] | None,
+        strengths: NDArray[np.float64],
+        exponentiated: bool,
+    ) -> None: ...
+    def run(
+        self,
+        kernels: Kernels,
+        order: NDArray[np.int64],
+        relax: float,
+        threshold: float,
+        ramp: bool,
+        threads: int,
+    ) -> tuple[float, float, int, int]: ...
+    def begin(
+        self,
+        kernels: Kernels,
+        node: NDArray[np.float64],
+        edge: NDArray[np.float64],
+        ends: NDArray[np.float64] | None,
+        order: NDArray[np.int64],
+        threads: int,
+    ) -> tuple[float, float, int, int]: ...
+    def read(self, out: NDArray[np.float64]) -> None: ...
+    def entropy(self) -> float: ...
+    def state(self) -> dict[str, NDArray[Any]]: ...
+    def restore(self, v: NDArray[np.float64], parts: dict[str, NDArray[Any]]) -> None: ...
+
+def combine(
+    kernels: Kernels,
+    coefficients: NDArray[np.float64],
+    vectors: Sequence[NDArray[np.float64]],
+    out: NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def dots(
+    kernels: Kernels,
+    vectors: Sequence[NDArray[np.float64]],
+    others: Sequence[NDArray[np.float64]],
+    threads: int,
+) -> NDArray[np.float64]: ...
+def add_l2(
+    kernels: Kernels,
+    l2: NDArray[np.float64],
+    w: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    direction: NDArray[np.float64] | None,
+    threads: int,
+) -> list[float]: ...
+def pseudo_gradient(
+    kernels: Kernels,
+    l1: NDArray[np.float64],
+    w: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    out: NDArray[np.float64],
+    threads: int,
+) -> list[float]: ...
+def align(
+    kernels: Kernels,
+    l1: NDArray[np.float64],
+    pseudo: NDArray[np.float64],
+    direction: NDArray[np.float64],
+    threads: int,
+) -> float: ...
+def move_in_orthant(
+    kernels: Kernels,
+    l1: NDArray[np.float64],
+    w: NDArray[np.float64],
+    pseudo: NDArray[np.float64],
+    direction: NDArray[np.float64],
+    length: float,
+    out: NDArray[np.float64],
+    threads: int,
+) -> list[float]: ...

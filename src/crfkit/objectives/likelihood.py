@@ -15,9 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
-from crfkit import inference
+from crfkit import _native, inference
 from crfkit.batch import Batch
 from crfkit.layout import Layout
+from crfkit.objectives.diagonal import approximate_diagonal
 from crfkit.objectives.gold import (
     allowed_labels,
     before,
@@ -27,6 +28,7 @@ from crfkit.objectives.gold import (
     run_counts,
     soft_edges,
 )
+from crfkit.objectives.online import dual_trainer
 from crfkit.optimise.problem import Penalty
 from crfkit.scoring import scatter, score, score_edges, transpose
 from crfkit.structures import Chain, ChainPotentials
@@ -113,6 +115,29 @@ class LikelihoodProblem:
         """Number of weights, F."""
         return self.layout.weights
 
+    @property
+    def sequences(self) -> int:
+        """Number of sequences, N."""
+        return self.batch.sequences
+
+    @property
+    def positions(self) -> int:
+        """Number of positions, P."""
+        return self.batch.positions
+
+    def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
+        """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
+        p = self._potentials(w)
+        ends = None
+        if p.start is not None or p.stop is not None:
+            zero = np.zeros(self.layout.labels)
+            ends = np.concatenate([zero if p.start is None else p.start, zero if p.stop is None else p.stop])
+        return p.node.ravel(), p.edge[0].ravel(), ends
+
+    def dual_trainer(self, penalty: Penalty, exponentiated: bool) -> _native.DualTrainer:
+        """Return the native trainer of the dual of this problem."""
+        return dual_trainer(self, penalty, exponentiated)
+
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
         potentials = self._potentials(w)
@@ -122,6 +147,23 @@ class LikelihoodProblem:
             return value + self._sweep(potentials.clamped(mask), -1.0, gradient, add=True)
         gradient -= self.observed
         return value - float(self.observed @ w)
+
+    def diagonal(self, w: Floats) -> Floats:
+        """Return the approximate diagonal of the Hessian at w, [F]: Sha & Pereira (2003) section 3, H_f.
+
+        It is that of the sum over all labellings; with sets of labels as gold, their own variance is not
+        taken off.
+        """
+        return approximate_diagonal(self.layout, self.chain, self.batch, self.weight, w, threads=self.threads)
+
+    def rough_diagonal(self, w: Floats) -> Floats:
+        """Return `diagonal` with upper bounds for transitions, for the price of one evaluation."""
+        if self.batch.value is not None or self.layout.edge_attributes or self.layout.dense:
+            return self.diagonal(w)
+        _, node, edge = self._expected(self._potentials(w), self.weight)
+        each = np.repeat(self.weight, np.diff(self.batch.seq_ptr))  # [P]
+        node *= 1.0 - node / np.maximum(each, np.finfo(float).tiny)[:, None]
+        return self._scattered(node, edge, np.empty(self.size), add=False)
 
     def _potentials(self, w: Floats) -> ChainPotentials:
         scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
@@ -134,9 +176,15 @@ class LikelihoodProblem:
 
     def _sweep(self, potentials: ChainPotentials, sign: float, gradient: Floats, add: bool) -> float:
         value, node, edge = self._expected(potentials, sign * self.weight)
+        self._scattered(node, edge, gradient, add)
+        return value
+
+    def _scattered(
+        self, node: Floats, edge: Floats | tuple[Floats, ...], out: Floats | None, add: bool
+    ) -> Floats:
         begins, ends = self.batch.seq_ptr[:-1], self.batch.seq_ptr[1:] - 1
         filled = ends >= begins
-        scatter(
+        return scatter(
             self.layout,
             self.batch,
             node,
@@ -145,10 +193,9 @@ class LikelihoodProblem:
             node[ends[filled]].sum(axis=0),
             index=self._index,
             threads=self.threads,
-            out=gradient,
+            out=out,
             add=add,
         )
-        return value
 
     def _expected(
         self, potentials: ChainPotentials, weight: Floats

@@ -1,1 +1,25 @@
 """Optimisers: they see a vector of weights, a loss with its gradient and a penalty, and nothing of CRFs."""
+
+from crfkit.optimise.cg import ConjugateGradient
+from crfkit.optimise.dual import Dual
+from crfkit.optimise.lbfgs import LBFGS
+from crfkit.optimise.newton import TruncatedNewton
+from crfkit.optimise.problem import Optimiser, Penalty, Run, Smooth, Step
+from crfkit.optimise.rprop import RProp
+from crfkit.optimise.scaling import IterativeScaling
+from crfkit.optimise.steepest import SteepestDescent
+
+__all__ = [
+    "LBFGS",
+    "ConjugateGradient",
+    "Dual",
+    "IterativeScaling",
+    "Optimiser",
+    "Penalty",
+    "RProp",
+    "Run",
+    "Smooth",
+    "SteepestDescent",
+    "Step",
+    "TruncatedNewton",
+]

@@ -85,7 +85,10 @@ class Step:
 class Run(Protocol):
     """An optimiser at work."""
 
-    w: Floats  #: [F] the weights now
+    @property
+    def w(self) -> Floats:
+        """The weights now, [F]: a live array that later steps may write over."""
+        ...
 
     def step(self) -> Step:
         """Move on; after a step that says `stopped` there is no other."""
@@ -100,5 +103,5 @@ class Optimiser(Protocol):
     """Options of a method."""
 
     def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None) -> Run:
-        """Begin at w [F], or go on from a state."""
+        """Begin at w [F], or go on from a state, which has weights of its own."""
         ...

@@ -1,0 +1,410 @@
+// Training in the dual: visits of sequences that raise the dual of L2- (and L1-) penalised
+// likelihood.
+//
+// The dual keeps a distribution over labellings for each sequence n, of which only the marginals
+// mu_n and a lower bound h_n of the entropy are stored, and
+//     v = sum_n c_n (gold_n - mu_n),  w = soft(v, l1) / l2,  D = sum_n c_n h_n - |soft(v, l1)|^2 /
+//     (2 l2).
+// The best answer to the present w is p(y | x_n; w) with marginals mu' and entropy H' (one sweep),
+// and
+//     gap_n = log Z_n - <mu_n, scores> - h_n >= 0.
+// Mixture step (stochastic dual coordinate ascent, Shalev-Shwartz & Zhang 2013; for CRFs Le Priol
+// et al. 2018): mu_n += gamma (mu' - mu_n).  The entropy of a mixture is at least (1 - gamma) h_n +
+// gamma H', and near the optimum its slope is twice that, so that the best step is about
+//     gamma = 2 gap / (2 gap + |change of v|^2 / l2).
+// |change of v|^2 is foreseen from the marginals, times the ratio found at the last visit; the
+// exact change of D comes out of the update itself, and a step that was too long is shortened.
+// Exponentiated step (Collins et al. 2008; Gupta 2005 section 2.4.2): log-potentials theta_n move
+// to theta_n + rate (scores - theta_n); it is undone where D falls.
+//
+// Marginals are stored as floats; changes are taken between stored values, so v agrees with them.
+#pragma once
+
+#include "online.hpp"
+#include "sums.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+typedef float Half __attribute__((vector_size(W * 4)));
+typedef float HalfAnywhere __attribute__((vector_size(W * 4), aligned(4), may_alias));
+
+inline Vec load_floats(const float* p) {
+  return __builtin_convertvector(*reinterpret_cast<const HalfAnywhere*>(p), Vec);
+}
+inline void store_floats(float* p, Vec v) {
+  *reinterpret_cast<HalfAnywhere*>(p) = __builtin_convertvector(v, Half);
+}
+inline Vec as_float(Vec v) {
+  return __builtin_convertvector(__builtin_convertvector(v, Half), Vec);
+}
+inline Vec product_or_zero(Vec share, Vec score) { return share != 0.0 ? share * score : Vec{}; }
+
+class DualVisit {
+ public:
+  DualVisit(const Dual& dual, Arena& arena)
+      : d_(dual), w_(dual.live), L_(dual.live.labels), step_(dual.live.step), arena_(arena) {}
+
+  // Answers the present weights for sequences by falling length and takes their steps in the stored
+  // marginals; what has to be added to v stays in the visits.
+  void answer(const std::int64_t* sequences, int lanes, Visit* visits) {
+    std::int64_t* seq_ptr = arena_.take<std::int64_t>(lanes + 1);
+    std::int64_t* order = arena_.take<std::int64_t>(lanes);
+    seq_ptr[0] = 0;
+    for (int b = 0; b < lanes; ++b) {
+      const std::int64_t n = sequences[b];
+      seq_ptr[b + 1] = seq_ptr[b] + d_.seq_ptr[n + 1] - d_.seq_ptr[n];
+      order[b] = b;
+    }
+    const std::size_t cells = static_cast<std::size_t>(seq_ptr[lanes]) * L_;
+    double* node = arena_.take<double>(cells + kPad);
+    double* found = arena_.take<double>(cells + kPad);
+    double* value = arena_.take<double>(lanes);
+    for (int b = 0; b < lanes; ++b) score(sequences[b], node + seq_ptr[b] * L_);
+
+    Problem p = {};
+    p.shape = Shape::chain;
+    p.sequences = lanes;
+    p.seq_ptr = seq_ptr;
+    p.labels = L_;
+    p.order = 1;
+    p.node = node;
+    p.edge[0] = transitions();
+    p.start = ends(w_.start, 0);
+    p.stop = ends(w_.stop, 1);
+    if (d_.theta_node) {
+      fold_ends(node, seq_ptr[1] * L_, p);
+      if (!d_.given) approach(sequences[0], node, const_cast<double*>(p.edge[0]));
+    }
+    Task t = {};
+    t.query = Query::sum;
+    t.value = value;
+    t.credits.node = found;
+    const PooledLayout layout(p);
+    t.credits.pooled_step = layout.size;
+    double* pooled = arena_.take<double>(layout.size * lanes, 0.0);
+    const Prepared prepared(p, t);
+    const Block block{p, t, prepared, pooled, arena_};
+    sum<Chain>(block, order, lanes);
+    for (int b = 0; b < lanes; ++b) {
+      double* own = pooled + b * layout.size;
+      finish_products(p, prepared.probabilities, own);
+      take(sequences[b], value[b], node + seq_ptr[b] * L_, found + seq_ptr[b] * L_, p,
+           own + layout.table[0], visits[b]);
+    }
+  }
+
+  // Adds the changes of a visit to v, one shard of the attributes; transitions belong to shard 0.
+  void apply(Visit& visit, int shard) const {
+    const std::int64_t n = visit.sequence, p0 = d_.seq_ptr[n];
+    LiveUpdater updater(w_, d_.l1, d_.seq_ptr[n + 1]);
+    for (std::int32_t i = 0; i < visit.actives; ++i) {
+      const std::int32_t t = visit.active[i];
+      updater.position((p0 + t) * w_.shards + shard,
+                       visit.node + static_cast<std::int64_t>(t) * step_);
+    }
+    double quadratic = updater.total() / d_.l2;
+    if (shard == 0) {
+      Vec squares = {};
+      for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W)
+        squares += add(w_.transition + k, load(visit.edge + k) * load(w_.steps + k));
+      const std::int64_t last = d_.seq_ptr[n + 1] - p0 - 1;
+      for (int j = 0; j < step_; j += W) {
+        if (w_.start && visit.moved_first) squares += add(w_.start + j, load(visit.node + j));
+        if (w_.stop && visit.moved_last)
+          squares += add(w_.stop + j, load(visit.node + last * step_ + j));
+      }
+      quadratic += sum_of(squares) / d_.transition_l2;
+    }
+    visit.quadratic[shard] = quadratic;
+  }
+
+  // After the update: what the step was worth, and by how much it has to be repeated (mostly 0).
+  void settle(Visit& visit) const {
+    const double c = weight(visit.sequence);
+    double change = visit.alone;
+    for (int k = 0; k < w_.shards; ++k) change += visit.quadratic[k];
+    visit.change = change;
+    visit.revise = 0.0;
+    if (visit.gamma == 0.0) return;
+    if (d_.given) {
+      if (d_.theta_node) keep_theta(visit);
+      return;
+    }
+    if (d_.theta_node) {
+      double& rate = d_.rate[visit.sequence];
+      if (c * (visit.entropy - visit.before) - 0.5 * change < 0.0) {
+        visit.revise = -1.0;
+        rate *= 0.5;
+      } else {
+        keep_theta(visit);
+        rate = rate * 1.05 < 1.0 ? rate * 1.05 : 1.0;
+      }
+      return;
+    }
+    const double g = visit.gamma;
+    const double curved = (change - 2.0 * g * c * visit.slope) / (g * g);
+    const double ratio = curved / visit.estimate;
+    d_.curvature[visit.sequence] = ratio < 0.3 ? 0.3 : ratio > 30.0 ? 30.0 : ratio;
+    const double better = best_step(c * visit.gap, curved > 0.0 ? curved : 0.0);
+    if (g > 1.5 * better) visit.revise = better / g - 1.0;
+  }
+
+  // Repeats the change of a visit `revise` times, in the stored marginals and in the visit.
+  void revise(Visit& visit) const {
+    const std::int64_t n = visit.sequence, p0 = d_.seq_ptr[n];
+    const double f = visit.revise, c = weight(n);
+    visit.alone = 0.0;
+    for (std::int32_t i = 0; i < visit.actives; ++i) {
+      const std::int64_t t = visit.active[i];
+      float* stored = d_.node + (p0 + t) * step_;
+      double* change = visit.node + t * step_;
+      for (int j = 0; j < step_; j += W) {
+        const Vec before = load_floats(stored + j);
+        const Vec after = as_float(before - f / c * load(change + j));
+        store_floats(stored + j, after);
+        store(change + j, c * (before - after));
+        visit.alone += alone_change(p0 + t, j, before, after, c);
+      }
+    }
+    for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
+      float* stored = d_.edge + n * L_ * step_ + k;
+      const Vec before = load_floats(stored);
+      const Vec after = as_float(before - f / c * load(visit.edge + k));
+      store_floats(stored, after);
+      store(visit.edge + k, c * (before - after));
+    }
+    const double gamma = visit.gamma * (1.0 + f);
+    visit.entropy = visit.before + (visit.entropy - visit.before) * (1.0 + f);
+    d_.entropy[n] = visit.entropy;
+    visit.gamma = gamma;
+  }
+
+ private:
+  double weight(std::int64_t n) const { return d_.weight ? d_.weight[n] : 1.0; }
+  double best_step(double gap, double curved) const {
+    const double step = d_.relax * 2.0 * gap / (2.0 * gap + curved);
+    return step < 1e-3 ? 1e-3 : step < 1.0 ? step : 1.0;
+  }
+  Vec add(double* v, Vec change) const {
+    const Vec before = load(v), after = before + change, l1 = splat(d_.transition_l1);
+    store(v, after);
+    const Vec a = soft(after, l1), b = soft(before, l1);
+    return a * a - b * b;
+  }
+
+  // Does an attribute that only position p has carry a weight for these columns?
+  Vec alone_on(std::int64_t p, int j) const {
+    if (w_.alone_full) return splat(1.0);
+    Vec on = {};
+    const int gold = d_.label[p] - j;
+    if (gold >= 0 && gold < W) on[gold] = 1.0;
+    return on;
+  }
+  Vec gold_minus(std::int64_t p, int j, Vec marginal) const {
+    Vec v = -marginal;
+    const int gold = d_.label[p] - j;
+    if (gold >= 0 && gold < W) v[gold] += 1.0;
+    return v;
+  }
+  double alone_change(std::int64_t p, int j, Vec before, Vec after, double c) const {
+    if (!w_.alone || w_.alone[p] == 0.0f) return 0.0;
+    const Vec l1 = splat(d_.l1), on = alone_on(p, j);
+    const Vec a = soft(c * gold_minus(p, j, after), l1), b = soft(c * gold_minus(p, j, before), l1);
+    return w_.alone[p] / d_.l2 * sum_of(on * (a * a - b * b));
+  }
+
+  void score(std::int64_t n, double* out) {
+    const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
+    if (d_.given) {
+      for (std::int64_t k = first * L_; k < last * L_; ++k) *out++ = d_.given[k];
+      return;
+    }
+    const double c = weight(n);
+    const LiveScorer scorer(w_, d_.l1, 1.0 / d_.l2, last);
+    for (std::int64_t p = first; p < last; ++p, out += L_) {
+      scorer.position(p, out);
+      if (!w_.alone || w_.alone[p] == 0.0f) continue;
+      const double each = w_.alone[p] / d_.l2;
+      if (!w_.alone_full) {
+        const int y = d_.label[p];
+        out[y] += each * soft(c * (1.0 - d_.node[p * step_ + y]), d_.l1);
+        continue;
+      }
+      for (int j = 0; j < L_; j += W) {
+        const Vec v = c * gold_minus(p, j, load_floats(d_.node + p * step_ + j));
+        store_part(out + j, L_ - j, load_part(out + j, L_ - j, 0.0) + each * soft(v, splat(d_.l1)));
+      }
+    }
+  }
+
+  // Transition scores [L, L] of the present weights.
+  const double* transitions() {
+    if (d_.given) return d_.given_edge;
+    double* table = arena_.take<double>(static_cast<std::size_t>(L_) * L_ + kPad);
+    const double scale = 1.0 / d_.transition_l2;
+    for (int i = 0; i < L_; ++i) {
+      for (int j = 0; j < L_; ++j) {
+        const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
+        table[i * L_ + j] = scale * soft(w_.transition[k], d_.transition_l1) +
+                            (w_.forbidden ? w_.forbidden[k] : 0.0);
+      }
+    }
+    return table;
+  }
+  const double* ends(const double* v, int which) {
+    if (d_.given) return d_.given_ends ? d_.given_ends + which * L_ : nullptr;
+    if (!v && !w_.forbidden_at) return nullptr;
+    double* out = arena_.take<double>(step_, 0.0);
+    for (int j = 0; j < L_; ++j)
+      out[j] = (v ? soft(v[j], d_.transition_l1) / d_.transition_l2 : 0.0) +
+               (w_.forbidden_at ? w_.forbidden_at[which * step_ + j] : 0.0);
+    return out;
+  }
+
+  // Log-potentials have start and stop in their first and last row.
+  void fold_ends(double* node, std::int64_t size, Problem& p) const {
+    for (int j = 0; j < L_; ++j) {
+      if (p.start) node[j] += p.start[j];
+      if (p.stop) node[size - L_ + j] += p.stop[j];
+    }
+    p.start = p.stop = nullptr;
+  }
+
+  // Exponentiated step: scores become theta + rate (scores - theta), as they will be stored.
+  void approach(std::int64_t n, double* node, double* edge) const {
+    const double rate = d_.rate[n];
+    const std::int64_t p0 = d_.seq_ptr[n], size = (d_.seq_ptr[n + 1] - p0) * L_;
+    for (std::int64_t k = 0; k < size; ++k) {
+      const double theta = d_.theta_node[(p0 + k / L_) * step_ + k % L_];
+      if (node[k] > kZero) node[k] = static_cast<float>(theta + rate * (node[k] - theta));
+    }
+    for (int i = 0; i < L_; ++i) {
+      for (int j = 0; j < L_; ++j) {
+        const double theta = d_.theta_edge[(n * L_ + i) * step_ + j];
+        double& score = edge[i * L_ + j];
+        if (score > kZero) score = static_cast<float>(theta + rate * (score - theta));
+      }
+    }
+  }
+  void keep_theta(const Visit& visit) const {
+    const std::int64_t n = visit.sequence, p0 = d_.seq_ptr[n];
+    for (std::int64_t k = 0; k < (d_.seq_ptr[n + 1] - p0) * L_; ++k)
+      if (visit.scores[k] > kZero)
+        d_.theta_node[(p0 + k / L_) * step_ + k % L_] = static_cast<float>(visit.scores[k]);
+    for (int i = 0; i < L_; ++i)
+      for (int j = 0; j < L_; ++j)
+        if (visit.edge_scores[i * L_ + j] > kZero)
+          d_.theta_edge[(n * L_ + i) * step_ + j] =
+              static_cast<float>(visit.edge_scores[i * L_ + j]);
+  }
+
+  // The step of one sequence, from its scores and the marginals found.
+  void take(std::int64_t n, double log_z, const double* node, const double* found, const Problem& p,
+            const double* edge_found, Visit& visit) {
+    const std::int64_t p0 = d_.seq_ptr[n];
+    const std::int32_t T = static_cast<std::int32_t>(d_.seq_ptr[n + 1] - p0);
+    const double* edge_score = p.edge[0];
+    visit.sequence = n;
+    visit.scores = node;
+    visit.edge_scores = edge_score;
+    visit.node = arena_.take<double>(static_cast<std::size_t>(T) * step_);
+    visit.edge = arena_.take<double>(static_cast<std::size_t>(L_) * step_);
+    visit.active = arena_.take<std::int32_t>(T);
+    visit.before = d_.entropy[n];
+    Vec scored_old = {}, scored_new = {}, squares = {}, edge_squares = {};
+    for (std::int32_t t = 0; t < T; ++t) {
+      const std::int64_t at = (p0 + t) * w_.shards;
+      const double rows = static_cast<double>(w_.row_ptr[at + w_.shards] - w_.row_ptr[at] +
+                                              w_.short_ptr[at + w_.shards] - w_.short_ptr[at]) +
+                          (w_.alone ? w_.alone[p0 + t] : 0.0f);
+      for (int j = 0; j < step_; j += W) {
+        const int part = L_ - j;
+        const Vec old = load_floats(d_.node + (p0 + t) * step_ + j);
+        const Vec now = load_part(found + static_cast<std::int64_t>(t) * L_ + j, part, 0.0);
+        Vec s = load_part(node + static_cast<std::int64_t>(t) * L_ + j, part, 0.0);
+        if (t == 0 && p.start) s += load_part(p.start + j, part, 0.0);
+        if (t == T - 1 && p.stop) s += load_part(p.stop + j, part, 0.0);
+        scored_old += product_or_zero(old, s);
+        scored_new += product_or_zero(now, s);
+        const Vec change = old - now;
+        squares += rows * (change * change);
+        store(visit.node + static_cast<std::int64_t>(t) * step_ + j, change);
+      }
+    }
+    for (int i = 0; i < L_; ++i) {
+      for (int j = 0; j < step_; j += W) {
+        const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
+        const int part = L_ - j;
+        const Vec old = load_floats(d_.edge + n * L_ * step_ + k);
+        const Vec now = part >= W ? load(edge_found + k) : load_part(edge_found + k, part, 0.0);
+        const Vec s = load_part(edge_score + static_cast<std::int64_t>(i) * L_ + j, part, 0.0);
+        scored_old += product_or_zero(old, s);
+        scored_new += product_or_zero(now, s);
+        const Vec change = old - now;
+        edge_squares += change * change;
+        store(visit.edge + k, change);
+      }
+    }
+    const double c = weight(n), h = visit.before;
+    const double entropy = log_z - sum_of(scored_new);
+    visit.gap = log_z - sum_of(scored_old) - h;
+    visit.slope = entropy - h - visit.gap;
+    visit.estimate = c * c * (sum_of(squares) / d_.l2 + sum_of(edge_squares) / d_.transition_l2);
+    visit.alone = 0.0;
+    visit.actives = 0;
+    visit.gamma = 0.0;
+    visit.entropy = h;
+    visit.moved_first = visit.moved_last = false;
+    if (d_.given) {
+      visit.gamma = 1.0;
+    } else if (d_.theta_node) {
+      visit.gap /= d_.rate[n] * d_.rate[n];
+      visit.gamma = 1.0;
+    } else if (visit.gap > 1e-12 && visit.estimate > 0.0 && c > 0.0) {
+      visit.gamma = best_step(c * visit.gap, d_.curvature[n] * visit.estimate);
+    }
+    if (visit.gamma == 0.0 || c == 0.0) return still(visit);
+    visit.entropy = h + visit.gamma * (entropy - h);
+    d_.entropy[n] = visit.entropy;
+    for (std::int32_t t = 0; t < T; ++t) move(visit, t, T, c);
+    for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
+      float* stored = d_.edge + n * L_ * step_ + k;
+      const Vec old = load_floats(stored);
+      const Vec now = as_float(old - visit.gamma * load(visit.edge + k));
+      store_floats(stored, now);
+      store(visit.edge + k, c * (old - now));
+    }
+  }
+
+  // Moves the stored marginals of one position; changes below the threshold wait for a later visit.
+  void move(Visit& visit, std::int32_t t, std::int32_t T, double c) const {
+    const std::int64_t p = d_.seq_ptr[visit.sequence] + t;
+    double* change = visit.node + static_cast<std::int64_t>(t) * step_;
+    Vec largest = {};
+    for (int j = 0; j < step_; j += W) largest = max(largest, absolute(load(change + j)));
+    if (visit.gamma * max_of(largest) <= d_.threshold) return;
+    for (int j = 0; j < step_; j += W) {
+      float* stored = d_.node + p * step_ + j;
+      const Vec old = load_floats(stored);
+      const Vec now = as_float(old - visit.gamma * load(change + j));
+      store_floats(stored, now);
+      store(change + j, c * (old - now));
+      visit.alone += alone_change(p, j, old, now, c);
+    }
+    visit.moved_first |= t == 0;
+    visit.moved_last |= t == T - 1;
+    visit.active[visit.actives++] = t;
+  }
+  void still(Visit& visit) const {
+    visit.gamma = 0.0;
+    for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W)
+      store(visit.edge + k, Vec{});
+  }
+
+  const Dual& d_;
+  const Live& w_;
+  int L_, step_;
+  Arena& arena_;
+};
+
+}  // namespace crfkit::CRFKIT_ARCH

@@ -1,0 +1,188 @@
+// Scores from live weights, and updates of them.
+//
+//   score   out[t, :] = scale * (sum of the rows of position t) + what attributes without a row add
+//   update  row += value * change[t, :], and the change of the sum of squares
+//
+// Rows are fetched kAhead entries before they are used.
+#pragma once
+
+#include "arena.hpp"
+#include "layout.hpp"
+#include "live.hpp"
+#include "simd.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+// The lanes of v whose bits are set, 0 elsewhere.
+inline Vec select(std::uint64_t bits, Vec v) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_mov_pd(static_cast<__mmask8>(bits), (__m512d)v);
+#else
+  VecInt on;
+  for (int i = 0; i < W; ++i) on[i] = -static_cast<std::int64_t>(bits >> i & 1);
+  return (Vec)((VecInt)v & on);
+#endif
+}
+
+// Soft threshold: what is left of v after l1 is taken off its size.
+inline Vec soft(Vec v, Vec l1) { return v - min(max(v, -l1), l1); }
+inline double soft(double v, double l1) { return v > l1 ? v - l1 : v < -l1 ? v + l1 : 0.0; }
+
+inline __attribute__((always_inline)) void fetch_row(const Live& w, std::int64_t i,
+                                                     std::int64_t end) {
+  if (i >= end) return;
+  const double* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step;
+  for (int j = 0; j < w.step && j < kLines * kPad; j += kPad) __builtin_prefetch(row + j);
+}
+
+struct LiveScorer {
+  const Live& w;
+  double l1, scale;
+  std::int64_t row_end, short_end;  // of the sequence: nothing beyond is fetched early
+
+  LiveScorer(const Live& live, double l1_, double scale_, std::int64_t last)
+      : w(live),
+        l1(l1_),
+        scale(scale_),
+        row_end(live.row_ptr[last * live.shards]),
+        short_end(live.short_ptr[last * live.shards]) {}
+
+  // Scores of position p into out[L].
+  void position(std::int64_t p, double* out) const {
+    if (l1 > 0.0) return w.row_value ? whole<true, true>(p, out) : whole<false, true>(p, out);
+    w.row_value ? whole<true, false>(p, out) : whole<false, false>(p, out);
+  }
+
+ private:
+  template <bool kValues, bool kShrink>
+  void whole(std::int64_t p, double* out) const {
+    constexpr int line = kPad / W;
+    for (int column = 0; column < w.step; column += kLines * kPad) {
+      switch ((w.step - column) / kPad) {
+        case 1:
+          panel<line, kValues, kShrink>(p, column, out);
+          break;
+        case 2:
+          panel<2 * line, kValues, kShrink>(p, column, out);
+          break;
+        case 3:
+          panel<3 * line, kValues, kShrink>(p, column, out);
+          break;
+        default:
+          panel<kLines * line, kValues, kShrink>(p, column, out);
+      }
+    }
+    for (std::int64_t i = w.short_ptr[p * w.shards]; i < w.short_ptr[(p + 1) * w.shards]; ++i) {
+      if (i + kAhead < short_end) __builtin_prefetch(w.cell + w.first[i + kAhead]);
+      const double value = kValues ? scale * w.short_value[i] : scale;
+      const Cell* cell = w.cell + w.first[i];
+      do {
+        out[cell->column] += value * (kShrink ? soft(cell->weight, l1) : cell->weight);
+      } while (!cell++->last);
+    }
+  }
+
+  template <int V, bool kValues, bool kShrink>
+  void panel(std::int64_t p, int column, double* out) const {
+    Vec acc[V] = {};
+    for (std::int64_t i = w.row_ptr[p * w.shards]; i < w.row_ptr[(p + 1) * w.shards]; ++i) {
+      if (column == 0) fetch_row(w, i + kAhead, row_end);
+      const double* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step + column;
+      for (int v = 0; v < V; ++v) {
+        const Vec x = kShrink ? soft(load(row + v * W), splat(l1)) : load(row + v * W);
+        acc[v] += kValues ? w.row_value[i] * x : x;
+      }
+    }
+    for (int v = 0; v < V; ++v)
+      store_part(out + column + v * W, w.labels - column - v * W, scale * acc[v]);
+  }
+};
+
+// Adds changes to the rows of positions; keeps the change of the sum of squared (shrunk) weights.
+struct LiveUpdater {
+  const Live& w;
+  double l1;
+  std::int64_t row_end, short_end;
+  Vec squares = {};
+  double short_squares = 0.0;
+
+  LiveUpdater(const Live& live, double l1_, std::int64_t last)
+      : w(live),
+        l1(l1_),
+        row_end(live.row_ptr[last * live.shards]),
+        short_end(live.short_ptr[last * live.shards]) {}
+
+  // row += value * change[step] for the entries at = position * shards + shard.
+  void position(std::int64_t at, const double* change) {
+    if (l1 > 0.0)
+      return w.row_value ? whole<true, true>(at, change) : whole<false, true>(at, change);
+    w.row_value ? whole<true, false>(at, change) : whole<false, false>(at, change);
+  }
+  double total() const { return sum_of(squares) + short_squares; }
+
+ private:
+  template <bool kValues, bool kShrink>
+  void whole(std::int64_t at, const double* change) {
+    w.mask ? rows<kValues, kShrink, true>(at, change) : rows<kValues, kShrink, false>(at, change);
+    for (std::int64_t i = w.short_ptr[at]; i < w.short_ptr[at + 1]; ++i) {
+      if (i + kAhead < short_end) __builtin_prefetch(w.cell + w.first[i + kAhead], 1);
+      const double value = kValues ? w.short_value[i] : 1.0;
+      Cell* cell = w.cell + w.first[i];
+      do {
+        const double before = cell->weight, after = before + value * change[cell->column];
+        const double a = kShrink ? soft(after, l1) : after, b = kShrink ? soft(before, l1) : before;
+        short_squares += (a - b) * (a + b);
+        cell->weight = after;
+      } while (!cell++->last);
+    }
+  }
+
+  template <bool kValues, bool kShrink, bool kMask>
+  void rows(std::int64_t at, const double* change) {
+    constexpr int line = kPad / W;
+    if (w.row_ptr[at] == w.row_ptr[at + 1]) return;
+    for (int column = 0; column < w.step; column += kLines * kPad) {
+      switch ((w.step - column) / kPad) {
+        case 1:
+          panel<line, kValues, kShrink, kMask>(at, column, change);
+          break;
+        case 2:
+          panel<2 * line, kValues, kShrink, kMask>(at, column, change);
+          break;
+        case 3:
+          panel<3 * line, kValues, kShrink, kMask>(at, column, change);
+          break;
+        default:
+          panel<kLines * line, kValues, kShrink, kMask>(at, column, change);
+      }
+    }
+  }
+
+  template <int V, bool kValues, bool kShrink, bool kMask>
+  void panel(std::int64_t at, int column, const double* change) {
+    Vec d[V];
+    for (int v = 0; v < V; ++v) d[v] = load(change + column + v * W);
+    Vec sum = {};
+    for (std::int64_t i = w.row_ptr[at]; i < w.row_ptr[at + 1]; ++i) {
+      if (column == 0) fetch_row(w, i + kAhead, row_end);
+      const std::int64_t r = w.row[i];
+      double* row = w.table + r * w.step + column;
+      const std::uint64_t bits = kMask ? w.mask[r * w.words + column / 64] >> column % 64 : 0;
+      for (int v = 0; v < V; ++v) {
+        Vec add = kValues ? w.row_value[i] * d[v] : d[v];
+        if constexpr (kMask) add = select(bits >> v * W, add);
+        const Vec before = load(row + v * W), after = before + add;
+        if constexpr (kShrink) {
+          const Vec a = soft(after, splat(l1)), b = soft(before, splat(l1));
+          sum += (a - b) * (a + b);
+        } else {
+          sum += add * (after + before);
+        }
+        store(row + v * W, after);
+      }
+    }
+    squares += sum;
+  }
+};
+
+}  // namespace crfkit::CRFKIT_ARCH

@@ -1,0 +1,100 @@
+// The sum query for a group of sequences: scaled probabilities where they are exact, logarithms
+// elsewhere.
+#pragma once
+
+#include "logs.hpp"
+#include "scaled.hpp"
+#include "sweep.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+// Tables for the semirings of a task; `scores` serve log space, which sums need only as a fallback.
+struct Prepared {
+  Tables probabilities, scores;
+
+  Prepared(const Problem& p, const Task& t)
+      : probabilities(p, (t.query == Query::sum || t.query == Query::sample) && !t.log_space, true),
+        scores(p, t.query == Query::sum || t.query == Query::sample || t.query == Query::best,
+               false) {}
+};
+
+struct Block {
+  const Problem& problem;
+  const Task& task;
+  const Prepared& prepared;
+  double* pooled;
+  Arena& arena;
+
+  double* expected(std::int64_t n) const { return task.expected ? task.expected + n : nullptr; }
+  bool wants_credits() const { return pooled != nullptr; }
+  std::int64_t positions() const { return problem.seq_ptr[problem.sequences]; }
+
+  template <class Structure>
+  Structure structure(const std::int64_t* sequences, int lanes) const {
+    return Structure(problem, task, pooled, sequences, lanes, arena);
+  }
+
+  void no_path(std::int64_t n, int i) const {
+    std::int32_t* path = task.path + i * positions();
+    for (std::int64_t p = problem.seq_ptr[n]; p < problem.seq_ptr[n + 1]; ++p) path[p] = -1;
+  }
+  template <class Structure>
+  void emit(const Structure& s, const std::int64_t* cell, int i) const {
+    s.emit(cell, task.path + i * positions(), task.begin ? task.begin + i * positions() : nullptr);
+  }
+};
+
+template <class Structure>
+inline void sum_in_logs(const Block& block, const std::int64_t* sequence) {
+  const Structure s = block.structure<Structure>(sequence, 1);
+  LogSum semiring(s, block.prepared.scores, block.arena, block.expected(*sequence));
+  forward(semiring, s);
+  block.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
+  if (block.task.in_logs) block.task.in_logs[*sequence] = 1;
+  if (block.wants_credits()) reverse(semiring, s);
+}
+
+template <class Structure>
+inline void sum(const Block& block, const std::int64_t* sequences, int lanes) {
+  if (!block.task.log_space) {
+    const Structure s = block.structure<Structure>(sequences, lanes);
+    Scaled semiring(s, block.prepared.probabilities, block.arena, lanes,
+                    block.expected(*sequences));
+    forward(semiring, s);
+    if (semiring.exact()) {
+      const Row last = s.row(s.rows() - 1);
+      for (int lane = 0; lane < lanes; ++lane)
+        block.task.value[sequences[lane]] = semiring.value(last, lane);
+      if (block.wants_credits()) reverse(semiring, s);
+      return;
+    }
+  }
+  for (int lane = 0; lane < lanes; ++lane) {
+    Block own = block;
+    if (own.pooled) own.pooled += lane * block.task.credits.pooled_step;
+    sum_in_logs<Structure>(own, sequences + lane);
+  }
+}
+
+// Pooled credits of shared tables: the sums of outer products times the probabilities of the table.
+inline void finish_products(const Problem& p, const Tables& tables, double* pooled) {
+  const PooledLayout layout(p);
+  for (int h = 0; h < tables.count; ++h) {
+    const Table& table = tables.table[h];
+    const int step = padded(table.n_out);
+    for (int m = 0; m < table.blocks; ++m) {
+      for (int a = 0; a < table.n_in; ++a) {
+        const std::int64_t row = (static_cast<std::int64_t>(a) * table.blocks + m) * step;
+        for (int j = 0; j < step; j += W) {
+          double* credit = pooled + layout.table[h] + row + j;
+          const double* sum = pooled + layout.products[h] + row + j;
+          const Vec probability =
+              load(table.matrix(m) + packed_index(table.n_in, table.n_out, a, j));
+          store(credit, load(credit) + load(sum) * probability);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace crfkit::CRFKIT_ARCH

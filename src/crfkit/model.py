@@ -1,0 +1,265 @@
+"""A model: frozen alphabets, layout, structure, weights and recipe. It predicts; it cannot train.
+
+Its fields are arrays, strings and small values, and nothing changes after it is made: threads may share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from crfkit import inference
+from crfkit.alphabet import Alphabet
+from crfkit.batch import Batch, Dataset
+from crfkit.events import Summary
+from crfkit.features.recipe import Recipe
+from crfkit.layout import Layout
+from crfkit.scoring import score, score_edges
+from crfkit.structures import Chain, ChainPotentials
+from crfkit.structures.labels import Floats, Ids, Pointers
+
+__all__ = ["Metric", "Model"]
+
+#: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
+Metric = Callable[[list[list[str]], list[list[str]]], float]
+
+#: Doubles of scores held at a time by queries: 256 MB.
+_CELLS = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What training gives; see `crfkit.train`.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> extract = ItemExtractor()
+    >>> model = train(extract([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"], ["D", "N"]]))
+    >>> model.predict(extract([[["a"], ["the"], ["dog"]]]))
+    [['D', 'D', 'N']]
+    """
+
+    labels: Alphabet
+    attributes: Alphabet  #: empty where attributes are hashed or ids without names
+    edge_attributes: Alphabet
+    chain: Chain
+    layout: Layout
+    w: Floats  #: [F]
+    recipe: Recipe | None = None  #: how columns become attributes, where that is known
+    label_column: str | int | None = None  #: of the recipe's data
+    hashed: int | None = None  #: number of ids that attribute names are hashed to
+    training: Summary | None = None
+
+    def __post_init__(self) -> None:
+        w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
+        if w.shape != (self.layout.weights,):
+            raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
+        if self.labels.strings() != list(self.chain.labels):
+            raise ValueError("labels and chain.labels differ")
+        w.setflags(write=False)
+        object.__setattr__(self, "w", w)
+        for name in ("labels", "attributes", "edge_attributes"):
+            object.__setattr__(self, name, getattr(self, name).freeze())
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**state, "layout": replace(self.layout)}  # without what the kernels made of it
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.w.setflags(write=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Model of {len(self.labels)} labels, {self.layout.attributes:,} attributes, "
+            f"{self.layout.weights:,} weights>"
+        )
+
+    def batch_of(self, data: Dataset | Batch) -> Batch:
+        """Return the data with the ids of this model.
+
+        Attributes that the model does not know are dropped, gold labels that it does not know become -1.
+        A batch must have the ids of the model already, and is returned as it is.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> X = [[["the"], ["dog"]], [["a"], ["dog"]]]
+        >>> model = train(ItemExtractor()(X, [["D", "N"]] * 2))
+        >>> model.batch_of(ItemExtractor()([[["new"], ["dog"]]])).attr.tolist()
+        [1]
+        """
+        if isinstance(data, Batch):
+            return data
+        batch = data.batch
+        attr_ptr, attr, value = _renamed(
+            batch.attr_ptr,
+            batch.attr,
+            batch.value,
+            data.attributes,
+            self.attributes,
+            "attributes" if self.layout.attributes else "",
+        )
+        edge_ptr, edge_attr, edge_value = batch.edge_ptr, batch.edge_attr, batch.edge_value
+        if edge_ptr is not None and edge_attr is not None:
+            edge_ptr, edge_attr, edge_value = _renamed(
+                edge_ptr,
+                edge_attr,
+                edge_value,
+                data.edge_attributes,
+                self.edge_attributes,
+                "edge attributes" if self.layout.edge_attributes else "",
+            )
+        label_map = self.labels.ids(data.labels.strings())  # [labels of the data]
+        return replace(
+            batch,
+            attr_ptr=attr_ptr,
+            attr=attr,
+            value=value,
+            edge_ptr=edge_ptr,
+            edge_attr=edge_attr,
+            edge_value=edge_value,
+            label=_relabelled(batch.label, label_map),
+            **self._columns(batch, label_map),
+        )
+
+    def _columns(self, batch: Batch, label_map: Ids) -> dict[str, Any]:
+        """Return allowed and soft labels [P, L] with the columns of this model."""
+        known, L = label_map >= 0, len(self.labels)
+        allowed, soft = batch.allowed, batch.soft
+        if allowed is not None:
+            moved = np.zeros((len(allowed), L), dtype=np.bool_)
+            moved[:, label_map[known]] = allowed[:, : len(known)][:, known]
+            moved[~moved.any(axis=1)] = True  # only labels that are unknown here: nothing is known
+            allowed = moved
+        if soft is not None:
+            if soft[:, : len(known)][:, ~known].any():
+                raise ValueError("soft labels give mass to labels that the model does not have")
+            spread = np.zeros((len(soft), L))
+            spread[:, label_map[known]] = soft[:, : len(known)][:, known]
+            soft = spread
+        return {"allowed": allowed, "soft": soft}
+
+    def potentials(self, batch: Batch, *, threads: int | None = None) -> ChainPotentials:
+        """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
+        scores = score(self.layout, self.w, batch, threads=threads)
+        edge = scores.edge
+        if scores.per_position:
+            edge = score_edges(self.layout, self.w, batch, 0, batch.positions, threads=threads)
+        return self.chain.potentials(
+            scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=batch.seq_ptr
+        )
+
+    def predict(
+        self,
+        data: Dataset | Batch,
+        *,
+        method: Literal["viterbi", "posterior"] = "viterbi",
+        threads: int | None = None,
+    ) -> list[list[str]]:
+        """Return the best labels of each sequence."""
+        names = self.chain.labels
+        found: list[list[str]] = []
+        for _, potentials in self._parts(self.batch_of(data), threads):
+            for labelling in inference.decode(potentials, method, threads=threads):
+                found.append([names[y] for y in labelling.labels.tolist()])
+        return found
+
+    def marginals(self, data: Dataset | Batch, *, threads: int | None = None) -> list[Floats]:
+        """Return the probability of every label at every position: [T, L] for each sequence."""
+        found: list[Floats] = []
+        for part, potentials in self._parts(self.batch_of(data), threads):
+            node = inference.marginals(potentials, threads=threads).node
+            found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
+        return found
+
+    def log_likelihood(self, data: Dataset | Batch, *, threads: int | None = None) -> Floats:
+        """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over."""
+        found = [np.zeros(0)]
+        for part, potentials in self._parts(self.batch_of(data), threads):
+            label = part.label
+            if label is None or part.soft is not None:
+                raise ValueError("the data have no gold labels to take the likelihood of")
+            if (label >= 0).all():
+                found.append(inference.log_prob(potentials, label, threads=threads))
+                continue
+            mask = np.ones(potentials.node.shape, dtype=np.bool_)
+            mask[label >= 0] = False
+            mask[np.flatnonzero(label >= 0), label[label >= 0]] = True
+            clamped = inference.log_partition(potentials.clamped(mask), threads=threads)
+            found.append(clamped - inference.log_partition(potentials, threads=threads))
+        return np.concatenate(found)
+
+    def evaluate(
+        self, data: Dataset, metric: Metric | str = "token_accuracy", *, threads: int | None = None
+    ) -> float:
+        """Return a metric of the predictions: a function of gold and predicted labels, or a name."""
+        if isinstance(metric, str):
+            from crfkit import metrics
+
+            metric = metrics.named(metric)
+        return float(metric(gold_labels(data), self.predict(data, threads=threads)))
+
+    def _parts(self, batch: Batch, threads: int | None) -> Iterator[tuple[Batch, ChainPotentials]]:
+        """Cut a large batch, so that its scores stay small."""
+        L = self.layout.labels
+        by_position = batch.edge_attr is not None and self.layout.edge_attributes > 0
+        most = max(_CELLS // (L * L if by_position else L), 1)
+        if batch.positions <= most:
+            yield batch, self.potentials(batch, threads=threads)
+            return
+        begin = 0
+        while begin < batch.sequences:
+            end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1
+            end = min(max(end, begin + 1), batch.sequences)
+            part = batch.select(slice(begin, end))
+            yield part, self.potentials(part, threads=threads)
+            begin = end
+
+
+def gold_labels(data: Dataset) -> list[list[str]]:
+    """Return the gold labels as strings; a position without one is an error."""
+    label = data.batch.label
+    if label is None:
+        raise ValueError("the data have no labels to compare with")
+    if (label < 0).any():
+        p = int(np.argmax(label < 0))
+        n = int(np.searchsorted(data.batch.seq_ptr, p, side="right")) - 1
+        raise ValueError(f"sequence {n}, position {p - int(data.batch.seq_ptr[n])} has no label")
+    names = data.labels.strings()
+    ids = label.tolist()
+    return [[names[y] for y in ids[a:b]] for a, b in pairwise(data.batch.seq_ptr.tolist())]
+
+
+def _relabelled(label: Ids | None, label_map: Ids) -> Ids | None:
+    if label is None:
+        return None
+    return np.append(label_map, np.int32(-1))[np.where(label < 0, len(label_map), label)]
+
+
+def _renamed(
+    ptr: Pointers, attr: Ids, value: Floats | None, theirs: Alphabet, ours: Alphabet, what: str
+) -> tuple[Pointers, Ids, Floats | None]:
+    """Attributes of one alphabet as ids of another; unknown ones are dropped, without a name for them all."""
+    if not what:
+        return np.zeros_like(ptr), attr[:0], None
+    if theirs is ours or not attr.size or (not len(theirs) and not len(ours)):
+        return ptr, attr, value
+    if not len(theirs):
+        raise ValueError(f"the {what} of the data have no names (hashed ids?), those of the model do")
+    if not len(ours):
+        raise ValueError(f"the {what} of the data have names, those of the model are hashed ids")
+    moved = ours.ids(theirs.strings())[attr]  # [nnz]
+    kept = moved >= 0
+    if kept.all():
+        return ptr, moved, value
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return before[ptr], moved[kept], None if value is None else value[kept]

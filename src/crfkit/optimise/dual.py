@@ -1,0 +1,249 @@
+"""Training in the dual: fast first passes, L-BFGS for the last digits, a duality gap as certificate.
+
+The dual of penalised likelihood keeps a distribution over labellings for each sequence; a visit moves it
+towards the answer that the present weights give (cpp/dual.hpp has the formulas):
+
+- ``step="mixture"``: stochastic dual coordinate ascent (Shalev-Shwartz & Zhang 2013; Le Priol et al. 2018).
+  The best step of each visit follows from the gap of its sequence; there is no rate to choose.
+- ``step="exponentiated"``: online exponentiated gradient (Collins et al. 2008; Gupta 2005, section 2.4.2).
+
+Either takes a third or more off the gap with every pass, which nothing matches far from the optimum. Close
+to it L-BFGS on weights scaled by the diagonal of the Hessian is quicker (`finish`), but the bound that its
+gradient gives is loose: the certificate comes from the dual again, begun anew at the weights that were found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from crfkit.native import kernels, threads_or_all
+from crfkit.optimise.lbfgs import LBFGS
+from crfkit.optimise.problem import Optimiser, Penalty, Run, Step
+from crfkit.structures.labels import Floats
+
+__all__ = ["Dual"]
+
+_STALLED = 0.05  # of the wanted gap: a finisher that gains less in three steps has done its work
+_CERTIFYING = 50  # passes for the certificate, at the most
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Dual coordinate ascent for likelihood with an L2 (and L1) penalty.
+
+    Parameters
+    ----------
+    step : {"mixture", "exponentiated"}
+        How a visit moves the distribution of its sequence.
+    finish : optimiser, optional
+        What goes on from the weights once the relative gap is below `switch`; None: the dual to the end.
+    switch : float
+        When `finish` takes over.
+    gap : float
+        Relative gap at which the run ends; 1e-4 is "within 0.01 % of the optimum".
+    max_passes : int
+        Most passes of the dual before the certificate.
+    relax : float
+        Share of the best mixture step that is taken: others move the same weights meanwhile.
+    seed : int
+        Of the order of visits.
+    threads : int, optional
+        Default: one for each core. Results are the same bits for any number.
+
+    Examples
+    --------
+    >>> Dual(finish=None, gap=1e-6).step
+    'mixture'
+    """
+
+    step: Literal["mixture", "exponentiated"] = "mixture"
+    finish: Optimiser | None = field(default_factory=lambda: LBFGS(preconditioner="diagonal", memory=10))
+    switch: float = 0.02
+    gap: float = 1e-4
+    max_passes: int = 200
+    relax: float = 0.7
+    seed: int = 0
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.step not in ("mixture", "exponentiated"):
+            raise ValueError(f"step is {self.step!r}, expected 'mixture' or 'exponentiated'")
+        for name, most in (("switch", np.inf), ("gap", 1.0), ("relax", 1.0)):
+            if not 0.0 < getattr(self, name) <= most:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0, at most {most}")
+        if self.max_passes < 1:
+            raise ValueError(f"max_passes is {self.max_passes}, expected 1 or more")
+
+    def start(
+        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> DualRun:
+        """Begin at w (at the gold labels where w is 0), or go on from a state."""
+        return DualRun(self, problem, penalty, w, state)
+
+
+class DualRun:
+    """Passes of the dual, steps of the finisher, passes for the certificate."""
+
+    def __init__(
+        self, options: Dual, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
+    ) -> None:
+        self.options, self.problem, self.penalty = options, problem, penalty
+        self.threads = threads_or_all(options.threads)
+        self.w = np.array(w, dtype=np.float64)  # [F]
+        self.phase: Literal["dual", "finish", "certify"] = "dual"
+        self.passes, self.evaluations = 0, 0.0  # of the dual; of the finisher
+        self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
+        self.objectives: list[float] = []  # of the finisher
+        self.finisher: Run | None = None
+        self.trainer = problem.dual_trainer(penalty, options.step == "exponentiated")
+        if state is not None:
+            self._recall(state)
+        elif self.w.any():
+            self._begin()
+
+    # ---- steps
+
+    def step(self) -> Step:
+        """Make one pass over the sequences, or one step of the finisher."""
+        if self.phase == "finish":
+            return self._finish()
+        if self.phase == "certify":
+            return self._certify()
+        # A position that moves by less than its small share of the gap may wait for a later pass.
+        self._pass(min(1e-3, 0.02 * self.met / self.problem.positions))
+        self._read()
+        objective = self.dual + self.met
+        ready = 2.0 * self.options.gap
+        if self.options.finish is not None:
+            ready = max(ready, self.options.switch)
+        if self.met < ready * abs(objective) or self.passes >= self.options.max_passes:
+            if self.options.finish is None:
+                return self._certify_anew(self._objective())
+            self.phase = "finish"
+            self.finisher = self._finisher().start(self.problem, self.penalty, self.w)
+        return self._report(objective, np.nan, np.nan)  # an estimate: gaps were met before their steps
+
+    def _finish(self) -> Step:
+        assert self.finisher is not None
+        step = self.finisher.step()
+        self.w, self.evaluations = self.finisher.w, step.evaluations
+        self.objectives = [*self.objectives, step.objective][-4:]
+        if step.stopped.startswith("diverged"):
+            return self._report(step.objective, step.gradient_norm, np.nan, step.stopped)
+        gained = (self.objectives[0] - step.objective) / abs(step.objective)
+        if step.stopped or (len(self.objectives) == 4 and gained < _STALLED * self.options.gap):
+            return self._certify_anew(step.objective)
+        return self._report(step.objective, step.gradient_norm, np.nan)
+
+    def _finisher(self) -> Optimiser:
+        """Return the finisher, on as many threads as the dual."""
+        finish: Any = self.options.finish
+        if any(f.name == "threads" for f in fields(finish)) and finish.threads is None:
+            finish = replace(finish, threads=self.options.threads)
+        made: Optimiser = finish
+        return made
+
+    def _certify_anew(self, objective: float) -> Step:
+        """Begin the dual at the weights of now: from here on its value is an exact bound."""
+        self.phase, self.best = "certify", objective
+        self._begin()
+        return self._judged()
+
+    def _certify(self) -> Step:
+        self._pass(0.0)
+        if self.options.finish is None:
+            before = self.w
+            self._read()
+            objective = self._objective()
+            if objective < self.best:
+                self.best = objective
+            else:
+                self.w = before
+        return self._judged()
+
+    def _judged(self) -> Step:
+        gap = self.best - self._exact_dual()
+        self.certifying += 1
+        relative = gap / abs(self.best)
+        stopped = ""
+        if relative <= self.options.gap:
+            stopped = f"converged: the duality gap {gap:.3g} is {relative:.1e} of the objective"
+        elif self.certifying > _CERTIFYING:
+            stopped = f"the certificate stays at {relative:.1e} after {_CERTIFYING} passes for it"
+        return self._report(self.best, np.nan, gap, stopped)
+
+    def _report(self, objective: float, gradient_norm: float, gap: float, stopped: str = "") -> Step:
+        done = self.passes + self.evaluations
+        return Step(objective, gradient_norm, evaluations=done, gap=gap, stopped=stopped)
+
+    # ---- the dual
+
+    def _pass(self, threshold: float) -> None:
+        order = np.random.default_rng([self.options.seed, self.passes]).permutation(self.problem.sequences)
+        self.met, gain, _, _ = self.trainer.run(
+            kernels, order.astype(np.int64), self.options.relax, threshold, self.passes == 0, self.threads
+        )
+        self.passes += 1
+        self.dual += gain
+
+    def _begin(self) -> None:
+        """Give every sequence the distribution that w gives it."""
+        node, edge, ends = self.problem.scores(self.w)
+        order = np.arange(self.problem.sequences, dtype=np.int64)
+        self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, order, self.threads)
+        self.passes += 1
+        self.dual += gain
+
+    def _read(self) -> None:
+        v = np.zeros_like(self.w)
+        self.trainer.read(v)
+        self.w = self._shrunk(v) / self.penalty.l2
+
+    def _shrunk(self, v: Floats) -> Floats:
+        shrunk: Floats = v - np.clip(v, -np.asarray(self.penalty.l1), self.penalty.l1)
+        return shrunk
+
+    def _exact_dual(self) -> float:
+        v = np.zeros_like(self.w)
+        self.trainer.read(v)
+        shrunk = self._shrunk(v)
+        return float(self.trainer.entropy()) - 0.5 * float(np.dot(shrunk / self.penalty.l2, shrunk))
+
+    def _objective(self) -> float:
+        gradient = np.empty_like(self.w)
+        return float(self.problem.value_and_grad(self.w, gradient)) + self.penalty.value(self.w)
+
+    # ---- checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """Return the distributions of all sequences and v, and the state of the finisher."""
+        v = np.zeros_like(self.w)
+        self.trainer.read(v)
+        return {
+            **{name: getattr(self, name) for name in _NUMBERS},
+            "objectives": np.array(self.objectives),
+            "v": v,
+            "w": self.w,
+            "trainer": self.trainer.state(),
+            "finish": {} if self.finisher is None else self.finisher.state(),
+        }
+
+    def _recall(self, state: dict[str, Any]) -> None:
+        for name in _NUMBERS:
+            setattr(self, name, state[name])
+        self.objectives = [float(x) for x in state["objectives"]]
+        self.w = np.array(state["w"], dtype=np.float64)
+        self.trainer.restore(np.asarray(state["v"]), state["trainer"])
+        if self.phase == "finish":
+            if self.options.finish is None:
+                raise ValueError("the state is that of a finishing run, but finish is None")
+            finisher = self._finisher()
+            self.finisher = finisher.start(self.problem, self.penalty, self.w, state=state["finish"])
+
+    best, certifying = np.inf, 0  # objective of w; passes for the certificate
+
+
+_NUMBERS = ("phase", "passes", "evaluations", "dual", "met", "best", "certifying")

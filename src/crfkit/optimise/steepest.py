@@ -1,0 +1,60 @@
+"""Steepest descent: along the gradient, to a point that meets the Wolfe conditions. For comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit.optimise.batchrun import BatchRun, refuse_l1
+from crfkit.optimise.descent import ScaledDescent
+from crfkit.optimise.linesearch import Wolfe
+from crfkit.optimise.problem import Penalty, Smooth
+from crfkit.optimise.stopping import Stopping
+from crfkit.structures.labels import Floats
+
+__all__ = ["SteepestDescent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteepestDescent(Stopping):
+    """Gradient descent with a line search.
+
+    Parameters
+    ----------
+    c1, c2 : float
+        Wolfe conditions.
+    max_evaluations : int
+        The most evaluations of one line search.
+    max_iterations, tolerance, period, delta, threads
+        As in `Stopping`.
+
+    Examples
+    --------
+    >>> SteepestDescent(max_iterations=50).max_iterations
+    50
+    """
+
+    c1: float = 1e-4
+    c2: float = 0.5
+    max_evaluations: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Wolfe(self.c1, self.c2, self.max_evaluations)
+
+    def start(
+        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> BatchRun:
+        """Begin at w, or go on from a state."""
+        refuse_l1(penalty, "SteepestDescent")
+        rule = Wolfe(self.c1, self.c2, self.max_evaluations)
+        return SteepestRun(self, rule, problem, penalty, w, state)
+
+
+class SteepestRun(ScaledDescent):
+    """Steepest descent at work."""
+
+    def direction(self) -> float:
+        """Go along -g."""
+        self.vectors.combine([-1.0], [self.gradient], out=self.d)
+        return -(self.gradient_norm**2)

@@ -1,0 +1,99 @@
+"""How far from the optimum a point is at most, in numbers and in words.
+
+A dual method knows its gap. Otherwise strong convexity gives one: with an L2 penalty of at least l2 on every
+weight, a convex loss P and any subgradient g at w,
+
+    P(w) - min P <= |g|^2 / (2 l2)
+
+(minimise the quadratic that bounds P from below; Nesterov 2004, theorem 2.1.10). For likelihood with L2 this
+is the duality gap between w and the marginals at w. Under L1 the pseudo-gradient is such a g.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crfkit.optimise.problem import Penalty, Smooth, Step
+from crfkit.structures.labels import Floats
+
+__all__ = ["Certificate", "certify", "curvature_of", "exact_step"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on what is left to gain."""
+
+    objective: float
+    gap: float  #: at most so far above the optimum; nan when unknown
+    why_not: str = ""  #: why nothing is known
+
+    @property
+    def excess(self) -> float:
+        """The gap as a fraction of the optimum; nan when unknown, inf when the bound says nothing."""
+        if not np.isfinite(self.gap) or not np.isfinite(self.objective):
+            return float("nan")
+        least = self.objective - self.gap
+        return self.gap / least if least > 0.0 else (0.0 if self.gap <= 0.0 else float("inf"))
+
+    def __str__(self) -> str:
+        if np.isnan(self.excess):
+            return f"No certificate: {self.why_not or 'nothing bounds the optimum from below'}."
+        if self.excess >= 1.0:
+            return (
+                f"No useful certificate: the objective is {self.objective:,.6g}, the optimum may lie "
+                f"{self.gap:,.3g} below."
+            )
+        return f"Within {_percent(self.excess)} of the optimum: at most {self.gap:,.3g} above it."
+
+
+def curvature_of(penalty: Penalty, convex: bool) -> float:
+    """Return the strength of the strong convexity that the penalty gives; 0 for none."""
+    return float(np.min(penalty.l2)) if convex else 0.0
+
+
+def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate:
+    """Return what a step is known to be worth.
+
+    Examples
+    --------
+    >>> print(certify(Step(objective=200.0, gap=0.0099), 0.0))
+    Within 0.005 % of the optimum: at most 0.0099 above it.
+    >>> print(certify(Step(objective=200.0, gradient_norm=0.199), 2.0))
+    Within 0.005 % of the optimum: at most 0.0099 above it.
+    >>> print(certify(Step(objective=200.0, gradient_norm=0.2), 0.0))
+    No certificate: without an L2 penalty on every weight the gradient bounds nothing.
+    """
+    if np.isfinite(step.gap):
+        return Certificate(step.objective, max(step.gap, 0.0))
+    if not convex:
+        why = "the objective is not convex (some labels are hidden), so there may be better optima elsewhere"
+        return Certificate(step.objective, float("nan"), why)
+    if curvature <= 0.0:
+        why = "without an L2 penalty on every weight the gradient bounds nothing"
+        return Certificate(step.objective, float("nan"), why)
+    if not np.isfinite(step.gradient_norm):
+        return Certificate(step.objective, float("nan"), "the method knows neither gap nor gradient")
+    return Certificate(step.objective, step.gradient_norm**2 / (2.0 * curvature))
+
+
+def _percent(fraction: float) -> str:
+    """Two digits, rounded up: a promise must not be rounded away."""
+    if fraction <= 0.0:
+        return "0 %"
+    percent = 100.0 * fraction
+    unit = 10.0 ** (np.floor(np.log10(percent)) - 1)
+    up = np.ceil(percent / unit * (1.0 - 1e-9)) * unit
+    return f"{up:.2g} %" if up >= 1e-4 else f"{up:.1e} %"
+
+
+def exact_step(problem: Smooth, penalty: Penalty, w: Floats, evaluations: float) -> Step:
+    """Return the objective and the norm of its (pseudo-)gradient at w [F], by one pass over the data."""
+    gradient = np.empty(len(w))
+    value = problem.value_and_grad(w, gradient) + penalty.value(w)
+    penalty.add_smooth(w, gradient)
+    if penalty.sparse:
+        at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalty.l1, 0.0)
+        gradient = np.where(w == 0.0, at_zero, gradient + penalty.l1 * np.sign(w))
+    return Step(value, float(np.linalg.norm(gradient)), evaluations=evaluations + 1.0)

@@ -1,0 +1,95 @@
+"""Checkpoints: where a run is, in one file that is whole at every moment; a resumed run gives the same bits.
+
+It is written under a temporary name in its folder, flushed to the disk and renamed (`crfkit.training.tree`),
+and knows which data and options it belongs to (`crfkit.training.fingerprint`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crfkit.training.tree import read_tree, write_tree
+
+__all__ = ["Checkpoints"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Where checkpoints go, and how often.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it does not exist. It holds one checkpoint, the latest.
+    seconds : float, optional
+        Write after a step when the last checkpoint is so old; None: time does not matter.
+    iterations : int, optional
+        Write after every so many steps.
+
+    Examples
+    --------
+    >>> Checkpoints("run", iterations=10)
+    Checkpoints(folder='run', seconds=60.0, iterations=10)
+    """
+
+    folder: str | os.PathLike[str]
+    seconds: float | None = 60.0
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.iterations is not None and self.iterations < 1:
+            raise ValueError(f"iterations is {self.iterations}, expected 1 or more")
+        if self.seconds is not None and not self.seconds >= 0.0:
+            raise ValueError(f"seconds is {self.seconds}, expected 0 or more")
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.folder) / "checkpoint.safetensors"
+
+    def due(self, iteration: int, saved_at: float) -> bool:
+        """Tell whether it is time, when the last one was written at this time of the monotonic clock."""
+        by_count = self.iterations is not None and iteration % self.iterations == 0
+        return by_count or (self.seconds is not None and time.monotonic() - saved_at >= self.seconds)
+
+    def load(self, fingerprint: Mapping[str, str]) -> dict[str, Any] | None:
+        """Return what was saved for these data and options; None when there is nothing.
+
+        Raises
+        ------
+        ValueError
+            The checkpoint belongs to another run; the message says what differs.
+        """
+        if not self.path.exists():
+            return None
+        tree = read_tree(self.path)
+        if tree.get("format") != FORMAT:
+            raise ValueError(f"{self.path} is no checkpoint that this version of crfkit can read; remove it")
+        theirs = tree["fingerprint"]
+        names = [name for name in {**theirs, **fingerprint} if theirs.get(name) != fingerprint.get(name)]
+        if names:
+            differs = "; ".join(_difference(n, theirs.get(n), fingerprint.get(n)) for n in names)
+            raise ValueError(
+                f"{self.path} belongs to another run: {differs}. Remove it to begin anew, or give another "
+                "folder"
+            )
+        return tree
+
+    def save(self, fingerprint: Mapping[str, str], tree: Mapping[str, Any]) -> None:
+        """Write a checkpoint in place of the last one."""
+        Path(self.folder).mkdir(parents=True, exist_ok=True)
+        write_tree(self.path, {"format": FORMAT, "fingerprint": dict(fingerprint), **tree})
+
+
+def _difference(name: str, there: str | None, here: str | None) -> str:
+    long = max(len(str(there)), len(str(here))) > 200
+    if long or name in ("data", "dev", "start"):
+        return f"other {name}"
+    return f"{name} is {there} there and {here} here"

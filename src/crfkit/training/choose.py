@@ -1,0 +1,130 @@
+"""Which optimiser: by name, or the fastest sound one for the objective and the data, with the reason.
+
+=============================  ==================================================================
+penalised likelihood with L2   the dual method: no step size, and a duality gap as certificate
+L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
+everything else                L-BFGS: needs nothing but values and gradients
+=============================  ==================================================================
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import fields
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from crfkit.optimise.problem import Optimiser, Penalty
+
+_MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
+
+__all__ = ["NAMES", "by_name", "choose", "name_of", "suited"]
+
+#: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
+NAMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "lbfgs": ("LBFGS", {}),
+    "owlqn": ("LBFGS", {}),
+    "plbfgs": ("LBFGS", {"preconditioner": "diagonal"}),
+    "cg": ("ConjugateGradient", {}),
+    "pcg": ("ConjugateGradient", {"preconditioner": "diagonal"}),
+    "mixed-cg": ("ConjugateGradient", {"preconditioner": "mixed"}),
+    "gis": ("IterativeScaling", {"variant": "gis"}),
+    "iis-s": ("IterativeScaling", {"variant": "iis-s"}),
+    "iis-t": ("IterativeScaling", {"variant": "iis-t"}),
+    "steepest": ("SteepestDescent", {}),
+    "newton": ("TruncatedNewton", {}),
+    "rprop": ("RProp", {}),
+    "rprop-minus": ("RProp", {"variant": "minus"}),
+    "dual": ("Dual", {}),
+    "exponentiated": ("Dual", {"step": "exponentiated"}),
+    "sgd": ("SGD", {}),
+    "sgd-l1": ("SGDL1", {}),
+    "adagrad": ("AdaGrad", {}),
+    "bcd": ("BlockCoordinate", {}),
+}
+
+
+def by_name(
+    name: str, seed: int = 0, threads: int | None = None, tolerance: float | None = None
+) -> Optimiser:
+    """Return an optimiser with its default options; seed, threads and tolerance (gap) where it has them."""
+    from crfkit import optimise
+
+    key = name.lower().replace("_", "-")
+    if key not in NAMES:
+        close = difflib.get_close_matches(key, [*NAMES, "auto"], n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"optimiser {name!r} is none of auto, {', '.join(NAMES)}{hint}")
+    kind, options = NAMES[key]
+    made = getattr(optimise, kind)
+    own = {f.name for f in fields(made)}
+    shared = {"seed": seed, "threads": threads, **({"gap": tolerance} if tolerance else {})}
+    optimiser: Optimiser = made(**options, **{k: v for k, v in shared.items() if k in own})
+    return optimiser
+
+
+def name_of(optimiser: Any) -> str:
+    """Return the name of an optimiser for people."""
+    return str(getattr(optimiser, "name", type(optimiser).__name__))
+
+
+def suited(problem: Any, optimiser: Optimiser) -> Any:
+    """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts."""
+    if type(optimiser).__name__ != "IterativeScaling" or hasattr(problem, "expect"):
+        return problem
+    if not hasattr(problem, "batch"):
+        raise ValueError("iterative scaling needs the data in memory, not in blocks; use lbfgs")
+    return import_module("crfkit.objectives.counts").ChainCounts(problem)
+
+
+def choose(
+    problem: Any,
+    penalty: Penalty,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    tolerance: float | None = None,
+) -> tuple[Optimiser, str]:
+    """Return the fastest sound optimiser, and why.
+
+    Parameters
+    ----------
+    problem
+        What is to be minimised.
+    penalty : Penalty
+    seed, threads, tolerance
+        For optimisers that have them.
+    """
+    if penalty.sparse:
+        return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
+    against = _against_dual(problem, penalty)
+    if against:
+        why = f"the dual method is not for {against}; L-BFGS is the fastest that is"
+        return by_name("lbfgs", seed, threads), why
+    why = "L2-penalised likelihood is solved fastest in the dual, which also certifies how close it is"
+    return by_name("dual", seed, threads, tolerance), why
+
+
+def _against_dual(problem: Any, penalty: Penalty) -> str:
+    """Return what the dual method does not cover; empty when it covers everything."""
+    from crfkit.objectives import LikelihoodProblem
+
+    layout, chain = getattr(problem, "layout", None), getattr(problem, "chain", None)
+    batch = getattr(problem, "batch", None)
+    if hasattr(problem, "blocks"):
+        return "data in blocks"
+    if not isinstance(problem, LikelihoodProblem) or layout is None or chain is None or batch is None:
+        return "this objective"
+    if not np.all(np.asarray(penalty.l2) > 0.0):
+        return "an L2 penalty of 0"
+    reasons = {
+        "soft or partial labels": problem.kind != "path",
+        f"chains of order {chain.order}": chain.order != 1,
+        "edge attributes": layout.edge_attributes > 0,
+        "real-valued columns": layout.dense > 0,
+        "limits on segment lengths": bool(chain.resolved and chain.resolved.expansion),
+        "so many labels": layout.labels**2 * problem.sequences > _MOST_EDGES,
+    }
+    return next((what for what, holds in reasons.items() if holds), "")

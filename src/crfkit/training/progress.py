@@ -1,0 +1,121 @@
+"""The progress display: a listener that keeps one line up to date, or prints a line now and then.
+
+On a terminal the line is live; elsewhere, when it is asked for, it goes to standard error
+every few seconds. It shows the objective, the gradient norm, the certified gap, the dev score, the step, the
+passes over the data, and the time left.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from math import isfinite, isnan
+from typing import TYPE_CHECKING
+
+from crfkit.events import Begin, Event, Finished, Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+__all__ = ["Display", "display_for", "line_of"]
+
+_QUIET = 5.0  # seconds between lines where nothing is live
+
+
+def display_for(progress: bool | None) -> Display | None:
+    """Return a display when it is asked for, or when standard error is a terminal."""
+    if progress is None:
+        progress = sys.stderr.isatty()
+    return Display() if progress else None
+
+
+class Display:
+    """Shows events on a console, standard error by default."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Console
+
+        self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self._status: Status | None = None
+        self._printed = float("-inf")
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        if isinstance(event, Begin):
+            self._begin(event)
+        elif isinstance(event, Progress):
+            self._show(line_of(event))
+        elif isinstance(event, Finished):
+            self.close()
+            self._say(str(event.summary))
+        elif self._status is None:
+            self._say(f"checkpoint of iteration {event.iteration}: {event.path}")
+
+    def close(self) -> None:
+        """Take the live line away; called also when training fails."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _begin(self, event: Begin) -> None:
+        self._say(
+            f"{event.sequences:,} sequences, {event.positions:,} positions, {event.labels} labels, "
+            f"{event.attributes:,} attributes, {event.weights:,} weights"
+        )
+        self._say(f"{event.optimiser}: {event.why}")
+        for note in event.notes:
+            self._say(f"note: {note}")
+        if event.resumed:
+            self._say(f"going on from the checkpoint of iteration {event.resumed}")
+        if self.console.is_terminal:
+            self._status = self.console.status("begins", spinner="dots", refresh_per_second=8)
+            self._status.start()
+
+    def _show(self, line: str) -> None:
+        if self._status is not None:
+            self._status.update(line.replace("[", r"\["))
+        elif time.monotonic() - self._printed >= _QUIET:
+            self._printed = time.monotonic()
+            self._say(line)
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, markup=False)
+
+
+def line_of(event: Progress) -> str:
+    """Return the state of training in one line.
+
+    Examples
+    --------
+    >>> from crfkit.optimise.problem import Step
+    >>> nan = float("nan")
+    >>> print(line_of(Progress(12, Step(13139.39, gap=0.24, evaluations=14.0), 0.94, 0.94, 12, 3.2, 4.0)))
+    12 · objective 13,139.4 · gap 0.24 · dev 0.9400 · 14 passes · 3.2 s, 4.0 s left
+    """
+    step = event.step
+    parts = [f"{event.iteration}", f"objective {step.objective:,.6g}"]
+    if isfinite(step.gradient_norm):
+        parts.append(f"|g| {step.gradient_norm:.3g}")
+    if isfinite(step.gap):
+        parts.append(f"gap {step.gap:.3g}")
+    if isfinite(event.excess) and event.excess < 1.0:
+        parts.append(f"within {100.0 * event.excess:.2g} %")
+    if not isnan(event.score):
+        best = "" if event.best_iteration == event.iteration else f" (best {event.best:.4f})"
+        parts.append(f"dev {event.score:.4f}{best}")
+    elif not isnan(event.best):
+        parts.append(f"best dev {event.best:.4f}")
+    if isfinite(step.length):
+        parts.append(f"step {step.length:.3g}")
+    if step.evaluations:
+        parts.append(f"{step.evaluations:.4g} passes")
+    left = "" if isnan(event.eta) else f", {_duration(event.eta)} left"
+    return " · ".join([*parts, f"{_duration(event.seconds)}{left}"])
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

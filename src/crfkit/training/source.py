@@ -1,0 +1,163 @@
+"""What training learns from: a data set in memory, or blocks on disk, behind one face."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from crfkit.alphabet import Alphabet
+from crfkit.batch import Batch, Dataset
+from crfkit.formats.columns import Columns
+from crfkit.layout import Layout, likely_pairs
+from crfkit.layout_plan import LayoutOptions
+from crfkit.model import Model
+from crfkit.objectives.gold import check_gold, kind_of_gold
+from crfkit.optimise.problem import Penalty, Smooth
+from crfkit.structures import Chain
+from crfkit.structures.labels import Pointers
+from crfkit.training.blocked import BlockedProblem, check_blocks
+from crfkit.training.blocked_layout import layout_of_blocks
+from crfkit.training.memm import LocalProblem
+from crfkit.training.stream import BlockedData
+
+__all__ = ["Objective", "Source", "checked_dataset"]
+
+
+class Objective(Protocol):
+    """Options of an objective, such as `crfkit.Likelihood`."""
+
+    def penalty(self, layout: Layout) -> Penalty:
+        """Return the penalty of the weights of a layout."""
+        ...
+
+    def bind(self, layout: Layout, chain: Chain, batch: Batch, *, threads: int | None = None) -> Smooth:
+        """Return the loss of a batch as a function of the weights."""
+        ...
+
+
+def checked_dataset(data: Any, argument: str) -> Dataset:
+    """Return a data set, or say what to do with what was given instead."""
+    if isinstance(data, Dataset):
+        return data
+    remedies = {
+        Columns: "make attributes of its columns with a recipe: Extractor(recipe)(columns)",
+        Batch: "a batch has no names: put it into a Dataset with its alphabets",
+        BlockedData: "blocks are for training only: give a Dataset",
+    }
+    if isinstance(data, str | os.PathLike):
+        what = f"{argument} is the path {os.fspath(data)!r}: read it (crfkit.data.read) and make attributes"
+    elif type(data) in remedies:
+        what = f"{argument} is a {type(data).__name__}: {remedies[type(data)]}"
+    else:
+        what = (
+            f"{argument} is a {type(data).__name__}, expected a Dataset: for features X and labels y as "
+            "lists, ItemExtractor()(X, y)"
+        )
+    raise TypeError(what)
+
+
+class Source:
+    """Training data, in memory or in blocks.
+
+    Parameters
+    ----------
+    data : Dataset or BlockedData
+    hashed : int, optional
+        Number of attributes, where they have no names.
+    threads : int, optional
+    """
+
+    def __init__(self, data: Dataset | BlockedData, hashed: int | None, threads: int | None) -> None:
+        self.data = data if isinstance(data, BlockedData) else checked_dataset(data, "data")
+        self.labels: Alphabet = self.data.labels.freeze()
+        self.attributes: Alphabet = self.data.attributes.freeze()
+        self.edge_attributes: Alphabet = self.data.edge_attributes.freeze()
+        self.hashed, self.threads = hashed, threads
+        if not len(self.labels):
+            raise ValueError("the data have no labels: training needs some")
+
+    @property
+    def sequences(self) -> int:
+        """Number of sequences, N."""
+        return len(self.data)
+
+    @property
+    def positions(self) -> int:
+        """Number of positions, P."""
+        return self.data.positions if isinstance(self.data, BlockedData) else self.data.batch.positions
+
+    @property
+    def kinds(self) -> set[str]:
+        """What the gold is: "path", "set", "soft"."""
+        if isinstance(self.data, BlockedData):
+            return set(self.data.kinds)
+        return {kind_of_gold(self.data.batch)}
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the data, block by block."""
+        return iter(self.data if isinstance(self.data, BlockedData) else [self.data.batch])
+
+    def check(self, chain: Chain) -> list[str]:
+        """Raise where there is nothing to learn, or gold is impossible; return remarks."""
+        if isinstance(self.data, BlockedData):
+            check_blocks(self.data, chain.labels)
+            counts = self.data.label_counts
+        else:
+            check_gold(self.data.batch, chain)
+            label = self.data.batch.label
+            counts = np.bincount(label[label >= 0] if label is not None else [], minlength=len(self.labels))
+        notes = []
+        unknown = self.positions - int(counts.sum())
+        if self.kinds == {"path"} and not counts.all():
+            unseen = [chain.labels[y] for y in np.flatnonzero(counts == 0)]
+            notes.append(f"labels that the data never show: {', '.join(unseen[:5])}")
+        if "set" in self.kinds and unknown:
+            notes.append(f"{unknown:,} positions have no label of their own and are summed over")
+        return notes
+
+    def layout(self, *, all_pairs: bool, pairs: Pointers | None, options: LayoutOptions) -> Layout:
+        """Return the weights that there are, with further (attribute, label) pairs [n, 2]."""
+        given: Any = {**options, "threads": self.threads}
+        if len(self.attributes) or self.hashed:
+            given.setdefault("attributes", len(self.attributes) or self.hashed)
+        if len(self.edge_attributes):
+            given.setdefault("edge_attributes", len(self.edge_attributes))
+        if isinstance(self.data, BlockedData):
+            return layout_of_blocks(self.data, all_pairs=all_pairs, pairs=pairs, **given)
+        batch, L = self.data.batch, len(self.labels)
+        if all_pairs:
+            return Layout.all_pairs(batch, L, **given)
+        if pairs is not None:
+            return Layout.observed_plus(batch, L, pairs, **given)
+        return Layout.observed(batch, L, **given)
+
+    def bind(self, objective: Objective, layout: Layout, chain: Chain) -> Smooth:
+        """Return the loss as a function of the weights."""
+
+        def bound(batch: Batch) -> Smooth:
+            return objective.bind(layout, chain, batch, threads=self.threads)
+
+        return self._summed(layout, chain, bound)
+
+    def local(self, layout: Layout, chain: Chain) -> Smooth:
+        """Return the loss of the local model."""
+        return self._summed(
+            layout, chain, lambda batch: LocalProblem(layout, chain, batch, threads=self.threads)
+        )
+
+    def _summed(self, layout: Layout, chain: Chain, bind: Any) -> Smooth:
+        if isinstance(self.data, BlockedData):
+            return BlockedProblem(self.data, layout, chain, bind, threads=self.threads)
+        made: Smooth = bind(self.data.batch)
+        return made
+
+    def likely(self, model: Model, epsilon: float) -> Pointers:
+        """Return the pairs [n, 2] that the data do not show but the model finds likely."""
+        found = np.zeros((0, 2), dtype=np.int64)
+        for batch in self.batches():
+            node = np.concatenate([np.zeros((0, len(self.labels))), *model.marginals(batch)])
+            found = np.unique(np.concatenate([found, likely_pairs(batch, node, epsilon)]), axis=0)
+        return found[found[:, 0] < model.layout.attributes]

@@ -1,0 +1,287 @@
+"""One training: what is learned from what, and how; the steps from data to a model.
+
+Bind the objective to a layout and data, choose the optimiser, find the start, follow the run, sum it up.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.batch import Dataset
+from crfkit.events import COLUMNS, Begin, Checkpointed, Event, Finished, Summary
+from crfkit.layout import Layout
+from crfkit.layout_plan import LayoutOptions
+from crfkit.model import Metric, Model
+from crfkit.optimise.problem import Optimiser, Penalty, Smooth
+from crfkit.structures import Chain
+from crfkit.structures.labels import Floats, Pointers
+from crfkit.training.blocked import BlockedProblem
+from crfkit.training.certificate import certify, curvature_of, exact_step
+from crfkit.training.checkpoint import Checkpoints
+from crfkit.training.choose import by_name, choose, name_of, suited
+from crfkit.training.fingerprint import described, digest, fingerprint_of
+from crfkit.training.judge import Judge
+from crfkit.training.loop import Course, Outcome, Rules, follow
+from crfkit.training.source import Objective, Source
+from crfkit.training.start import checked_start, moved, warm_start
+
+__all__ = ["Init", "Likely", "Task"]
+
+Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None"
+_MEMM_ITERATIONS = 20
+
+
+@dataclass(frozen=True)
+class Likely:
+    """Observed features, and after a little training those that keep the model from errors it makes.
+
+    Sutton & McCallum (2006), section 1.4.6: pairs that the data never show, but that the model finds likely.
+
+    Parameters
+    ----------
+    iterations : int
+        Training before the pairs are looked for.
+    epsilon : float
+        The least probability that makes a pair likely.
+    """
+
+    iterations: int = 5
+    epsilon: float = 0.01
+
+
+class Task:
+    """One training: what is to be learned from what, and how."""
+
+    def __init__(
+        self,
+        source: Source,
+        chain: Chain,
+        objective: Objective,
+        features: str | Likely,
+        options: LayoutOptions,
+        optimiser: Optimiser | str,
+        init: Init,
+        seed: int,
+        tolerance: float | None = None,
+    ) -> None:
+        self.tolerance = tolerance
+        self.source, self.chain, self.objective = source, chain, objective
+        self.likely = Likely() if features == "likely" else features if isinstance(features, Likely) else None
+        self.options, self.init, self.seed = options, init, seed
+        self.about: dict[str, Any] = {}
+        self.notes = source.check(chain)
+        self.all_pairs = features == "all"
+        if not self.all_pairs and "path" not in source.kinds and not _has_labels(source):
+            if self.likely is not None:
+                raise ValueError('features="likely" needs plain labels; use features="all"')
+            self.notes.append(
+                "no position has a plain label, so every attribute gets a weight for every label"
+            )
+            self.all_pairs = True
+        self._bind(None)
+        if isinstance(self.problem, BlockedProblem):
+            blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
+            self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
+        self.optimiser, self.why = self._optimiser(optimiser)
+
+    def _bind(self, pairs: Pointers | None) -> None:
+        self.pairs = pairs
+        self.layout = self.source.layout(all_pairs=self.all_pairs, pairs=pairs, options=self.options)
+        self.penalty: Penalty = self.objective.penalty(self.layout)
+        self.problem: Smooth = self.source.bind(self.objective, self.layout, self.chain)
+        self.convex = "set" not in self.source.kinds and getattr(self.problem, "convex", True)
+
+    def _optimiser(self, given: Optimiser | str) -> tuple[Optimiser, str]:
+        if not isinstance(given, str):
+            return given, "as asked for"
+        if given == "auto":
+            return choose(
+                self.problem,
+                self.penalty,
+                seed=self.seed,
+                threads=self.source.threads,
+                tolerance=self.tolerance,
+            )
+        return by_name(given, self.seed, self.source.threads, self.tolerance), "as asked for"
+
+    def model(self, w: Floats, training: Summary | None = None) -> Model:
+        """Return a model with these weights [F]."""
+        source = self.source
+        names = (source.labels, source.attributes, source.edge_attributes)
+        return Model(*names, self.chain, self.layout, w, training=training, **self.about)
+
+    def fingerprint(self, dev: Dataset | None, metric: str, dev_every: int) -> dict[str, str]:
+        """Everything that the result depends on."""
+        options = {k: v for k, v in sorted(self.options.items()) if k not in ("threads", "table_bytes")}
+        return {
+            "version": _native.__version__,
+            "data": fingerprint_of(self.source.data),
+            "dev": "none" if dev is None else fingerprint_of(dev),
+            "metric": metric and f"{metric} every {dev_every}",
+            "objective": described(self.objective),
+            "optimiser": described(self.optimiser),
+            "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
+            "layout": repr(options),
+            "constraints": repr(self.chain.constraints),
+            "start": self._start_name(),
+        }
+
+    def _start_name(self) -> str:
+        if isinstance(self.init, Model):
+            m = self.init
+            return digest([m.labels, m.attributes, m.edge_attributes, m.layout, m.w])
+        return str(self.init) if not callable(self.init) else getattr(self.init, "__qualname__", "function")
+
+    def run(
+        self,
+        dev: Dataset | None,
+        metric: Metric | str | None,
+        rules: Rules,
+        keep: Checkpoints | None,
+        tell: Callable[[Event], None],
+        begun: float,
+    ) -> Model:
+        """Train, from the checkpoint where there is one, and tell about it."""
+        model = self.model(np.zeros(self.layout.weights))
+        judge = None if dev is None else Judge(model, dev, metric, self.source.threads)
+        self.notes += [] if judge is None else judge.notes
+        name = "" if judge is None else judge.name
+        mark = {} if keep is None else self.fingerprint(dev, name, rules.dev_every)
+        saved = None if keep is None else keep.load(mark)
+        if saved is None:
+            w, halted = self._start(begun, rules.max_seconds)
+            course, rules = Course(), replace(rules, halted=halted)
+        else:
+            if saved["pairs"] is not None:
+                self._bind(saved["pairs"])
+            w, course = saved["w"], Course.of_state(saved["course"])
+        rules = replace(rules, curvature=curvature_of(self.penalty, self.convex), convex=self.convex)
+        if judge is not None:
+            judge.model = self.model(w)
+        state = None if saved is None else saved["run"]
+        problem = suited(self.problem, self.optimiser)
+        run = self.optimiser.start(problem, self.penalty, w, state=state)
+        tell(self._begin(course.iteration))
+        save = None if keep is None else self._saver(keep, mark, run, course, tell)
+        outcome = follow(run, course, rules, judge=judge, save=save, listener=tell, begun=begun)
+        summary = self._summary(outcome, course, rules, name)
+        tell(Finished(outcome.reason, summary))
+        return self.model(outcome.w, summary)
+
+    def _begin(self, resumed: int) -> Begin:
+        source, layout = self.source, self.layout
+        return Begin(
+            source.sequences,
+            source.positions,
+            layout.labels,
+            layout.attributes,
+            layout.weights,
+            name_of(self.optimiser),
+            self.why,
+            tuple(self.notes),
+            resumed,
+        )
+
+    def _saver(
+        self,
+        keep: Checkpoints,
+        mark: dict[str, str],
+        run: Any,
+        course: Course,
+        tell: Callable[[Event], None],
+    ) -> Callable[[bool], None]:
+        saved, at = course.iteration, time.monotonic()
+
+        def save(last: bool) -> None:
+            nonlocal saved, at
+            if course.iteration == saved or not (last or keep.due(course.iteration, at)):
+                return
+            began = time.monotonic()
+            keep.save(mark, {"run": run.state(), "w": run.w, "course": course.state(), "pairs": self.pairs})
+            saved, at = course.iteration, time.monotonic()
+            tell(Checkpointed(str(keep.path), saved, at - began))
+
+        return save
+
+    def _start(self, begun: float, max_seconds: float | None) -> tuple[Floats, str]:
+        """Return the first weights [F], and why training must not go on after them."""
+        w, halted = self._initial(begun, max_seconds)
+        if self.likely is None or halted:
+            return w, halted
+        first = self._little(self.problem, w, self.likely.iterations, begun, max_seconds)
+        pairs = self.source.likely(self.model(first.w), self.likely.epsilon)
+        before = self.layout
+        self._bind(pairs)
+        more = self.layout.weights - before.weights
+        self.notes.append(f"{more:,} likely weights were added to {before.weights:,} observed ones")
+        sizes = (before.labels, before.attributes, before.edge_attributes)
+        same = [np.arange(n, dtype=np.int32) for n in sizes]
+        return moved(before, first.w, self.layout, *same), first.reason if first.asked else ""
+
+    def _initial(self, begun: float, max_seconds: float | None) -> tuple[Floats, str]:
+        init = self.init
+        if init is None:
+            return np.zeros(self.layout.weights), ""
+        if isinstance(init, Model):
+            names = (self.source.attributes, self.source.edge_attributes)
+            return warm_start(init, self.layout, self.chain, *names), ""
+        if callable(init):
+            return checked_start(init(self.problem, self.layout), self.layout), ""
+        local = self.source.local(self.layout, self.chain)
+        zero = np.zeros(self.layout.weights)
+        found = self._little(local, zero, _MEMM_ITERATIONS, begun, max_seconds)
+        return found.w, found.reason if found.asked else ""
+
+    def _little(
+        self, problem: Smooth, w: Floats, iterations: int, begun: float, max_seconds: float | None
+    ) -> Outcome:
+        """Train for a few iterations, as a preparation."""
+        rules = Rules(max_seconds, iterations)
+        optimiser = by_name("lbfgs", self.seed, self.source.threads)
+        run = optimiser.start(problem, self.penalty, w)
+        return follow(run, Course(), rules, begun=begun)
+
+    def _summary(self, outcome: Outcome, course: Course, rules: Rules, metric: str) -> Summary:
+        evaluations = course.rows[-1][3] if course.rows else 0.0
+        step = course.step(outcome.kept) if outcome.kept else None
+        if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
+            step = exact_step(self.problem, self.penalty, outcome.w, evaluations)
+            evaluations = step.evaluations
+        certificate = certify(step, rules.curvature, convex=rules.convex)
+        history = {name: course.column(name) for name in COLUMNS}
+        for column in history.values():
+            column.setflags(write=False)
+        return Summary(
+            objective=repr(self.objective),
+            loss=step.objective,
+            gap=certificate.gap,
+            certificate=str(certificate),
+            reason=outcome.reason,
+            optimiser=name_of(self.optimiser),
+            why=self.why,
+            seconds=outcome.seconds,
+            iterations=course.iteration,
+            evaluations=evaluations,
+            kept=outcome.kept,
+            score=outcome.score,
+            metric=metric,
+            seed=self.seed,
+            notes=tuple(self.notes),
+            versions={
+                "crfkit": _native.__version__,
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+            },
+            history=history,
+        )
+
+
+def _has_labels(source: Source) -> bool:
+    return any(batch.label is not None and (batch.label >= 0).any() for batch in source.batches())

@@ -1,0 +1,214 @@
+"""Training in the dual: optimum, certificate, threads, state, bad input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from crfkit.batch import Batch
+from crfkit.layout import Layout
+from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.optimise import Dual
+from crfkit.optimise.problem import Penalty, Step
+from crfkit.structures import Chain
+from crfkit.structures.constraints import Forbid
+
+
+def batch(seed: int = 0, L: int = 4, A: int = 30, N: int = 60, values: bool = False) -> Batch:
+    """Random sequences whose attributes say something about their labels; some attributes occur once."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 9, N)
+    label = rng.integers(0, L, lengths.sum())
+    counts = rng.integers(1, 6, len(label))
+    attr = [
+        np.where(rng.random(k) < 0.6, (y * 5 + rng.integers(0, 7, k)) % A, rng.integers(0, 4 * A, k))
+        for y, k in zip(label, counts, strict=True)
+    ]
+    return Batch(
+        seq_ptr=np.concatenate([[0], np.cumsum(lengths)]),
+        attr_ptr=np.concatenate([[0], np.cumsum(counts)]),
+        attr=np.concatenate(attr).astype(np.int32),
+        value=1.0 + rng.normal(size=counts.sum()) if values else None,
+        label=label.astype(np.int32),
+    )
+
+
+def without(data: Batch, before: int, after: int) -> Batch:
+    """Change labels so that one never follows the other."""
+    assert data.label is not None
+    label = data.label.copy()
+    for p in range(1, len(label)):
+        if label[p - 1] == before and label[p] == after:
+            label[p] = before
+    return replace(data, label=label)
+
+
+CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
+    "observed": (batch(), Chain(4), Likelihood(l2=0.5), {}, False),
+    "all pairs": (batch(1), Chain(4), Likelihood(l2=1.0), {}, True),
+    "values": (batch(2, values=True), Chain(4), Likelihood(l2=1.0), {}, False),
+    "start and stop, two strengths": (
+        batch(3),
+        Chain(4),
+        Likelihood(l2=1.0, transition_l2=0.3),
+        {"start": True, "stop": True},
+        False,
+    ),
+    "weights": (
+        replace(batch(4), weight=2.0 * np.random.default_rng(0).random(60)),
+        Chain(4),
+        Likelihood(l2=1.0),
+        {"start": True},
+        True,
+    ),
+    "some transitions": (batch(5), Chain(4), Likelihood(l2=1.0), {"transitions": "observed"}, False),
+    "70 labels": (batch(6, L=70, A=300, N=120), Chain(70), Likelihood(l2=1.0), {"stop": True}, False),
+    "constraints": (
+        without(batch(7), 1, 2),
+        Chain(4, constraints=[Forbid("1", "2")]),
+        Likelihood(l2=1.0),
+        {},
+        False,
+    ),
+    "elastic net": (batch(8), Chain(4), Likelihood(l1=0.2, l2=0.5), {"start": True}, True),
+}
+
+
+def problem_of(name: str) -> tuple[LikelihoodProblem, Penalty]:
+    data, chain, objective, options, all_pairs = CASES[name]
+    make = Layout.all_pairs if all_pairs else Layout.observed
+    layout = make(data, len(chain.labels), **options)
+    return objective.bind(layout, chain, data), objective.penalty(layout)
+
+
+def optimum(problem: LikelihoodProblem, penalty: Penalty) -> float:
+    """Minimum by SciPy; L1 by splitting w into its positive and negative part."""
+    F = problem.size
+    gradient = np.empty(F)
+
+    def split(u: Any) -> tuple[float, Any]:
+        w = u[:F] - u[F:]
+        value = problem.value_and_grad(w, gradient) + penalty.add_smooth(w, gradient)
+        return value + float(np.sum(penalty.l1 * u[:F] + penalty.l1 * u[F:])), np.concatenate(
+            [gradient + penalty.l1, -gradient + penalty.l1]
+        )
+
+    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-14, "gtol": 1e-8}
+    found = minimize(
+        split, np.zeros(2 * F), jac=True, method="L-BFGS-B", bounds=[(0, None)] * (2 * F), options=options
+    )
+    return float(found.fun)
+
+
+def run_to_end(run: Any) -> Step:
+    for _ in range(2000):
+        step: Step = run.step()
+        if step.stopped:
+            return step
+    raise AssertionError("the run does not end")
+
+
+@pytest.mark.parametrize("step", ["mixture", "exponentiated"])
+@pytest.mark.parametrize("name", CASES)
+def test_optimum_and_certificate(name: str, step: Any) -> None:
+    problem, penalty = problem_of(name)
+    best = optimum(problem, penalty)
+    optimiser = Dual(step=step, finish=None, gap=1e-5)
+    run = optimiser.start(problem, penalty, np.zeros(problem.size))
+    end = run_to_end(run)
+    assert end.stopped.startswith("converged")
+    exact = problem.value_and_grad(run.w, np.empty(problem.size)) + penalty.value(run.w)
+    assert exact == pytest.approx(end.objective, rel=1e-12)
+    assert best * (1.0 - 1e-7) <= exact <= best * (1.0 + 1e-5)
+    assert exact - end.gap <= best * (1.0 + 1e-7)  # the dual is a lower bound
+
+
+@pytest.mark.parametrize("name", ["observed", "70 labels", "elastic net"])
+def test_finisher(name: str) -> None:
+    problem, penalty = problem_of(name)
+    run = Dual(gap=1e-6).start(problem, penalty, np.zeros(problem.size))
+    end = run_to_end(run)
+    assert end.objective == pytest.approx(optimum(problem, penalty), rel=1e-6)
+    assert end.stopped.startswith("converged")
+
+
+def test_warm_start_is_certified_at_once() -> None:
+    problem, penalty = problem_of("observed")
+    first = Dual(gap=1e-6).start(problem, penalty, np.zeros(problem.size))
+    long = run_to_end(first)
+    second = Dual(gap=1e-4, finish=None).start(problem, penalty, first.w)
+    assert run_to_end(second).evaluations < long.evaluations / 2
+
+
+@pytest.mark.parametrize("step", ["mixture", "exponentiated"])
+def test_threads_do_not_change_a_bit(step: Any) -> None:
+    problem, penalty = problem_of("start and stop, two strengths")
+    found = []
+    for threads in (1, 2, 3, 8):
+        run = Dual(step=step, finish=None, threads=threads).start(problem, penalty, np.zeros(problem.size))
+        end = run_to_end(run)
+        found.append((run.w.tobytes(), end.objective, end.gap))
+    assert all(f == found[0] for f in found)
+
+
+@pytest.mark.parametrize("step", ["mixture", "exponentiated"])
+@pytest.mark.parametrize("after", [1, 4, 9, 12])
+def test_resumed_run_gives_the_same_bits(step: Any, after: int) -> None:
+    problem, penalty = problem_of("weights")
+    optimiser = Dual(step=step, gap=1e-5)
+    whole = optimiser.start(problem, penalty, np.zeros(problem.size))
+    cut = optimiser.start(problem, penalty, np.zeros(problem.size))
+    for _ in range(after):
+        if cut.step().stopped:
+            return
+    resumed = optimiser.start(problem, penalty, np.zeros(problem.size), state=cut.state())
+    assert run_to_end(resumed) == run_to_end(whole)
+    assert resumed.w.tobytes() == whole.w.tobytes()
+
+
+def test_seed_decides_the_order() -> None:
+    problem, penalty = problem_of("observed")
+    found = []
+    for seed in (0, 0, 1):
+        run = Dual(seed=seed).start(problem, penalty, np.zeros(problem.size))
+        run.step()
+        found.append(run.w.tobytes())
+    assert found[0] == found[1] != found[2]
+
+
+def test_what_the_dual_is_not_for() -> None:
+    data = batch()
+    layout = Layout.observed(data, 4)
+    zero = np.zeros(layout.weights)
+
+    def start(objective: Likelihood, given: Batch) -> None:
+        Dual().start(objective.bind(layout, Chain(4), given), objective.penalty(layout), zero)
+
+    with pytest.raises(ValueError, match="L2 penalty above 0; use LBFGS"):
+        start(Likelihood(l1=1.0, l2=0.0), data)
+    assert data.label is not None
+    hidden = data.label.copy()
+    hidden[3] = -1
+    with pytest.raises(ValueError, match=r"needs labels at every position .*; use LBFGS"):
+        start(Likelihood(), replace(data, label=hidden))
+    for options, message in (
+        ({"step": "newton"}, "step is 'newton'"),
+        ({"relax": 0.0}, "relax is 0"),
+        ({"gap": -1.0}, "gap is -1"),
+        ({"max_passes": 0}, "max_passes is 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Dual(**options)
+
+
+def test_state_of_other_data_is_refused() -> None:
+    problem, penalty = problem_of("observed")
+    other, _ = problem_of("all pairs")
+    run = Dual().start(problem, penalty, np.zeros(problem.size))
+    run.step()
+    with pytest.raises(ValueError, match=r"expected|belongs"):
+        Dual().start(other, penalty, np.zeros(other.size), state=run.state())

@@ -1,0 +1,406 @@
+"""Training as a user calls it: defaults, events, dev sets, certificates, and every wrong call."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from crfkit import Likelihood, Model, optimise, train
+from crfkit.alphabet import Alphabet
+from crfkit.batch import Batch, Dataset
+from crfkit.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
+from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.formats.columns import Columns
+from crfkit.optimise.problem import Penalty, Smooth, Step
+from crfkit.structures.constraints import Forbid
+from crfkit.structures.labels import Floats
+from crfkit.training.choose import NAMES, choose
+from crfkit.training.task import Likely
+
+WORDS = 60
+
+
+def sentences(n: int, seed: int, labels: str = "ABC") -> tuple[list[Any], list[list[str]]]:
+    """A hidden walk through the labels, each with words of its own, with noise."""
+    rng = np.random.default_rng(seed)
+    X, y, L = [], [], len(labels)
+    for _ in range(n):
+        z, items, tags = 0, [], []
+        for _ in range(rng.integers(1, 9)):
+            z = (z + int(rng.integers(0, 2))) % L
+            word = (
+                rng.integers(0, WORDS // L) + WORDS // L * z if rng.random() < 0.8 else rng.integers(0, WORDS)
+            )
+            items.append([f"w{word}", "bias"])
+            tags.append(labels[z])
+        X.append(items)
+        y.append(tags)
+    return X, y
+
+
+def dataset(n: int = 60, seed: int = 1, labels: str = "ABC") -> Dataset:
+    return ItemExtractor()(*sentences(n, seed, labels))
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Gradient descent with momentum: the smallest optimiser that obeys the contract and has a state."""
+
+    rate: float = 0.01
+    momentum: float = 0.5
+    pause: float = 0.0  # seconds that a step takes at least
+
+    def start(
+        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> Descending:
+        return Descending(self, problem, penalty, w, state)
+
+
+class Descending:
+    def __init__(
+        self, options: Descent, problem: Smooth, penalty: Penalty, w: Floats, state: dict[str, Any] | None
+    ) -> None:
+        self.options, self.problem, self.penalty = options, problem, penalty
+        self.w = np.array(w if state is None else state["w"])
+        self.moving = [np.zeros_like(self.w)] if state is None else state["moving"]
+        self.passes = 0 if state is None else state["passes"]
+
+    def step(self) -> Step:
+        if self.options.pause:
+            import time
+
+            time.sleep(self.options.pause)
+        gradient = np.empty_like(self.w)
+        self.problem.value_and_grad(self.w, gradient)
+        self.penalty.add_smooth(self.w, gradient)
+        self.moving = [self.options.momentum * self.moving[0] - self.options.rate * gradient]
+        self.w += self.moving[0]
+        value = self.problem.value_and_grad(self.w, gradient) + self.penalty.value(self.w)
+        self.penalty.add_smooth(self.w, gradient)
+        self.passes += 2
+        norm = float(np.linalg.norm(gradient))
+        stopped = "the gradient vanishes" if norm < 1e-9 else ""
+        return Step(value, norm, self.options.rate, float(self.passes), stopped=stopped)
+
+    def state(self) -> dict[str, Any]:
+        return {"w": self.w, "moving": self.moving, "passes": self.passes}
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return dataset()
+
+
+@pytest.fixture(scope="module")
+def dev() -> Dataset:
+    return dataset(30, 2)
+
+
+# ---- it just works ------------------------------------------------------------------------------
+
+
+def test_defaults(data: Dataset, dev: Dataset) -> None:
+    history = History()
+    model = train(data, listeners=[history])
+    begin, *steps, finished = history.events
+    assert isinstance(begin, Begin)
+    assert isinstance(finished, Finished)
+    assert all(isinstance(event, Progress) for event in steps)
+    assert (begin.sequences, begin.labels, begin.weights) == (60, 3, model.layout.weights)
+    assert "dual" in begin.why
+    about = model.training
+    assert about is not None
+    assert finished.summary is about
+    assert about.iterations == len(steps) == len(about.history["objective"])
+    assert about.certificate.startswith("Within 0.0")
+    assert about.certificate in str(about)
+    assert model.evaluate(dev) > 0.8
+    assert set(about.versions) == {"crfkit", "numpy", "python"}
+
+
+@pytest.mark.parametrize("options", [{}, {"order": 0}, {"order": 2}, {"start": True, "stop": True}])
+def test_the_certificate_is_true(data: Dataset, options: dict[str, Any]) -> None:
+    best = train(data, optimiser="lbfgs", tolerance=1e-12, **options).training
+    assert best is not None
+    for iterations in (3, 10, 30):
+        some = train(data, optimiser=Descent(), max_iterations=iterations, **options).training
+        assert some is not None
+        assert 0.0 < some.loss - best.loss <= some.gap
+
+
+def test_tolerance_is_kept(data: Dataset) -> None:
+    loose = train(data, tolerance=0.1).training
+    tight = train(data, tolerance=1e-6).training
+    assert loose is not None
+    assert tight is not None
+    assert loose.iterations < tight.iterations
+    assert loose.gap <= 0.1 * loose.loss
+    assert tight.gap <= 1e-6 * tight.loss
+    assert loose.loss - tight.loss <= 0.1 * tight.loss
+
+
+def test_same_bits_for_any_number_of_threads(data: Dataset) -> None:
+    one, two = (train(data, optimiser="lbfgs", threads=n, max_iterations=8) for n in (1, 2))
+    assert one.w.tobytes() == two.w.tobytes()
+
+
+def test_the_dev_set_stops_and_the_best_weights_are_kept(data: Dataset, dev: Dataset) -> None:
+    history = History()
+    model = train(data, dev, optimiser=Descent(), patience=3, max_iterations=500, listeners=[history])
+    about = model.training
+    assert about is not None
+    assert about.metric == "token_accuracy"
+    best = int(np.argmax(history.scores))
+    assert about.kept == best + 1
+    assert about.score == max(history.scores) == model.evaluate(dev)
+    assert about.iterations == best + 1 + 3
+    assert "has not risen in 3 evaluations" in about.reason
+
+
+def test_dev_every_and_a_metric_of_ones_own(data: Dataset, dev: Dataset) -> None:
+    def wrong_tokens(y_true: list[list[str]], y_pred: list[list[str]]) -> float:
+        return -float(
+            sum(a != b for t, p in zip(y_true, y_pred, strict=True) for a, b in zip(t, p, strict=True))
+        )
+
+    model = train(
+        data, dev, optimiser=Descent(), metric=wrong_tokens, dev_every=4, max_iterations=10, patience=None
+    )
+    about = model.training
+    assert about is not None
+    assert np.isnan(about.history["score"]).tolist() == [n % 4 != 0 for n in range(1, 11)]
+    assert about.metric == "wrong_tokens"
+    assert about.kept in (4, 8, 10)
+
+
+def test_likelihood_as_a_metric(data: Dataset, dev: Dataset) -> None:
+    about = train(data, dev, metric="log_likelihood", optimiser=Descent(), max_iterations=5).training
+    assert about is not None
+    assert (np.diff(about.history["score"]) > 0).all()
+
+
+def test_segments_are_judged_as_segments(data: Dataset) -> None:
+    X, y = sentences(20, 3)
+    tags = [["B-X" if tag == "A" else "O" for tag in sequence] for sequence in y]
+    about = train(ItemExtractor()(X, tags), ItemExtractor()(X, tags), max_iterations=2).training
+    assert about is not None
+    assert about.metric == "segment_f1"
+
+
+def test_dev_labels_unknown_to_training_are_reported(data: Dataset) -> None:
+    history = History()
+    model = train(data, dataset(20, 4, "ABCD"), optimiser=Descent(), max_iterations=2, listeners=[history])
+    begin = history.events[0]
+    assert isinstance(begin, Begin)
+    assert any("labels that training does not know (D)" in note for note in begin.notes)
+    assert "D" not in model.labels
+
+
+def test_listeners_can_stop(data: Dataset) -> None:
+    def enough(event: Event) -> None:
+        if isinstance(event, Progress) and event.iteration == 4:
+            raise StopTraining("seen enough")
+
+    about = train(data, optimiser=Descent(), listeners=[enough]).training
+    assert about is not None
+    assert (about.iterations, about.reason) == (4, "seen enough")
+
+
+def test_likely_features(data: Dataset) -> None:
+    observed, more = train(data), train(data, features="likely")
+    wide = train(data, features="all")
+    assert observed.layout.weights < more.layout.weights <= wide.layout.weights
+    assert more.training is not None
+    assert any("likely weights were added" in note for note in more.training.notes)
+    few = train(data, features=Likely(epsilon=0.5))
+    assert few.layout.weights < more.layout.weights
+
+
+def test_no_iterations_is_an_evaluation(data: Dataset) -> None:
+    about = train(data, optimiser=Descent(), max_iterations=0).training
+    assert about is not None
+    assert about.loss == pytest.approx(data.batch.positions * np.log(3), rel=1e-12)
+    assert about.kept == 0
+
+
+def test_hidden_labels_have_no_certificate(data: Dataset) -> None:
+    label = np.asarray(data.batch.label).copy()
+    label[::5] = -1
+    history = History()
+    partly = replace(data, batch=replace(data.batch, label=label))
+    about = train(partly, optimiser=Descent(), max_iterations=3, listeners=[history]).training
+    assert about is not None
+    assert "not convex" in about.certificate
+    begin = cast(Begin, history.events[0])
+    assert any("no label of their own" in note for note in begin.notes)
+
+
+def test_soft_labels(data: Dataset) -> None:
+    soft = np.full((data.batch.positions, 3), 0.05)
+    soft[np.arange(len(soft)), data.batch.label] = 0.9
+    model = train(replace(data, batch=replace(data.batch, label=None, soft=soft)), optimiser="lbfgs")
+    assert model.layout.parts["node"].stop == 3 * len(data.attributes)
+    assert model.evaluate(data) > 0.8
+
+
+def test_the_model_knows_its_recipe() -> None:
+    rows = [[("the", "D"), ("dog", "N")], [("a", "D"), ("dog", "N")]]
+    extract = Extractor(Recipe.parse("word[0]"), label="tag")
+    model = train(extract(Columns.from_rows(rows, names=["word", "tag"])), extractor=extract)
+    assert (model.recipe, model.label_column) == (extract.recipe, "tag")
+    hashed = ItemExtractor(hashed=1000)
+    assert train(hashed(*sentences(10, 1)), extractor=hashed).layout.attributes == 1000
+
+
+# ---- which optimiser ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "reason"),
+    [
+        ({}, "Dual", "dual"),
+        ({"objective": Likelihood(l1=1.0)}, "LBFGS", "L1"),
+        ({"objective": Likelihood(l2=0.0)}, "LBFGS", "L2 penalty of 0"),
+        ({"order": 2}, "LBFGS", "order 2"),
+    ],
+)
+def test_the_choice_is_explained(data: Dataset, options: dict[str, Any], name: str, reason: str) -> None:
+    history = History()
+    train(data, max_iterations=1, listeners=[history], **options)
+    begin = cast(Begin, history.events[0])
+    assert begin.optimiser == name
+    assert reason in begin.why
+
+
+def test_other_objectives_get_lbfgs() -> None:
+    assert type(choose(object(), Penalty(l2=1.0))[0]).__name__ == "LBFGS"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_trains(data: Dataset, name: str) -> None:
+    if not hasattr(optimise, NAMES[name][0]):
+        pytest.skip(f"{NAMES[name][0]} is not written yet")
+    about = train(
+        data, optimiser=name, max_iterations=2, objective=Likelihood(l1=0.1 if name == "bcd" else 0.0)
+    ).training
+    assert about is not None
+    assert np.isfinite(about.loss)
+    assert about.loss < data.batch.positions * np.log(3)
+
+
+# ---- wrong calls ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"l2": 0.5}, TypeError, r"objective=Likelihood\(l2=...\)"),
+        ({"max_iteration": 5}, TypeError, "did you mean 'max_iterations'"),
+        ({"nonsense_at_all": 5}, TypeError, "no option 'nonsense_at_all'"),
+        ({"optimiser": "lbgfs"}, ValueError, "did you mean 'lbfgs'"),
+        ({"optimiser": Descent}, TypeError, "expected a name or an optimiser"),
+        ({"objective": "hinge"}, ValueError, "objectives are: likelihood"),
+        ({"objective": Likelihood}, TypeError, r"give an object: Likelihood\(\)"),
+        ({"objective": 3}, TypeError, "expected an objective"),
+        ({"features": "some"}, ValueError, "features is 'some'"),
+        ({"transitions": "some"}, ValueError, "transitions is 'some'"),
+        ({"patience": 0}, ValueError, "patience is 0, expected 1"),
+        ({"max_seconds": -1.0}, ValueError, "max_seconds"),
+        ({"init": "momm"}, ValueError, "init is 'momm'"),
+        ({"order": 9}, ValueError, "order is 9"),
+        ({"objective": Likelihood(l2=-1.0)}, ValueError, "l2"),
+        ({"max_weights": 10}, ValueError, "max_weights = 10"),
+        ({"constraints": [Forbid("A", "A")]}, ValueError, "may not follow"),
+        ({"init": lambda problem, layout: np.zeros(3)}, ValueError, r"shape \(3,\)"),
+        ({"init": lambda problem, layout: np.full(layout.weights, np.nan)}, ValueError, "finite"),
+    ],
+)
+def test_wrong_options(data: Dataset, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        train(data, **options)
+
+
+def test_unknown_metric(data: Dataset, dev: Dataset) -> None:
+    with pytest.raises(ValueError, match="did you mean 'segment_f1'"):
+        train(data, dev, metric="segmentf1")
+    with pytest.raises(ValueError, match="metric of the dev set is nan"):
+        train(data, dev, metric=lambda y_true, y_pred: float("nan"), optimiser=Descent())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("train.txt", "is the path 'train.txt'"),
+        ([["a"]], r"ItemExtractor\(\)\(X, y\)"),
+        (Columns.from_rows([[("a", "B")]]), "with a recipe"),
+        (Batch(seq_ptr=[0], attr_ptr=[0], attr=[]), "has no names"),  # type: ignore[arg-type]
+    ],
+)
+def test_data_of_another_kind(given: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        train(given)
+
+
+def test_nothing_to_learn_from(data: Dataset) -> None:
+    for empty in (ItemExtractor()([], []), ItemExtractor()([[]], [[]])):
+        with pytest.raises(ValueError, match="no labels"):
+            train(empty)
+    nothing = replace(data, batch=data.batch.select([]))
+    with pytest.raises(ValueError, match="data are empty"):
+        train(nothing)
+    with pytest.raises(ValueError, match="all 2 positions have the label 'A'"):
+        train(ItemExtractor()([[["x"], ["y"]]], [["A", "A"]]))
+    with pytest.raises(ValueError, match="no position has a label"):
+        train(replace(data, batch=replace(data.batch, label=None)))
+    with pytest.raises(ValueError, match="dev has no labels"):
+        train(data, replace(data, batch=replace(data.batch, label=None)))
+
+
+def test_a_dev_set_with_holes(data: Dataset) -> None:
+    label = np.asarray(data.batch.label).copy()
+    label[0] = -1
+    history = History()
+    holes = replace(data, batch=replace(data.batch, label=label))
+    train(data, holes, optimiser=Descent(), max_iterations=1, listeners=[history])
+    assert "1 sequences of the dev set lack labels" in cast(Begin, history.events[0]).notes[-1]
+
+
+def test_progress_is_plain_text_without_a_terminal(data: Dataset, capfd: pytest.CaptureFixture[str]) -> None:
+    train(data, optimiser=Descent(), max_iterations=3)
+    assert capfd.readouterr() == ("", "")
+    train(data, optimiser=Descent(), max_iterations=3, progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "60 sequences" in err
+    assert "objective" in err
+    assert "limit of 3 iterations" in err
+
+
+def test_progress_on_a_terminal(data: Dataset) -> None:
+    from rich.console import Console
+
+    from crfkit.training.progress import Display
+
+    with open(os.devnull, "w") as nowhere:
+        console = Console(file=nowhere, force_terminal=True, record=True, width=200)
+        display = Display(console)
+        train(data, optimiser=Descent(), max_iterations=3, listeners=[display])
+        display(Checkpointed("here", 3, 0.1))
+        shown = console.export_text()
+    assert "Descent: as asked for" in shown
+    assert "limit of 3 iterations" in shown
+    assert "checkpoint of iteration 3: here" in shown
+
+
+def test_alphabets_of_the_model_do_not_grow_with_the_extractor() -> None:
+    extract = ItemExtractor()
+    model = train(extract(*sentences(10, 1)), optimiser=Descent(), max_iterations=1)
+    size = len(model.attributes)
+    extract([[["new"]]], [["Z"]])
+    assert (len(model.attributes), "Z" in model.labels) == (size, False)
+    assert isinstance(model, Model)
+    assert isinstance(model.labels, Alphabet)
