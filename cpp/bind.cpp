@@ -24,6 +24,7 @@ using namespace nb::literals;
 
 namespace crfkit {
 
+void bind_evaluate(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
@@ -263,4 +264,5 @@ NB_MODULE(_native, m) {
              int threads) { return paths(k, s, Query::sample, n, seed, log_space, threads); },
           "problem"_a, "n"_a, "seed"_a, "log_space"_a, "threads"_a)
       .def("count", &count, "problem"_a, "prime"_a, "threads"_a);
+  bind_evaluate(m);
 }

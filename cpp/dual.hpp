@@ -83,8 +83,7 @@ class DualVisit {
     t.credits.pooled_step = layout.size;
     double* pooled = arena_.take<double>(layout.size * lanes, 0.0);
     const Prepared prepared(p, t);
-    const Block block{p, t, prepared, pooled, arena_};
-    sum<Chain>(block, order, lanes);
+    sum<Chain>(Call{p, t, prepared, pooled, arena_}, order, lanes);
     for (int b = 0; b < lanes; ++b) {
       double* own = pooled + b * layout.size;
       finish_products(p, prepared.probabilities, own);

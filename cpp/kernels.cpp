@@ -1,8 +1,9 @@
 // Compiled once per instruction set: picks structure and semiring for a task and sweeps the
-// sequences of a block.
+// sequences of a call.
 #include "kernels.hpp"
 
 #include "dual.hpp"
+#include "evaluate.hpp"
 #include "kbest.hpp"
 #include "layout.hpp"
 #include "ring.hpp"
@@ -18,112 +19,115 @@ namespace {
 
 // How many sequences share a sweep: enough for full register tiles, and with many labels enough to
 // pay for streaming the table, but no more than fit into the outer cache together.
-int lanes_for(const Problem& p, const Task& t, std::int64_t longest) {
-  if (p.shape != Shape::chain || p.order != 1 || p.edge_step != 0 || t.credits.edge || t.expected)
-    return 1;
-  const int wanted = p.labels >= 256 ? 8 * kTile : p.labels >= 64 ? 4 * kTile : 2 * kTile;
-  const double bytes = 3.0 * 8.0 * padded(p.labels) * static_cast<double>(longest + 1),
-               budget = 16e6;
+int lanes(int labels, std::int64_t longest) {
+  const int wanted = labels >= 256 ? 8 * kTile : labels >= 64 ? 4 * kTile : 2 * kTile;
+  const double bytes = 3.0 * 8.0 * padded(labels) * static_cast<double>(longest + 1), budget = 16e6;
   const double fitting = budget / bytes;
   return fitting >= wanted  ? wanted
          : fitting >= kTile ? static_cast<int>(fitting) / kTile * kTile
                             : 1;
 }
 
-template <class Structure>
-void best(const Block& block, const std::int64_t* sequence) {
-  const Structure s = block.structure<Structure>(sequence, 1);
-  Max semiring(s, block.prepared.scores, block.arena, nullptr);
-  forward(semiring, s);
-  const double value = block.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  if (value == kZero) return block.no_path(*sequence, 0);
-  Trace<Max, ChooseBest> trace(semiring, s, block.arena);
-  reverse(trace.follow(s, ChooseBest()), s);
-  block.emit(s, trace.cell, 0);
+int lanes_for(const Problem& p, const Task& t, std::int64_t longest) {
+  if (p.shape != Shape::chain || p.order != 1 || p.edge_step != 0 || t.credits.edge || t.expected)
+    return 1;
+  return lanes(p.labels, longest);
 }
 
 template <class Structure>
-void kbest(const Block& block, const std::int64_t* sequence) {
-  const Structure s = block.structure<Structure>(sequence, 1);
-  KBest semiring(s, block.task.k, block.arena);
+void best(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  Max semiring(s, call.prepared.scores, call.arena, nullptr);
   forward(semiring, s);
-  for (int i = 0; i < block.task.k; ++i) {
+  const double value = call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
+  if (value == kZero) return call.no_path(*sequence, 0);
+  Trace<Max, ChooseBest> trace(semiring, s, call.arena);
+  reverse(trace.follow(s, ChooseBest()), s);
+  call.emit(s, trace.cell, 0);
+}
+
+template <class Structure>
+void kbest(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  KBest semiring(s, call.task.k, call.arena);
+  forward(semiring, s);
+  for (int i = 0; i < call.task.k; ++i) {
     const double score = semiring.score(s.row(s.rows() - 1), i);
-    block.task.path_score[*sequence * block.task.k + i] = score;
+    call.task.path_score[*sequence * call.task.k + i] = score;
     if (score == kZero) {
-      block.no_path(*sequence, i);
+      call.no_path(*sequence, i);
     } else {
       reverse(semiring.follow(s, i), s);
-      block.emit(s, semiring.cell, i);
+      call.emit(s, semiring.cell, i);
     }
   }
 }
 
 template <class Structure, class Semiring>
-void draw(const Block& block, const Structure& s, const Semiring& semiring, std::int64_t sequence) {
-  Trace<Semiring, ChooseRandom> trace(semiring, s, block.arena);
-  for (int i = 0; i < block.task.k; ++i) {
-    double& score = block.task.path_score[sequence * block.task.k + i];
-    if (block.task.value[sequence] == kZero) {
+void draw(const Call& call, const Structure& s, const Semiring& semiring, std::int64_t sequence) {
+  Trace<Semiring, ChooseRandom> trace(semiring, s, call.arena);
+  for (int i = 0; i < call.task.k; ++i) {
+    double& score = call.task.path_score[sequence * call.task.k + i];
+    if (call.task.value[sequence] == kZero) {
       score = kZero;
-      block.no_path(sequence, i);
+      call.no_path(sequence, i);
       continue;
     }
-    reverse(trace.follow(s, ChooseRandom(block.task.seed, sequence, i)), s);
+    reverse(trace.follow(s, ChooseRandom(call.task.seed, sequence, i)), s);
     score = trace.score;
-    block.emit(s, trace.cell, i);
+    call.emit(s, trace.cell, i);
   }
 }
 
 template <class Structure>
-void sample(const Block& block, const std::int64_t* sequence) {
-  const Structure s = block.structure<Structure>(sequence, 1);
-  if (!block.task.log_space) {
-    Scaled semiring(s, block.prepared.probabilities, block.arena, 1, nullptr);
+void sample(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  if (!call.task.log_space) {
+    Scaled semiring(s, call.prepared.probabilities, call.arena, 1, nullptr);
     forward(semiring, s);
     if (semiring.exact()) {
-      block.task.value[*sequence] = semiring.value(s.row(s.rows() - 1), 0);
-      return draw(block, s, semiring, *sequence);
+      call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1), 0);
+      return draw(call, s, semiring, *sequence);
     }
   }
-  LogSum semiring(s, block.prepared.scores, block.arena, nullptr);
+  LogSum semiring(s, call.prepared.scores, call.arena, nullptr);
   forward(semiring, s);
-  block.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  draw(block, s, semiring, *sequence);
+  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
+  draw(call, s, semiring, *sequence);
 }
 
 template <class Structure>
-void reach(const Block& block, const std::int64_t* sequence) {
-  const Structure s = block.structure<Structure>(sequence, 1);
-  Ring<Boolean> semiring(s, Boolean(), block.arena);
+void reach(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  Ring<Boolean> semiring(s, Boolean(), call.arena);
   forward(semiring, s);
-  block.task.value[*sequence] = semiring.value(s.row(s.rows() - 1)) ? 0.0 : kZero;
-  if (block.wants_credits()) reverse(semiring, s);
+  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1)) ? 0.0 : kZero;
+  if (call.wants_credits()) reverse(semiring, s);
 }
 
 template <class Structure>
-void count(const Block& block, const std::int64_t* sequence) {
-  const Structure s = block.structure<Structure>(sequence, 1);
-  Ring<Modular> semiring(s, Modular{block.task.prime}, block.arena);
+void count(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  Ring<Modular> semiring(s, Modular{call.task.prime}, call.arena);
   forward(semiring, s);
-  block.task.residue[*sequence] = semiring.value(s.row(s.rows() - 1));
+  call.task.residue[*sequence] = semiring.value(s.row(s.rows() - 1));
 }
 
 template <class Structure>
-void answer(const Block& block, const std::int64_t* sequences, int lanes) {
-  switch (block.task.query) {
+void answer(const Call& call, const std::int64_t* sequences, int lanes) {
+  switch (call.task.query) {
     case Query::sum:
-      return sum<Structure>(block, sequences, lanes);
+      return sum<Structure>(call, sequences, lanes);
     case Query::best:
-      return best<Structure>(block, sequences);
+      return best<Structure>(call, sequences);
     case Query::kbest:
-      return kbest<Structure>(block, sequences);
+      return kbest<Structure>(call, sequences);
     case Query::sample:
-      return sample<Structure>(block, sequences);
+      return sample<Structure>(call, sequences);
     case Query::reach:
-      return reach<Structure>(block, sequences);
+      return reach<Structure>(call, sequences);
     case Query::count:
-      return count<Structure>(block, sequences);
+      return count<Structure>(call, sequences);
   }
 }
 
@@ -134,7 +138,7 @@ std::int64_t pooled_size(const Problem& p) { return PooledLayout(p).size; }
 void run(const Problem& p, const Task& t, const void* prepared, const std::int64_t* sequences,
          std::int64_t count, double* pooled) {
   Arena arena;
-  const Block block{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
+  const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t n = sequences[i];
     const std::int64_t rest = count - i;
@@ -147,19 +151,19 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
     arena.reset();
     switch (p.shape) {
       case Shape::chain:
-        answer<Chain>(block, sequences + i, lanes);
+        answer<Chain>(call, sequences + i, lanes);
         break;
       case Shape::segments:
-        answer<Segments>(block, sequences + i, lanes);
+        answer<Segments>(call, sequences + i, lanes);
         break;
       case Shape::tree:
-        answer<Tree>(block, sequences + i, lanes);
+        answer<Tree>(call, sequences + i, lanes);
         break;
     }
     i += lanes;
   }
   if (pooled && t.query == Query::sum && !t.log_space)
-    finish_products(p, block.prepared.probabilities, pooled);
+    finish_products(p, call.prepared.probabilities, pooled);
 }
 
 void* make_scratch() { return new Arena; }
@@ -181,6 +185,16 @@ void dual_settle(const Dual& dual, Visit& visit) {
 void dual_revise(const Dual& dual, Visit& visit) {
   Arena none;
   DualVisit(dual, none).revise(visit);
+}
+
+void* make_workspace() { return new Workspace; }
+void drop_workspace(void* workspace) { delete static_cast<Workspace*>(workspace); }
+
+bool evaluate(const Evaluation& e, const void* prepared, std::int64_t block, void* workspace,
+              double* pooled, std::int64_t* impossible) {
+  const Prepared& tables = *static_cast<const Prepared*>(prepared);
+  return evaluate_block(e, tables.probabilities, tables.scores, block,
+                        *static_cast<Workspace*>(workspace), pooled, impossible);
 }
 
 }  // namespace
@@ -205,6 +219,13 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          dual_answer,
                          dual_apply,
                          dual_settle,
-                         dual_revise};
+                         dual_revise,
+                         lanes,
+                         make_workspace,
+                         drop_workspace,
+                         compose_rows,
+                         evaluate,
+                         gather_rows,
+                         gather_loose};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -1,6 +1,7 @@
 // The kernels of one instruction set, as the binding sees them.
 #pragma once
 
+#include "evaluation.hpp"
 #include "live.hpp"
 #include "problem.hpp"
 #include "rows.hpp"
@@ -50,6 +51,19 @@ struct Kernels {
   void (*dual_apply)(const Dual&, Visit&, int shard);
   void (*dual_settle)(const Dual&, Visit&);
   void (*dual_revise)(const Dual&, Visit&);
+
+  // The likelihood with shared sums (compose.hpp, evaluate.hpp).
+  int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most
+  void* (*make_workspace)();                       // of one thread at a time
+  void (*drop_workspace)(void*);
+  void (*compose)(const Rows&, const Composed&, std::int64_t first, std::int64_t last,
+                  double* table);
+  bool (*evaluate)(const Evaluation&, const void* prepared, std::int64_t block, void* workspace,
+                   double* pooled, std::int64_t* impossible);
+  void (*gather)(const Rows&, const Gathering&, const double* credit, std::int64_t first,
+                 std::int64_t last, double* table, double* gradient);
+  void (*gather_loose)(const Rows&, const Loose&, const double* credit, std::int64_t first,
+                       std::int64_t last, double* gradient);
 };
 
 namespace baseline {

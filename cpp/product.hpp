@@ -161,6 +161,10 @@ inline void outer_panel(const double* a, std::ptrdiff_t a_step, const double* g,
                         std::ptrdiff_t g_step, std::ptrdiff_t count, int n_in, double* sum,
                         std::ptrdiff_t sum_step) {
   while (n_in >= kTile) {
+    if (n_in >= 8 * kTile) {  // sums too large for the inner caches: those of the next tile
+      for (int r = kTile; r < 2 * kTile; ++r)
+        for (int j = 0; j < C * W; j += kPad) __builtin_prefetch(sum + r * sum_step + j, 1);
+    }
     outer_tile<kTile, C>(a, a_step, g, g_step, count, sum, sum_step);
     a += kTile, sum += kTile * sum_step, n_in -= kTile;
   }

@@ -31,6 +31,7 @@ class Safety {
     lowest_ = min(lowest_, relative > kZero ? relative : Vec{});
     forbidden_ |= relative == kZero;
   }
+  void see_finite_terms(Vec relative) { lowest_ = min(lowest_, relative); }
   void see_cells(Vec v) { smallest_ = min(smallest_, v > 0.0 ? v : splat(kInfinity)); }
   void see_loss(bool lost) { lost_ |= lost; }
 

@@ -101,6 +101,14 @@ inline double max_of(Vec v) {
 
 inline double min_of(Vec v) { return -max_of(-v); }
 
+inline bool any_above(Vec v, double bound) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_pd_mask((__m512d)v, (__m512d)splat(bound), _CMP_GT_OQ) != 0;
+#else
+  return max_of(v) > bound;
+#endif
+}
+
 // exp(x) for x <= 709; 0 for x < -708, -inf included.
 inline __attribute__((always_inline)) Vec exp(Vec x) {
   const Vec lowest = splat(-708.0);

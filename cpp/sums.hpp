@@ -18,7 +18,7 @@ struct Prepared {
                false) {}
 };
 
-struct Block {
+struct Call {
   const Problem& problem;
   const Task& task;
   const Prepared& prepared;
@@ -45,33 +45,33 @@ struct Block {
 };
 
 template <class Structure>
-inline void sum_in_logs(const Block& block, const std::int64_t* sequence) {
-  const Structure s = block.structure<Structure>(sequence, 1);
-  LogSum semiring(s, block.prepared.scores, block.arena, block.expected(*sequence));
+inline void sum_in_logs(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  LogSum semiring(s, call.prepared.scores, call.arena, call.expected(*sequence));
   forward(semiring, s);
-  block.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  if (block.task.in_logs) block.task.in_logs[*sequence] = 1;
-  if (block.wants_credits()) reverse(semiring, s);
+  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
+  if (call.task.in_logs) call.task.in_logs[*sequence] = 1;
+  if (call.wants_credits()) reverse(semiring, s);
 }
 
 template <class Structure>
-inline void sum(const Block& block, const std::int64_t* sequences, int lanes) {
-  if (!block.task.log_space) {
-    const Structure s = block.structure<Structure>(sequences, lanes);
-    Scaled semiring(s, block.prepared.probabilities, block.arena, lanes,
-                    block.expected(*sequences));
+inline void sum(const Call& call, const std::int64_t* sequences, int lanes) {
+  if (!call.task.log_space) {
+    const Structure s = call.structure<Structure>(sequences, lanes);
+    Scaled semiring(s, call.prepared.probabilities, call.arena, lanes,
+                    call.expected(*sequences));
     forward(semiring, s);
     if (semiring.exact()) {
       const Row last = s.row(s.rows() - 1);
       for (int lane = 0; lane < lanes; ++lane)
-        block.task.value[sequences[lane]] = semiring.value(last, lane);
-      if (block.wants_credits()) reverse(semiring, s);
+        call.task.value[sequences[lane]] = semiring.value(last, lane);
+      if (call.wants_credits()) reverse(semiring, s);
       return;
     }
   }
   for (int lane = 0; lane < lanes; ++lane) {
-    Block own = block;
-    if (own.pooled) own.pooled += lane * block.task.credits.pooled_step;
+    Call own = call;
+    if (own.pooled) own.pooled += lane * call.task.credits.pooled_step;
     sum_in_logs<Structure>(own, sequences + lane);
   }
 }

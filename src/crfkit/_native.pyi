@@ -280,3 +280,35 @@ def move_in_orthant(
     out: NDArray[np.float64],
     threads: int,
 ) -> list[float]: ...
+
+class Evaluator:
+    @staticmethod
+    def of(
+        kernels: Kernels,
+        rows: Rows,
+        seq_ptr: NDArray[np.int64],
+        attr_ptr: NDArray[np.int64],
+        attr: NDArray[np.int32],
+        value: NDArray[np.float64] | None,
+        weight: NDArray[np.float64] | None,
+        label: NDArray[np.int32] | None,
+        soft: NDArray[np.float64] | None,
+        allowed: NDArray[np.bool_] | None,
+        table_bytes: int,
+    ) -> Evaluator: ...
+    @property
+    def table_rows(self) -> int: ...
+    @property
+    def rows_left(self) -> int: ...
+    def evaluate(
+        self,
+        weights: NDArray[np.float64],
+        edge: NDArray[np.float64],
+        start: NDArray[np.float64] | None,
+        stop: NDArray[np.float64] | None,
+        gradient: NDArray[np.float64],
+        start_credit: NDArray[np.float64],
+        stop_credit: NDArray[np.float64],
+        edge_credit: NDArray[np.float64],
+        threads: int,
+    ) -> tuple[float, bool, int]: ...

@@ -25,7 +25,18 @@ from crfkit.structures.labels import Floats
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["Scores", "scatter", "scatter_edges", "score", "score_edges", "transpose"]
+__all__ = [
+    "Scores",
+    "checked_out",
+    "checked_weights",
+    "explain",
+    "scatter",
+    "scatter_edges",
+    "score",
+    "score_edges",
+    "transitions",
+    "transpose",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,19 +78,19 @@ def score(
     >>> score(layout, [1.0, 2.0, 4.0, 0.1, 0.2, 0.3, 0.4], batch).node.tolist()
     [[1.0, 6.0], [1.0, 2.0]]
     """
-    weights = _checked_weights(layout, w)
+    weights = checked_weights(layout, w)
     dense = _dense(layout, batch)
-    node = _checked_out(out, (batch.positions, layout.labels))  # [P, L]
+    node = checked_out(out, (batch.positions, layout.labels))  # [P, L]
     items, threads = (batch.attr_ptr, batch.attr, batch.value), threads_or_all(threads)
     finite = _native.score(kernels, layout.rows, weights, 0, *items, None, 0, batch.positions, node, threads)
     small = weights[layout.parts["transition"].start :]
     if not finite or not np.isfinite(small).all():
-        _explain(layout, weights, node)
+        explain(layout, weights, node)
     if dense is not None:
         node += dense @ weights[layout.parts["dense"]].reshape(-1, layout.labels)
     return Scores(
         node,
-        _transitions(layout, weights),
+        transitions(layout, weights),
         weights[layout.parts["start"]] if layout.start else None,
         weights[layout.parts["stop"]] if layout.stop else None,
         _has_edges(layout, batch),
@@ -100,9 +111,9 @@ def score_edges(
 
     The entry of the first position of a sequence is no step of the sequence; the kernels do not look at it.
     """
-    weights, L = _checked_weights(layout, w), layout.labels
+    weights, L = checked_weights(layout, w), layout.labels
     _check_range(layout, batch, first, last)
-    edge = _checked_out(out, (last - first, L, L))
+    edge = checked_out(out, (last - first, L, L))
     base = layout.transition_tables(weights)[0] if len(layout.transition_cell) else None  # [L, L]
     if batch.edge_ptr is None or batch.edge_attr is None:
         edge[:] = 0.0 if base is None else base
@@ -122,7 +133,7 @@ def score_edges(
         threads_or_all(threads),
     )
     if not finite:
-        _explain(layout, weights, edge)
+        explain(layout, weights, edge)
     return edge
 
 
@@ -178,7 +189,7 @@ def scatter(
     P, L = batch.positions, layout.labels
     node = _credit(node_credit, "node_credit", (P, L))
     dense = _dense(layout, batch)
-    gradient = _checked_out(out, (layout.weights,))
+    gradient = checked_out(out, (layout.weights,))
     index = transpose(layout, batch) if index is None else index
     _native.scatter(kernels, layout.rows, index, node, gradient, 0, add, threads_or_all(threads))
     if not add:
@@ -212,7 +223,7 @@ def scatter_edges(
     L = layout.labels
     _check_range(layout, batch, first, last)
     edge = _credit(credit, "credit", (last - first, L, L))
-    gradient = _checked_out(out, (layout.weights,))
+    gradient = checked_out(out, (layout.weights,))
     gradient[layout.parts["transition"]] += layout.transition_credit([edge.sum(axis=0)])
     if batch.edge_ptr is None or batch.edge_attr is None or not layout.edge_attributes:
         return
@@ -228,7 +239,8 @@ def _has_edges(layout: Layout, batch: Batch) -> bool:
     return bool(batch.edge_attr is not None and batch.edge_attr.size and layout.edge_attributes)
 
 
-def _transitions(layout: Layout, weights: Floats) -> Floats | tuple[Floats, ...] | None:
+def transitions(layout: Layout, weights: Floats) -> Floats | tuple[Floats, ...] | None:
+    """Return the scores of the steps whatever the attributes: [L, L], or a table for each order."""
     if not len(layout.transition_cell):
         return None
     tables = layout.transition_tables(weights)
@@ -252,14 +264,16 @@ def _dense(layout: Layout, batch: Batch) -> Floats | None:
     return batch.dense if columns else None
 
 
-def _checked_weights(layout: Layout, w: ArrayLike) -> Floats:
+def checked_weights(layout: Layout, w: ArrayLike) -> Floats:
+    """Return w as a contiguous array [F]."""
     weights = np.ascontiguousarray(w, dtype=np.float64)
     if weights.shape != (layout.weights,):
         raise ValueError(f"w has shape {weights.shape}, expected ({layout.weights},)")
     return weights
 
 
-def _checked_out(out: Floats | None, shape: tuple[int, ...]) -> Floats:
+def checked_out(out: Floats | None, shape: tuple[int, ...]) -> Floats:
+    """Return an array that results may be written to: a new one, or the given one if it fits."""
     if out is None:
         return np.empty(shape)
     if out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous or not out.flags.writeable:
@@ -283,12 +297,14 @@ def _check_range(layout: Layout, batch: Batch, first: int, last: int) -> None:
         raise ValueError(f"positions {first} to {last} are not in the batch, which has {batch.positions}")
 
 
-def _explain(layout: Layout, weights: Floats, scores: Floats) -> None:
+def explain(layout: Layout, weights: Floats, scores: Floats | None = None) -> None:
     """Say which weight is not finite; if all are, which position overflows."""
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         i = int(bad[0])
         raise ValueError(f"w[{i}] is {weights[i]}, {layout.describe(i)}; weights must be finite")
+    if scores is None:
+        return
     bad = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     if bad.size:
         raise ValueError(f"the scores of position {int(bad[0])} of the range overflow")

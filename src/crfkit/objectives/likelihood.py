@@ -29,6 +29,7 @@ from crfkit.objectives.gold import (
     soft_edges,
 )
 from crfkit.objectives.online import dual_trainer
+from crfkit.objectives.shared_sums import SharedSums
 from crfkit.optimise.problem import Penalty
 from crfkit.scoring import scatter, score, score_edges, transpose
 from crfkit.structures import Chain, ChainPotentials
@@ -107,8 +108,6 @@ class LikelihoodProblem:
         self.layout, self.chain, self.batch, self.threads = layout, chain, batch, threads
         self.weight = np.ones(batch.sequences) if weight is None else weight  # [N]
         self.kind = kind_of_gold(batch)
-        self._index = transpose(layout, batch)
-        self._node = np.empty((batch.positions, layout.labels))  # [P, L]
 
     @property
     def size(self) -> int:
@@ -138,8 +137,29 @@ class LikelihoodProblem:
         """Return the native trainer of the dual of this problem."""
         return dual_trainer(self, penalty, exponentiated)
 
+    @cached_property
+    def shared_sums(self) -> SharedSums | None:
+        """The native pass over the whole batch, where the structure allows it."""
+        if not SharedSums.covers(self.layout, self.chain, self.batch):
+            return None
+        return SharedSums(self.layout, self.chain, self.batch, self.weight, self.kind, self.threads)
+
+    @cached_property
+    def _index(self) -> _native.Transpose:
+        return transpose(self.layout, self.batch)
+
+    @cached_property
+    def _node(self) -> Floats:
+        return np.empty((self.batch.positions, self.layout.labels))  # [P, L]
+
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        if self.shared_sums is not None:
+            return self.shared_sums.value_and_grad(w, gradient)
+        return self.general_value_and_grad(w, gradient)
+
+    def general_value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the same by scoring, inference and scattering in turn: for every structure."""
         potentials = self._potentials(w)
         value = self._sweep(potentials, 1.0, gradient, add=False)
         if self.kind == "set":

@@ -1,0 +1,171 @@
+// Loss and gradient of the likelihood of one batch, again and again for other weights.
+//
+// An evaluation fills the table of rows level by level, scores and sums block by block, and gathers
+// credits level by level in the other direction.  Sums of blocks are added in their order: the same
+// bits for any number of threads.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "arrangement.hpp"
+#include "table.hpp"
+
+namespace crfkit {
+
+struct Loss {
+  double value = 0.0;            // without start, steps and stop of the gold
+  bool finite = true;            // false: a score is not, and nothing else holds
+  std::int64_t impossible = -1;  // a sequence without a labelling
+};
+
+class Evaluator : public Arrangement {
+ public:
+  template <class... Given>
+  explicit Evaluator(Given&&... given) : Arrangement(std::forward<Given>(given)...) {
+    node_ = std::make_unique<Table>((positions() + partials_.size()) * step_);
+    table_ = std::make_unique<Table>(slots() * step_);
+    value_.resize(length_.size());
+  }
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+  ~Evaluator() {
+    for (void* workspace : idle_) kernels_.drop_workspace(workspace);
+  }
+
+  // Loss and gradient [node weights] at the weights; credits of start and stop [L] and of the steps
+  // [L, L], of which the gold's are not yet taken off.
+  Loss evaluate(const double* weights, const double* edge, const double* start, const double* stop,
+                double* gradient, double* start_credit, double* stop_credit, double* edge_credit,
+                int threads) {
+    rows_.weight = weights;
+    compose(threads);
+    const Loss loss =
+        sum_blocks(edge, start, stop, gradient, start_credit, stop_credit, edge_credit, threads);
+    if (loss.finite && loss.impossible < 0) gather(gradient, threads);
+    return loss;
+  }
+
+ private:
+  Composed composed() const {
+    const Factoring& f = *factoring_;
+    return {f.attribute.data(), f.member_ptr.data(), f.member.data(), f.container_ptr.data(),
+            f.container.data()};
+  }
+
+  void compose(int threads) {
+    const Composed c = composed();
+    for (const std::vector<Task>& tasks : compose_tasks_)
+      parallel_for(static_cast<std::int64_t>(tasks.size()), threads, [&](std::int64_t i) {
+        kernels_.compose(rows_, c, tasks[i].first, tasks[i].last, table_->data());
+      });
+  }
+
+  Loss sum_blocks(const double* edge, const double* start, const double* stop, double* gradient,
+                  double* start_credit, double* stop_credit, double* edge_credit, int threads) {
+    Evaluation e = {};
+    e.problem.shape = Shape::chain;
+    e.problem.labels = L_;
+    e.problem.order = 1;
+    e.problem.edge[0] = edge;
+    e.start = start;
+    e.stop = stop;
+    e.positions = positions();
+    e.block = block_.data();
+    e.group = group_.data();
+    e.length = length_.data();
+    e.weight = weight_.data();
+    e.rows = rows_;
+    e.table = table_->data();
+    const auto or_null = [](const auto& v) { return v.empty() ? nullptr : v.data(); };
+    e.residual = {left_.ptr.data(), left_.id.data(),       or_null(left_.value), or_null(full_ptr_),
+                  full_.data(),     or_null(full_value_),  single_ptr_.data(),   single_.data(),
+                  column_.data(),   or_null(single_value_)};
+    e.partials = partials_.view();
+    e.loose = loose();
+    e.gradient = gradient;
+    e.gold = gold_;
+    e.node = node_->data();
+    e.value = value_.data();
+    crfkit::Task sums = {};
+    sums.query = Query::sum;
+    struct Release {
+      const Kernels& kernels;
+      void* prepared;
+      ~Release() { kernels.release(prepared); }
+    } tables{kernels_, kernels_.prepare(e.problem, sums)};
+    const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
+    pooled_.resize(blocks);
+    std::vector<std::int64_t> impossible(blocks, -1);
+    std::atomic<bool> finite{true};
+    parallel_for(blocks, threads, [&](std::int64_t b) {
+      pooled_[b].assign(pooled_size(), 0.0);
+      void* workspace = take_workspace();
+      if (!kernels_.evaluate(e, tables.prepared, b, workspace, pooled_[b].data(), &impossible[b]))
+        finite = false;
+      give_back(workspace);
+    });
+    Loss loss;
+    loss.finite = finite;
+    for (const std::int64_t lane : impossible)
+      if (lane >= 0 && (loss.impossible < 0 || sequence_[lane] < loss.impossible))
+        loss.impossible = sequence_[lane];
+    for (const double value : value_) loss.value += value;
+    add_pooled(0, 1, start_credit);
+    add_pooled(step_, 1, stop_credit);
+    add_pooled(2 * step_, L_, edge_credit);
+    return loss;
+  }
+
+  void add_pooled(std::int64_t at, int rows, double* out) const {
+    std::fill_n(out, static_cast<std::int64_t>(rows) * L_, 0.0);
+    for (const std::vector<double>& part : pooled_)
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < L_; ++j) out[i * L_ + j] += part[at + i * step_ + j];
+  }
+
+  Loose loose() const { return {loose_.data(), loose_index_.view()}; }
+
+  void gather(double* gradient, int threads) {
+    const Gathering g{composed(), credits_.view()};
+    const std::int64_t top = factoring_->levels() - 1;
+    for (std::int64_t level = top; level >= 0; --level) {
+      const std::vector<Task>& tasks = gather_tasks_[level];
+      const std::int64_t rows = static_cast<std::int64_t>(tasks.size());
+      const std::int64_t others = level == 0 ? static_cast<std::int64_t>(loose_tasks_.size()) : 0;
+      parallel_for(rows + others, threads, [&](std::int64_t i) {
+        if (i < rows) {
+          kernels_.gather(rows_, g, node_->data(), tasks[i].first, tasks[i].last, table_->data(),
+                          gradient);
+        } else {
+          const Task& task = loose_tasks_[i - rows];
+          kernels_.gather_loose(rows_, loose(), node_->data(), task.first, task.last, gradient);
+        }
+      });
+    }
+  }
+
+  void* take_workspace() {
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      if (!idle_.empty()) {
+        void* workspace = idle_.back();
+        idle_.pop_back();
+        return workspace;
+      }
+    }
+    return kernels_.make_workspace();
+  }
+  void give_back(void* workspace) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    idle_.push_back(workspace);
+  }
+
+  std::unique_ptr<Table> node_, table_;
+  std::vector<double> value_;                // [lanes in all]
+  std::vector<std::vector<double>> pooled_;  // by block
+  std::mutex guard_;
+  std::vector<void*> idle_;  // workspaces
+};
+
+}  // namespace crfkit

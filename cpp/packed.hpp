@@ -1,0 +1,204 @@
+// Scaled sums over the packed lanes of a group: the semiring of training.
+//
+// The same sums as in scaled.hpp for a chain of order 1 with one shared table, cut down to what an
+// evaluation needs: one term per row, which is read as scores, replaced by probabilities on the way
+// forward and by credits on the way back; cells of all rows, but adjoints of the last few only,
+// since the outer products of the edge credits are added every few rows.  Row r of lane b is
+// position begin(r) + b.
+#pragma once
+
+#include "evaluation.hpp"
+#include "safety.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+// The rows of a group.
+class Packed {
+ public:
+  Packed(const Group& group, const std::int32_t* length, Arena& arena) : group_(group) {
+    begin_ = arena.take<std::int64_t>(group.rows + 1);
+    begin_[0] = 0;
+    for (int r = 0, lanes = 1; r < group.rows; ++r) {
+      while (lanes < group.lanes && length[lanes] >= group.rows - r) ++lanes;
+      begin_[r + 1] = begin_[r] + lanes;
+    }
+  }
+
+  int rows() const { return group_.rows; }
+  int lanes() const { return group_.lanes; }
+  std::int64_t begin(int r) const { return begin_[r]; }
+  int reached(int r) const { return static_cast<int>(begin_[r + 1] - begin_[r]); }
+  std::int64_t positions() const { return begin_[group_.rows]; }
+
+ private:
+  const Group& group_;
+  std::int64_t* begin_;  // [rows + 1]
+};
+
+// V vectors to a row, or 0 when their number is known only now.
+template <int V>
+class PackedSum {
+ public:
+  static constexpr int kOuterPositions = 64;  // whose outer products are added together
+
+  // `weight` scales the credits of each lane; `watched`: some parts are forbidden.
+  PackedSum(const Packed& s, const Table& table, int labels, const double* weight, bool watched,
+            double* node, double* products, Arena& arena)
+      : table_(table),
+        n_(labels),
+        step_(padded(labels)),
+        weight_(weight),
+        watched_(watched),
+        node_(node),
+        products_(products) {
+    stride_ = static_cast<std::ptrdiff_t>(s.lanes()) * step_;
+    ring_rows_ = kOuterPositions / s.lanes() > 2 ? kOuterPositions / s.lanes() : 2;
+    const int lanes = padded(s.lanes());
+    cell_ = arena.take<double>(static_cast<std::size_t>(stride_) * s.rows());
+    ring_ = arena.take<double>(static_cast<std::size_t>(stride_) * ring_rows_);
+    high_ = arena.take<double>(lanes, 0.0);
+    low_ = arena.take<double>(lanes, 0.0);
+    top_ = arena.take<double>(lanes, 0.0);
+    safety_.see_table(table.spread);
+  }
+
+  bool exact() const { return safety_.exact(); }
+
+  void pull(const Packed& s, int r) {
+    const int lanes = s.reached(r), before = r > 0 ? s.reached(r - 1) : 0;
+    double* cells = cell_ + r * stride_;
+    if (before)
+      product<SumProduct>(cells - stride_, step_, before, n_, table_.matrix(0), n_, cells, step_);
+    for (int lane = before; lane < lanes; ++lane) fill_ones(cells + lane * step_);
+    for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(cells + c, Vec{});
+    double* node = node_ + s.begin(r) * step_;
+    for (int lane = 0; lane < lanes; ++lane) weigh(node + lane * step_, cells + lane * step_, lane);
+    for (int lane = 0; lane < lanes; lane += W) add_tops(lane);
+  }
+
+  // log Z of a lane that has `length` positions.
+  double value(const Packed& s, int lane, std::int64_t length) const {
+    const double taken = table_.spread.safe_top(), steps = static_cast<double>(length - 1);
+    Offset offset;
+    offset.add(high_[lane]);
+    offset.add(low_[lane]);
+    offset.add(steps * taken);
+    offset.add(std::fma(steps, taken, -(steps * taken)));
+    return std::log(total(s, lane)) + offset.value();
+  }
+
+  void push(const Packed& s, int r) {
+    const int lanes = s.reached(r), before = r > 0 ? s.reached(r - 1) : 0;
+    double* adjoint = ring_ + r % ring_rows_ * stride_;
+    if (r == s.rows() - 1) start_reverse(s, adjoint);
+    const double* cells = cell_ + r * stride_;
+    double* node = node_ + s.begin(r) * step_;
+    for (std::ptrdiff_t c = 0; c < lanes * step_; c += W) {
+      const Vec x = load(cells + c), a = load(adjoint + c), w = load(node + c);
+      const VecInt alive = x > 0.0;
+      store(node + c, alive ? x * a : Vec{});
+      store(adjoint + c, alive ? a * w : Vec{});
+    }
+    if (r == 0) return;
+    for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(adjoint + c, Vec{});
+    if (r % ring_rows_ == 0 || r == 1) add_products(s, r);
+    product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_,
+                        ring_ + (r - 1) % ring_rows_ * stride_, step_);
+  }
+
+ private:
+  int vectors() const { return V ? V : step_ / W; }
+
+  void fill_ones(double* cells) const {
+    for (int v = 0; v < vectors(); ++v) store(cells + v * W, load_part(kOnes, n_ - v * W, 0.0));
+  }
+
+  void weigh(double* node, double* cells, int lane) {
+    Vec highest = load_part(node, n_, kZero);
+    for (int v = 1; v < vectors(); ++v)
+      highest = max(highest, load_part(node + v * W, n_ - v * W, kZero));
+    const double found = max_of(highest), top = found == kZero ? 0.0 : found;
+    top_[lane] = top;
+    Vec largest = {};
+    for (int v = 0; v < vectors(); ++v) {
+      const Vec d =
+          load_part(node + v * W, n_ - v * W, top) - top;  // the padding meets empty cells
+      const Vec w = exp(d), x = load(cells + v * W) * w;
+      if (watched_) {
+        safety_.see_terms(d);
+        safety_.see_cells(x);
+      } else {
+        safety_.see_finite_terms(d);
+      }
+      store(node + v * W, w);
+      store(cells + v * W, x);
+      largest = max(largest, x);
+    }
+    if (any_above(largest, 0x1p-40) && !any_above(largest, 0x1p40)) [[likely]]
+      return;
+    rescale(node, cells, lane, max_of(largest));
+  }
+
+  // Brings the largest cell back into [1, 2); the power of two becomes part of the probabilities.
+  void rescale(double* node, double* cells, int lane, double largest) {
+    if (!(largest > 1e-300 && largest < 1e300)) return safety_.see_loss(largest != 0.0);
+    int exponent;
+    std::frexp(largest, &exponent);
+    const double factor = std::ldexp(1.0, 1 - exponent);
+    for (int v = 0; v < vectors(); ++v) {
+      store(node + v * W, load(node + v * W) * factor);
+      store(cells + v * W, load(cells + v * W) * factor);
+    }
+    Offset offset{high_[lane], low_[lane]};
+    offset.add((exponent - 1) * 0.69314718055994530942);
+    high_[lane] = offset.high, low_[lane] = offset.low;
+  }
+
+  // The sum of two doubles of Offset, for W lanes.
+  void add_tops(int lane) {
+    const Vec high = load(high_ + lane), x = load(top_ + lane), s = high + x, back = s - high;
+    store(low_ + lane, load(low_ + lane) + ((high - (s - back)) + (x - back)));
+    store(high_ + lane, s);
+    store(top_ + lane, Vec{});
+  }
+
+  double total(const Packed& s, int lane) const {
+    const double* cells = cell_ + (s.rows() - 1) * stride_ + lane * step_;
+    Vec sum = {};
+    for (int v = 0; v < vectors(); ++v) sum += load(cells + v * W);
+    return sum_of(sum);
+  }
+
+  void start_reverse(const Packed& s, double* adjoint) const {
+    for (int lane = 0; lane < s.lanes(); ++lane) {
+      const double z = total(s, lane);
+      const Vec share = splat(z > 0.0 ? weight_[lane] / z : 0.0);
+      for (int v = 0; v < vectors(); ++v) store(adjoint + lane * step_ + v * W, share);
+    }
+  }
+
+  // Outer products of the rows from r on whose adjoints are in the ring.
+  void add_products(const Packed& s, int r) const {
+    const int rows = ring_rows_ - r % ring_rows_, rest = s.rows() - r;
+    add_outer_products(cell_ + (r - 1) * stride_, step_, ring_ + r % ring_rows_ * stride_, step_,
+                       static_cast<std::ptrdiff_t>(rows < rest ? rows : rest) * s.lanes(), n_, n_,
+                       products_, step_);
+  }
+
+  static constexpr double kOnes[8] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
+
+  Safety safety_;
+  const Table& table_;
+  int n_, step_, ring_rows_;
+  std::ptrdiff_t stride_;  // cells of a row
+  const double* weight_;   // [lanes]
+  bool watched_;
+  double* node_;         // [positions, step]
+  double* products_;     // [labels, step]
+  double* cell_;         // [rows, lanes, step]
+  double* ring_;         // [ring rows, lanes, step] adjoints
+  double *high_, *low_;  // [lanes] offsets, each the sum of two doubles
+  double* top_;          // [lanes] largest scores of this row
+};
+
+}  // namespace crfkit::CRFKIT_ARCH

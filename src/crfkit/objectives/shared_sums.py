@@ -1,0 +1,144 @@
+"""The likelihood of a plain chain in one native pass, with rows that positions share added up once.
+
+Where every position with attribute b also has attribute a, the row of b can be read as row(b) + row(a) and
+the occurrence of a dropped (`cpp/factor.hpp`): words imply their parts of speech, trigrams their bigrams.
+Scores, sums and marginals are then made group by group of sequences while they are in the cache.
+
+What it covers: chains of order 1 with one table of transitions, every kind of gold, sequence weights and
+constraints on transitions. Limits on segment lengths, edge attributes and real-valued columns are left to the
+general path of `likelihood.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crfkit import _native, scoring
+from crfkit.batch import Batch
+from crfkit.layout import Layout
+from crfkit.native import kernels, threads_or_all
+from crfkit.objectives.gold import GoldKind, allowed_labels, before
+from crfkit.structures import Chain
+from crfkit.structures.labels import Floats, Pointers, forbid
+
+__all__ = ["SharedSums"]
+
+
+class SharedSums:
+    """Loss and gradient of one batch; made once, evaluated again and again."""
+
+    @staticmethod
+    def covers(layout: Layout, chain: Chain, batch: Batch) -> bool:
+        """Tell whether this batch can be evaluated here."""
+        edges = batch.edge_attr is not None and batch.edge_attr.size and layout.edge_attributes
+        expands = chain.resolved is not None and chain.resolved.expansion is not None
+        columns = 0 if batch.dense is None else batch.dense.shape[1]
+        small = layout.weights < 1 << 31 and batch.positions < 1 << 31
+        return chain.order == 1 and small and not (edges or expands or layout.dense or columns)
+
+    def __init__(
+        self, layout: Layout, chain: Chain, batch: Batch, weight: Floats, kind: GoldKind, threads: int | None
+    ) -> None:
+        self.layout, self.chain, self.batch, self.threads = layout, chain, batch, threads
+        L = layout.labels
+        self._evaluator = _native.Evaluator.of(
+            kernels,
+            layout.rows,
+            batch.seq_ptr,
+            batch.attr_ptr,
+            batch.attr,
+            batch.value,
+            weight,
+            batch.label if kind == "path" else None,
+            batch.soft if kind == "soft" else None,
+            allowed_labels(batch, L) if kind == "set" else None,
+            layout.table_bytes,
+        )
+        self._start, self._stop = np.empty(L), np.empty(L)
+        self._edge = np.empty((L, L))
+        steps, ends = _gold_counts(batch, weight, kind, L)
+        self._gold_transitions = steps.ravel()[layout.transition_cell]
+        self._gold_ends = ends
+
+    @property
+    def rows_left(self) -> int:
+        """How many rows are added up at positions; the other occurrences are part of them."""
+        return self._evaluator.rows_left
+
+    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        layout = self.layout
+        weights = scoring.checked_weights(layout, w)
+        out = scoring.checked_out(gradient, (layout.weights,))
+        parts = layout.parts
+        if not np.isfinite(weights[parts["transition"].start :]).all():
+            scoring.explain(layout, weights)
+        edge, start, stop = self._potentials(weights)
+        value, finite, impossible = self._evaluator.evaluate(
+            weights,
+            edge,
+            start,
+            stop,
+            out,
+            self._start,
+            self._stop,
+            self._edge,
+            threads_or_all(self.threads),
+        )
+        if not finite:
+            scoring.explain(layout, weights)
+            raise ValueError("the scores of some position overflow")
+        if impossible >= 0:
+            raise ValueError(
+                f"sequence {impossible} has no labelling above -inf: relax the constraints or the "
+                "allowed labels"
+            )
+        out[parts["edge"]] = 0.0
+        out[parts["transition"]] = self._edge.ravel()[layout.transition_cell] - self._gold_transitions
+        value -= float(self._gold_transitions @ weights[parts["transition"]])
+        for name, credit, gold in zip(
+            ("start", "stop"), (self._start, self._stop), self._gold_ends, strict=True
+        ):
+            if getattr(layout, name):
+                out[parts[name]] = credit
+                value -= float(gold @ weights[parts[name]])
+        return value
+
+    def _potentials(self, weights: Floats) -> tuple[Floats, Floats | None, Floats | None]:
+        """Return transitions [L, L], start and stop [L] under the constraints."""
+        layout, rules, L = self.layout, self.chain.resolved, self.layout.labels
+        edge = layout.transition_tables(weights)[0]
+        start = weights[layout.parts["start"]] if layout.start else None
+        stop = weights[layout.parts["stop"]] if layout.stop else None
+        if rules is None:
+            return edge, start, stop
+        return (
+            forbid(edge, rules.transition),
+            forbid(np.zeros(L) if start is None else start, rules.start),
+            forbid(np.zeros(L) if stop is None else stop, rules.stop),
+        )
+
+
+def _gold_counts(
+    batch: Batch, weight: Floats, kind: GoldKind, L: int
+) -> tuple[Floats, tuple[Floats, Floats]]:
+    """Return how often the gold takes each step [L, L], and each label first and last [L]."""
+    if kind == "set":  # they depend on the weights
+        return np.zeros((L, L)), (np.zeros(L), np.zeros(L))
+    each = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
+    filled = np.diff(batch.seq_ptr) > 0
+    begins, ends = batch.seq_ptr[:-1][filled], batch.seq_ptr[1:][filled] - 1
+    if batch.soft is not None:
+        node = batch.soft * each[:, None]
+        return before(batch.soft, batch).T @ node, (node[begins].sum(axis=0), node[ends].sum(axis=0))
+    assert batch.label is not None
+    label = batch.label.astype(np.int64)
+    inside = np.ones(batch.positions, dtype=np.bool_)
+    inside[begins] = False
+    to = np.flatnonzero(inside)
+
+    def summed(at: Pointers, positions: Pointers, size: int) -> Floats:
+        return np.bincount(at, each[positions], minlength=size).astype(np.float64)
+
+    ends_of = (summed(label[begins], begins, L), summed(label[ends], ends, L))
+    return summed(label[to - 1] * L + label[to], to, L * L).reshape(L, L), ends_of
