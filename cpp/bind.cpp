@@ -24,11 +24,13 @@ using namespace nb::literals;
 
 namespace crfkit {
 
+void bind_coordinate(nb::module_& m);
+void bind_dual(nb::module_& m);
 void bind_evaluate(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
-void bind_online(nb::module_& m);
+void bind_sgd(nb::module_& m);
 void bind_vectors(nb::module_& m);
 
 namespace {
@@ -218,7 +220,9 @@ NB_MODULE(_native, m) {
   bind_features(m);
   bind_items(m);
   bind_layout(m);
-  bind_online(m);
+  bind_sgd(m);
+  bind_coordinate(m);
+  bind_dual(m);
   bind_vectors(m);
 
   nb::class_<Scored>(m, "Problem")

@@ -26,7 +26,8 @@ class Compiled {
         words_((labels + 63) / 64),
         A_(attributes),
         row_ptr_(row_ptr),
-        column_(column) {
+        column_(column),
+        values_(o.value != nullptr) {
     count_occurrences(o, positions);
     if (alone) choose_alone(o, positions, label);
     place_rows();
@@ -41,10 +42,11 @@ class Compiled {
     live.shards = kShards;
     live.row_ptr = wide_.ptr.data();
     live.row = wide_.place.data();
-    live.row_value = wide_.value.empty() ? nullptr : wide_.value.data();
+    live.row_value = wide_.value.data();
     live.short_ptr = short_.ptr.data();
     live.first = short_.place.data();
-    live.short_value = short_.value.empty() ? nullptr : short_.value.data();
+    live.short_value = short_.value.data();
+    live.values = values_;
     live.table = table_ ? table_->data() : nullptr;
     live.mask = mask_.empty() ? nullptr : mask_.data();
     live.words = words_;
@@ -62,6 +64,9 @@ class Compiled {
   void write(const double* weights) {
     visit([&](std::int64_t k, const double& weight) { const_cast<double&>(weight) = weights[k]; });
   }
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
+  std::int64_t cells() const { return static_cast<std::int64_t>(cell_.size()) - 1; }
 
   struct Lone {
     std::int32_t attribute;
@@ -210,7 +215,7 @@ class Compiled {
   std::int64_t A_;
   const std::int64_t* row_ptr_;
   const std::int32_t* column_;
-  bool alone_full_ = false;
+  bool values_, alone_full_ = false;
   std::vector<std::int64_t> count_, place_;
   Entries wide_, short_;
   std::vector<std::int32_t> rows_;

@@ -7,6 +7,7 @@
 #include "kbest.hpp"
 #include "layout.hpp"
 #include "ring.hpp"
+#include "sgd.hpp"
 #include "sums.hpp"
 #include "trace.hpp"
 #include "vectors.hpp"
@@ -220,6 +221,7 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          dual_apply,
                          dual_settle,
                          dual_revise,
+                         stochastic_pass,
                          lanes,
                          make_workspace,
                          drop_workspace,

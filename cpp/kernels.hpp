@@ -5,6 +5,7 @@
 #include "live.hpp"
 #include "problem.hpp"
 #include "rows.hpp"
+#include "stochastic.hpp"
 
 namespace crfkit {
 
@@ -51,6 +52,10 @@ struct Kernels {
   void (*dual_apply)(const Dual&, Visit&, int shard);
   void (*dual_settle)(const Dual&, Visit&);
   void (*dual_revise)(const Dual&, Visit&);
+
+  // Stochastic training (sgd.hpp): a pass over some sequences, each with its rate.
+  double (*stochastic_pass)(Stochastic&, const std::int64_t* order, const double* rate,
+                            std::int64_t count, void* scratch);
 
   // The likelihood with shared sums (compose.hpp, evaluate.hpp).
   int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most

@@ -23,10 +23,11 @@ struct Live {
   int shards;                     // K
   const std::int64_t* row_ptr;    // [P * K + 1] entries with rows of the table
   const std::uint32_t* row;       // row of each
-  const double* row_value;        // value of each, or null when all are 1
+  const double* row_value;        // value of each
   const std::int64_t* short_ptr;  // [P * K + 1] entries with cells
   const std::uint32_t* first;     // first cell of each
-  const double* short_value;      // or null
+  const double* short_value;      // value of each
+  bool values;                    // whether there are values; all are 1 without
   double* table;                  // [rows, step]
   const std::uint64_t* mask;      // [rows, words] labels with a weight, or null when all have one
   int words;                      // of 64 labels in a mask

@@ -49,8 +49,8 @@ struct LiveScorer {
 
   // Scores of position p into out[L].
   void position(std::int64_t p, double* out) const {
-    if (l1 > 0.0) return w.row_value ? whole<true, true>(p, out) : whole<false, true>(p, out);
-    w.row_value ? whole<true, false>(p, out) : whole<false, false>(p, out);
+    if (l1 > 0.0) return w.values ? whole<true, true>(p, out) : whole<false, true>(p, out);
+    w.values ? whole<true, false>(p, out) : whole<false, false>(p, out);
   }
 
  private:
@@ -115,8 +115,8 @@ struct LiveUpdater {
   // row += value * change[step] for the entries at = position * shards + shard.
   void position(std::int64_t at, const double* change) {
     if (l1 > 0.0)
-      return w.row_value ? whole<true, true>(at, change) : whole<false, true>(at, change);
-    w.row_value ? whole<true, false>(at, change) : whole<false, false>(at, change);
+      return w.values ? whole<true, true>(at, change) : whole<false, true>(at, change);
+    w.values ? whole<true, false>(at, change) : whole<false, false>(at, change);
   }
   double total() const { return sum_of(squares) + short_squares; }
 

@@ -193,7 +193,7 @@ def test_what_the_dual_is_not_for() -> None:
     assert data.label is not None
     hidden = data.label.copy()
     hidden[3] = -1
-    with pytest.raises(ValueError, match=r"needs labels at every position .*; use LBFGS"):
+    with pytest.raises(ValueError, match=r"Dual does not take partial labels; use LBFGS"):
         start(Likelihood(), replace(data, label=hidden))
     for options, message in (
         ({"step": "newton"}, "step is 'newton'"),
@@ -203,6 +203,17 @@ def test_what_the_dual_is_not_for() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             Dual(**options)
+
+
+def test_values_of_short_rows_count() -> None:
+    data = batch(9, values=True)
+    layout = Layout.observed(data, 4, min_count=3.0)
+    few = replace(layout, node_ptr=np.minimum(np.arange(layout.attributes + 1), len(layout.node_label)))
+    few = replace(few, node_label=layout.node_label[: few.node_ptr[-1]])  # one weight for each attribute
+    objective = Likelihood(l2=1.0)
+    problem, penalty = objective.bind(few, Chain(4), data), objective.penalty(few)
+    end = run_to_end(Dual(finish=None, gap=1e-5).start(problem, penalty, np.zeros(few.weights)))
+    assert end.objective == pytest.approx(optimum(problem, penalty), rel=1e-5)
 
 
 def test_state_of_other_data_is_refused() -> None:

@@ -34,6 +34,7 @@ LEVELS = {
     "crfkit.objectives": 5,
     "crfkit.events": 4,
     "crfkit.model": 6,
+    "crfkit.exchange": 6,
     "crfkit.training": 7,
     "crfkit.cli": 9,
     "crfkit.demo": 9,

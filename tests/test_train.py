@@ -284,9 +284,9 @@ def test_other_objectives_get_lbfgs() -> None:
 def test_every_name_trains(data: Dataset, name: str) -> None:
     if not hasattr(optimise, NAMES[name][0]):
         pytest.skip(f"{NAMES[name][0]} is not written yet")
-    about = train(
-        data, optimiser=name, max_iterations=2, objective=Likelihood(l1=0.1 if name == "bcd" else 0.0)
-    ).training
+    l1, l2 = {"bcd": (0.1, 1.0), "sgd-l1": (0.1, 0.0)}.get(name, (0.0, 1.0))
+    objective = Likelihood(l1=l1, l2=l2)
+    about = train(data, optimiser=name, max_iterations=2, objective=objective).training
     assert about is not None
     assert np.isfinite(about.loss)
     assert about.loss < data.batch.positions * np.log(3)

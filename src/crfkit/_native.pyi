@@ -192,7 +192,7 @@ class Kernels:
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.uint8] | None]: ...
     def count(self, problem: Problem, prime: int, threads: int) -> NDArray[np.uint64]: ...
 
-class DualTrainer:
+class Labelled:
     def __init__(
         self,
         seq_ptr: NDArray[np.int64],
@@ -208,9 +208,36 @@ class DualTrainer:
         stop: bool,
         weight: NDArray[np.float64] | None,
         forbidden: NDArray[np.float64] | None,
-        strengths: NDArray[np.float64],
-        exponentiated: bool,
     ) -> None: ...
+
+class StochasticTrainer:
+    def __init__(self, data: Labelled, rule: int) -> None: ...
+    def run(
+        self,
+        kernels: Kernels,
+        order: NDArray[np.int64],
+        rate: NDArray[np.float64],
+        strengths: NDArray[np.float64],
+        offset: float,
+        due: NDArray[np.float64],
+    ) -> float: ...
+    def read(self, out: NDArray[np.float64]) -> None: ...
+    def write(self, weights: NDArray[np.float64]) -> None: ...
+    def read_memory(self, out: NDArray[np.float64]) -> None: ...
+    def write_memory(self, memory: NDArray[np.float64]) -> None: ...
+
+class CoordinateTrainer:
+    def __init__(self, data: Labelled) -> None: ...
+    def run(
+        self,
+        kernels: Kernels,
+        w: NDArray[np.float64],
+        strengths: NDArray[np.float64],
+        kappa: float,
+    ) -> None: ...
+
+class DualTrainer:
+    def __init__(self, data: Labelled, strengths: NDArray[np.float64], exponentiated: bool) -> None: ...
     def run(
         self,
         kernels: Kernels,

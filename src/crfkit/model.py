@@ -5,6 +5,7 @@ Its fields are arrays, strings and small values, and nothing changes after it is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -81,6 +82,63 @@ class Model:
             f"<Model of {len(self.labels)} labels, {self.layout.attributes:,} attributes, "
             f"{self.layout.weights:,} weights>"
         )
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dtype: Literal["float64", "float32"] = "float64",
+        compact: bool = False,
+        notes: str = "",
+        licence: str = "",
+    ) -> None:
+        """Write the model to a file, as a whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+        dtype : {"float64", "float32"}
+            Of the weights in the file; float32 halves them and rounds.
+        compact : bool
+            Leave out weights of zero and attributes without others; predictions stay the same.
+        notes, licence : str
+            Free text that goes with the file; `crfkit.exchange.about` shows it.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from crfkit import Model, train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
+        ...     Model.load(os.path.join(folder, "m.crf")).predict(ItemExtractor()([[["dog"]]]))
+        [['N']]
+        """
+        from crfkit.exchange.native import pieces
+        from crfkit.formats.sink import write_bytes
+
+        write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, licence=licence))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Open a file that `save` wrote; its arrays stay in the file until they are used."""
+        from crfkit.exchange.native import open_model
+
+        return open_model(path)
+
+    def to_bytes(self, *, dtype: Literal["float64", "float32"] = "float64", compact: bool = False) -> bytes:
+        """Return the bytes of the file that `save` would write."""
+        from crfkit.exchange.native import pieces
+
+        return b"".join(pieces(self, dtype=dtype, compact=compact))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Model:
+        """Return the model that `to_bytes` made bytes of; it looks up in them."""
+        from crfkit.exchange.native import model_of
+
+        return model_of(data, "the data")
 
     def batch_of(self, data: Dataset | Batch) -> Batch:
         """Return the data with the ids of this model.

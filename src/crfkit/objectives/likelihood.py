@@ -28,8 +28,9 @@ from crfkit.objectives.gold import (
     run_counts,
     soft_edges,
 )
-from crfkit.objectives.online import dual_trainer
+from crfkit.objectives.online import online_arrays
 from crfkit.objectives.shared_sums import SharedSums
+from crfkit.optimise.online import OnlineArrays
 from crfkit.optimise.problem import Penalty
 from crfkit.scoring import scatter, score, score_edges, transpose
 from crfkit.structures import Chain, ChainPotentials
@@ -114,16 +115,6 @@ class LikelihoodProblem:
         """Number of weights, F."""
         return self.layout.weights
 
-    @property
-    def sequences(self) -> int:
-        """Number of sequences, N."""
-        return self.batch.sequences
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, P."""
-        return self.batch.positions
-
     def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
         p = self._potentials(w)
@@ -133,9 +124,9 @@ class LikelihoodProblem:
             ends = np.concatenate([zero if p.start is None else p.start, zero if p.stop is None else p.stop])
         return p.node.ravel(), p.edge[0].ravel(), ends
 
-    def dual_trainer(self, penalty: Penalty, exponentiated: bool) -> _native.DualTrainer:
-        """Return the native trainer of the dual of this problem."""
-        return dual_trainer(self, penalty, exponentiated)
+    def online(self) -> OnlineArrays:
+        """Return the flat arrays that online optimisers visit; a ValueError names what they do not cover."""
+        return online_arrays(self.layout, self.chain, self.batch, self.weight, self.kind)
 
     @cached_property
     def shared_sums(self) -> SharedSums | None:

@@ -1,6 +1,7 @@
 """Optimisers: they see a vector of weights, a loss with its gradient and a penalty, and nothing of CRFs."""
 
 from crfkit.optimise.cg import ConjugateGradient
+from crfkit.optimise.coordinate import BlockCoordinate
 from crfkit.optimise.dual import Dual
 from crfkit.optimise.lbfgs import LBFGS
 from crfkit.optimise.newton import TruncatedNewton
@@ -8,9 +9,14 @@ from crfkit.optimise.problem import Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.rprop import RProp
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.steepest import SteepestDescent
+from crfkit.optimise.stochastic import SGD, SGDL1, AdaGrad
 
 __all__ = [
     "LBFGS",
+    "SGD",
+    "SGDL1",
+    "AdaGrad",
+    "BlockCoordinate",
     "ConjugateGradient",
     "Dual",
     "IterativeScaling",

@@ -19,15 +19,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from crfkit import _native
 from crfkit.native import kernels, threads_or_all
 from crfkit.optimise.lbfgs import LBFGS
+from crfkit.optimise.online import arrays_of
 from crfkit.optimise.problem import Optimiser, Penalty, Run, Step
 from crfkit.structures.labels import Floats
 
 __all__ = ["Dual"]
 
 _STALLED = 0.05  # of the wanted gap: a finisher that gains less in three steps has done its work
-_CERTIFYING = 50  # passes for the certificate, at the most
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Dual:
     gap : float
         Relative gap at which the run ends; 1e-4 is "within 0.01 % of the optimum".
     max_passes : int
-        Most passes of the dual before the certificate.
+        Most passes of the dual, and again for the certificate.
     relax : float
         Share of the best mixture step that is taken: others move the same weights meanwhile.
     seed : int
@@ -98,7 +99,13 @@ class DualRun:
         self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
         self.objectives: list[float] = []  # of the finisher
         self.finisher: Run | None = None
-        self.trainer = problem.dual_trainer(penalty, options.step == "exponentiated")
+        arrays = arrays_of(problem, "Dual")
+        strengths = np.array(arrays.strengths(penalty, "Dual"))
+        if not (strengths[1] > 0.0 and (strengths[3] > 0.0 or arrays.row_ptr[-1] == problem.size)):
+            raise ValueError("Dual needs an L2 penalty above 0; use LBFGS")
+        strengths[3] = strengths[3] or strengths[1]
+        self.filled, self.positions = arrays.filled, len(arrays.label)
+        self.trainer = _native.DualTrainer(arrays.native, strengths, options.step == "exponentiated")
         if state is not None:
             self._recall(state)
         elif self.w.any():
@@ -113,7 +120,7 @@ class DualRun:
         if self.phase == "certify":
             return self._certify()
         # A position that moves by less than its small share of the gap may wait for a later pass.
-        self._pass(min(1e-3, 0.02 * self.met / self.problem.positions))
+        self._pass(min(1e-3, 0.02 * self.met / self.positions))
         self._read()
         objective = self.dual + self.met
         ready = 2.0 * self.options.gap
@@ -171,8 +178,8 @@ class DualRun:
         stopped = ""
         if relative <= self.options.gap:
             stopped = f"converged: the duality gap {gap:.3g} is {relative:.1e} of the objective"
-        elif self.certifying > _CERTIFYING:
-            stopped = f"the certificate stays at {relative:.1e} after {_CERTIFYING} passes for it"
+        elif self.certifying > self.options.max_passes:
+            stopped = f"the gap is still {relative:.1e} of the objective after {self.passes} passes"
         return self._report(self.best, np.nan, gap, stopped)
 
     def _report(self, objective: float, gradient_norm: float, gap: float, stopped: str = "") -> Step:
@@ -182,9 +189,9 @@ class DualRun:
     # ---- the dual
 
     def _pass(self, threshold: float) -> None:
-        order = np.random.default_rng([self.options.seed, self.passes]).permutation(self.problem.sequences)
+        order = np.random.default_rng([self.options.seed, self.passes]).permutation(self.filled)
         self.met, gain, _, _ = self.trainer.run(
-            kernels, order.astype(np.int64), self.options.relax, threshold, self.passes == 0, self.threads
+            kernels, order, self.options.relax, threshold, self.passes == 0, self.threads
         )
         self.passes += 1
         self.dual += gain
@@ -192,8 +199,7 @@ class DualRun:
     def _begin(self) -> None:
         """Give every sequence the distribution that w gives it."""
         node, edge, ends = self.problem.scores(self.w)
-        order = np.arange(self.problem.sequences, dtype=np.int64)
-        self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, order, self.threads)
+        self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, self.filled, self.threads)
         self.passes += 1
         self.dual += gain
 

@@ -125,6 +125,6 @@ def _against_dual(problem: Any, penalty: Penalty) -> str:
         "edge attributes": layout.edge_attributes > 0,
         "real-valued columns": layout.dense > 0,
         "limits on segment lengths": bool(chain.resolved and chain.resolved.expansion),
-        "so many labels": layout.labels**2 * problem.sequences > _MOST_EDGES,
+        "so many labels": layout.labels**2 * batch.sequences > _MOST_EDGES,
     }
     return next((what for what, holds in reasons.items() if holds), "")

@@ -1,0 +1,223 @@
+// Dual training for Python: the state of all sequences, and passes over them.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "compiled.hpp"
+#include "dual_pass.hpp"
+#include "labelled.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr float kGoldPotential = 13.0f;  // log-potential of gold labels at the start
+
+class DualTrainer {
+ public:
+  // strengths: l1 and l2 of attributes, then of transitions, start and stop.
+  DualTrainer(const Labelled& data, const Reals& strengths, bool exponentiated)
+      : data_(data), L_(data.labels), step_((L_ + 7) / 8 * 8) {
+    if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
+      refuse("strengths: l1, l2 > 0, and the same for transitions");
+    {
+      nb::gil_scoped_release release;
+      compiled_ = std::make_unique<Compiled>(data_.occurrences(), data_.positions(),
+                                             data_.label.data(), L_, data_.attributes(),
+                                             data_.row_ptr.data(), data_.column.data(), true);
+      begin_at_gold();
+      if (exponentiated) {
+        theta_node_.resize(node_.size());
+        for (std::size_t i = 0; i < node_.size(); ++i) theta_node_[i] = kGoldPotential * node_[i];
+        theta_edge_.assign(edge_.size(), 0.0f);
+        rate_.assign(data_.sequences(), 0.5);
+      }
+    }
+    connect(strengths.data(), exponentiated);
+  }
+
+  // Visits sequences in the given order.
+  nb::tuple run(const Kernels& kernels, const Pointers& order, double relax, double threshold,
+                bool ramp, int threads) {
+    dual_.relax = relax;
+    dual_.threshold = threshold;
+    return pass(kernels, order, ramp, threads);
+  }
+
+  // Gives every sequence the distribution of these scores: node [P, L], edge [L, L], ends [2, L].
+  nb::tuple begin(const Kernels& kernels, const Reals& node, const Reals& edge,
+                  const std::optional<Reals>& ends, const Pointers& order, int threads) {
+    if (node.size() != data_.label.size() * L_ || static_cast<int>(edge.size()) != L_ * L_ ||
+        (ends && static_cast<int>(ends->size()) != 2 * L_))
+      refuse("scores of another shape");
+    struct Given {
+      Dual& dual;
+      ~Given() { dual.given = dual.given_edge = dual.given_ends = nullptr; }
+    } reset{dual_};
+    dual_.given = node.data();
+    dual_.given_edge = edge.data();
+    dual_.given_ends = ends ? ends->data() : nullptr;
+    dual_.threshold = 0.0;
+    return pass(kernels, order, false, threads);
+  }
+
+  // v in the order of the layout.
+  void read(const Written& out) const {
+    data_.check_weights(out.size());
+    double* v = out.data();
+    compiled_->read(v);
+    std::int64_t n = 0;
+    for (const Compiled::Lone& lone : compiled_->lone()) {
+      while (data_.seq_ptr.data()[n + 1] <= lone.position) ++n;
+      read_lone(lone, data_.share ? data_.share->data()[n] : 1.0, v);
+    }
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { v[k] = small_[i * step_ + j]; });
+  }
+
+  // The sum of weight * entropy.
+  double entropy() const {
+    double sum = 0.0;
+    for (std::size_t n = 0; n < entropy_.size(); ++n)
+      sum += (data_.share ? data_.share->data()[n] : 1.0) * entropy_[n];
+    return sum;
+  }
+
+  // Everything that a run consists of, and back: v as `read` gives it, and arrays by name.
+  nb::dict state() {
+    nb::dict parts;
+    for (const auto& [name, values] : floats()) parts[name] = give(std::vector<float>(*values));
+    for (const auto& [name, values] : doubles()) parts[name] = give(std::vector<double>(*values));
+    return parts;
+  }
+  void restore(const Reals& v, const nb::dict& parts) {
+    data_.check_weights(v.size());
+    for (const auto& [name, values] : floats()) put(parts, name, *values);
+    for (const auto& [name, values] : doubles()) put(parts, name, *values);
+    compiled_->write(v.data());
+    data_.visit_small(
+        [&](std::int64_t k, std::int64_t i, int j) { small_[i * step_ + j] = v.data()[k]; });
+  }
+
+ private:
+  template <class T>
+  using Parts = std::vector<std::pair<const char*, std::vector<T>*>>;
+  Parts<float> floats() {
+    return {{"node", &node_},
+            {"edge", &edge_},
+            {"theta_node", &theta_node_},
+            {"theta_edge", &theta_edge_}};
+  }
+  Parts<double> doubles() {
+    return {{"entropy", &entropy_}, {"curvature", &curvature_}, {"rate", &rate_}};
+  }
+  template <class T>
+  static void put(const nb::dict& parts, const char* name, std::vector<T>& values) {
+    using Given = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    if (!parts.contains(name)) refuse(std::string("the state lacks ") + name);
+    const Given given = nb::cast<Given>(parts[name]);
+    if (given.size() != values.size())
+      refuse(std::string(name) + " of the state has another size: it belongs to other data");
+    std::copy_n(given.data(), values.size(), values.data());
+  }
+
+  // Every sequence has its gold labels for sure: v = 0.
+  void begin_at_gold() {
+    const std::int64_t N = data_.sequences();
+    const std::int32_t* label = data_.label.data();
+    node_.assign(data_.positions() * step_, 0.0f);
+    edge_.assign(N * L_ * step_, 0.0f);
+    entropy_.assign(N, 0.0);
+    curvature_.assign(N, 2.0);
+    for (std::int64_t p = 0; p < data_.positions(); ++p) node_[p * step_ + label[p]] = 1.0f;
+    for (std::int64_t n = 0; n < N; ++n)
+      for (std::int64_t p = data_.seq_ptr.data()[n] + 1; p < data_.seq_ptr.data()[n + 1]; ++p)
+        edge_[(n * L_ + label[p - 1]) * step_ + label[p]] += 1.0f;
+  }
+
+  void connect(const double* strengths, bool exponentiated) {
+    small_.assign((L_ + 2) * step_, 0.0);
+    steps_.assign((L_ + 2) * step_, 0.0);
+    data_.visit_small([&](std::int64_t, std::int64_t i, int j) { steps_[i * step_ + j] = 1.0; });
+    dual_.live = compiled_->view();
+    Live& live = dual_.live;
+    live.transition = small_.data();
+    live.steps = steps_.data();
+    live.start = data_.start ? small_.data() + L_ * step_ : nullptr;
+    live.stop = data_.stop ? small_.data() + (L_ + 1) * step_ : nullptr;
+    if (data_.forbidden) {
+      forbidden_.assign((L_ + 2) * step_, 0.0);
+      for (int i = 0; i < L_ + 2; ++i)
+        std::copy_n(data_.forbidden->data() + i * L_, L_, forbidden_.data() + i * step_);
+      live.forbidden = forbidden_.data();
+      live.forbidden_at = forbidden_.data() + L_ * step_;
+    }
+    dual_.seq_ptr = data_.seq_ptr.data();
+    dual_.label = data_.label.data();
+    dual_.weight = data_.share ? data_.share->data() : nullptr;
+    dual_.node = node_.data();
+    dual_.edge = edge_.data();
+    dual_.entropy = entropy_.data();
+    dual_.curvature = curvature_.data();
+    dual_.theta_node = exponentiated ? theta_node_.data() : nullptr;
+    dual_.theta_edge = exponentiated ? theta_edge_.data() : nullptr;
+    dual_.rate = exponentiated ? rate_.data() : nullptr;
+    dual_.l1 = strengths[0];
+    dual_.l2 = strengths[1];
+    dual_.transition_l1 = strengths[2];
+    dual_.transition_l2 = strengths[3];
+  }
+
+  nb::tuple pass(const Kernels& kernels, const Pointers& order, bool ramp, int threads) {
+    for (std::size_t i = 0; i < order.size(); ++i)
+      if (order.data()[i] < 0 || order.data()[i] >= data_.sequences())
+        refuse("order: there is no sequence " + std::to_string(order.data()[i]));
+    if (threads < 1) refuse("threads is " + std::to_string(threads) + ", expected 1 or more");
+    PassTotals totals;
+    {
+      nb::gil_scoped_release release;
+      totals = DualPass(kernels, dual_, order.data(), static_cast<std::int64_t>(order.size()), ramp,
+                        threads)
+                   .run();
+    }
+    return nb::make_tuple(totals.gap, totals.gain, totals.revised, totals.visits);
+  }
+
+  void read_lone(const Compiled::Lone& lone, double c, double* v) const {
+    const std::int64_t p = lone.position;
+    const std::int64_t* row = data_.row_ptr.data() + lone.attribute;
+    for (std::int64_t k = row[0]; k < row[1]; ++k) {
+      const std::int32_t y = data_.column.data()[k];
+      v[k] = c * ((y == data_.label.data()[p] ? 1.0 : 0.0) - node_[p * step_ + y]);
+    }
+  }
+
+  Labelled data_;
+  int L_;
+  std::int64_t step_;
+  std::unique_ptr<Compiled> compiled_;
+  std::vector<float> node_, edge_, theta_node_, theta_edge_;
+  std::vector<double> entropy_, curvature_, rate_;
+  std::vector<double> small_, steps_, forbidden_;  // [L + 2, step]: transitions, start, stop
+  Dual dual_ = {};
+};
+
+}  // namespace
+
+void bind_dual(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<DualTrainer>(m, "DualTrainer")
+      .def(nb::init<const Labelled&, const Reals&, bool>(), "data"_a, "strengths"_a,
+           "exponentiated"_a)
+      .def("run", &DualTrainer::run, "kernels"_a, "order"_a, "relax"_a, "threshold"_a, "ramp"_a,
+           "threads"_a)
+      .def("begin", &DualTrainer::begin, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(),
+           "order"_a, "threads"_a)
+      .def("read", &DualTrainer::read, "out"_a)
+      .def("entropy", &DualTrainer::entropy)
+      .def("state", &DualTrainer::state)
+      .def("restore", &DualTrainer::restore, "v"_a, "parts"_a);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,84 @@
+"""Models without what does not matter: weights of zero, and attributes that have no other.
+
+Scores stay the same, so do predictions; unknown attributes and attributes without weights count for nothing
+alike. Models with L1 penalties shrink to a fraction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from crfkit.alphabet import Alphabet
+from crfkit.model import Model
+from crfkit.structures.labels import Bools, Ids, Pointers
+
+__all__ = ["compacted"]
+
+
+def compacted(model: Model) -> Model:
+    """Return a model with the same scores and no weight of zero.
+
+    Attributes without names (hashed ids) keep their ids.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+    >>> w = model.w.copy()
+    >>> w[0] = 0.0
+    >>> compacted(replace(model, w=w)).attributes.strings()
+    ['dog']
+    """
+    layout, w = model.layout, model.w
+    parts = {name: w[part] for name, part in layout.parts.items()}
+    node_kept, edge_kept = parts["node"] != 0.0, parts["edge"] != 0.0
+    node = _rows(layout.node_ptr, layout.node_label, node_kept, model.attributes)
+    edge = _rows(layout.edge_ptr, layout.edge_cell, edge_kept, model.edge_attributes)
+    steps = parts["transition"] != 0.0
+    kept = {name: bool(parts[name].any()) for name in ("start", "stop", "dense")}
+    smaller = replace(
+        layout,
+        node_ptr=node[0],
+        node_label=node[1],
+        edge_ptr=edge[0],
+        edge_cell=edge[1],
+        transition_cell=layout.transition_cell[steps],
+        start=layout.start and kept["start"],
+        stop=layout.stop and kept["stop"],
+    )
+    return replace(
+        model,
+        attributes=node[2],
+        edge_attributes=edge[2],
+        layout=smaller,
+        w=np.concatenate(
+            [
+                parts["node"][node_kept],
+                parts["edge"][edge_kept],
+                parts["transition"][steps],
+                *(parts[name] for name in ("start", "stop") if kept[name]),
+                parts["dense"],
+            ]
+        ),
+    )
+
+
+def _rows(ptr: Pointers, column: Ids, kept: Bools, names: Alphabet) -> tuple[Pointers, Ids, Alphabet]:
+    """Return pointers, columns and names of the rows that are left."""
+    before = np.concatenate([[0], np.cumsum(kept)])  # [weights + 1]
+    counts = np.diff(before[ptr])  # [A]
+    if len(names):
+        used = np.flatnonzero(counts)
+        used = used[used < len(names)]
+        if counts[len(names) :].any():
+            raise ValueError("the layout has weights of attributes that have no name")
+        counts = counts[used]
+        strings = names.strings()
+        names = Alphabet(strings[i] for i in used.tolist()).freeze()
+    made = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=made[1:])
+    return made, column[kept], names

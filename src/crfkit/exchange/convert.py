@@ -1,0 +1,130 @@
+"""Reading a model of any kind by what is in the file, and writing one of the kinds that can be written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from crfkit.exchange.crfpp import read_crfpp_binary, read_crfpp_text
+from crfkit.exchange.crfsuite import read_crfsuite
+from crfkit.exchange.crfsuite_write import crfsuite_bytes
+from crfkit.exchange.mallet import read_mallet
+from crfkit.exchange.native import model_of
+from crfkit.exchange.wapiti import read_wapiti
+from crfkit.formats.model_file import ModelFileError, looks_like_model_file, map_file, unzipped
+from crfkit.formats.sink import write_bytes
+from crfkit.model import Model
+
+__all__ = ["KINDS", "Kind", "guess_kind", "read_model", "read_model_bytes", "write_model"]
+
+Kind = Literal["crfkit", "crfsuite", "crfpp", "wapiti", "mallet"]
+#: Kinds of model files that can be read.
+KINDS: tuple[Kind, ...] = ("crfkit", "crfsuite", "crfpp", "wapiti", "mallet")
+_NAMES = {"crfsuite": "CRFsuite", "crfpp": "CRF++", "wapiti": "Wapiti", "mallet": "MALLET"}
+
+
+def guess_kind(data: bytes | memoryview) -> Kind | None:
+    """Tell what kind of model file begins with these bytes; None: no known one.
+
+    Examples
+    --------
+    >>> guess_kind(b"lCRF....FOMC"), guess_kind(b"#mdl#2#10"), guess_kind(b"word tag")
+    ('crfsuite', 'wapiti', None)
+    """
+    beginning = bytes(data[:64])
+    if beginning.startswith(b"lCRF"):
+        return "crfsuite"
+    if beginning.startswith(b"#mdl#"):
+        return "wapiti"
+    if beginning.startswith((b"version: ", b"\x64\0\0\0\0\0\0\0")):
+        return "crfpp"
+    if beginning.startswith(b"*** CRF STATES ***"):
+        return "mallet"
+    return "crfkit" if looks_like_model_file(beginning) else None
+
+
+def read_model(path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: str = "utf-8") -> Model:
+    """Read a model file of any kind, gzip or plain.
+
+    Parameters
+    ----------
+    path : path
+    kind : {"crfkit", "crfsuite", "crfpp", "wapiti", "mallet"}, optional
+        What the file is; guessed from its beginning when it is not given. CRF++'s may be text or binary,
+        MALLET's are those that ``CRF.print`` writes.
+    encoding : str
+        Of the names in foreign files.
+
+    Raises
+    ------
+    ValueError
+        The file is no such model, is damaged, or says something that crfkit cannot; the message names the
+        file and the remedy.
+    """
+    return read_model_bytes(map_file(path), kind, encoding=encoding, source=os.fspath(path))
+
+
+def read_model_bytes(
+    data: bytes | memoryview, kind: Kind | None = None, *, encoding: str = "utf-8", source: str = "the data"
+) -> Model:
+    """Read a model of any kind from the bytes of its file; see `read_model`.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+    >>> read_model_bytes(crfsuite_bytes(model)).labels.strings()
+    ['D', 'N']
+    """
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}, expected one of {', '.join(KINDS)}")
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ValueError(f"encoding is {encoding!r}, which Python does not know") from None
+    data = unzipped(data, source)
+    kind = kind or guess_kind(data)
+    if kind is None:
+        raise ModelFileError(
+            source,
+            "is no model that crfkit knows",
+            "give one of crfkit, CRFsuite, CRF++, Wapiti or MALLET (CRF.print), or say which with kind=",
+        )
+    if kind == "crfkit":
+        return model_of(data, source)
+    text = bytes(data[:8]) == b"version:"
+    readers: dict[str, Callable[..., Model]] = {
+        "crfsuite": read_crfsuite,
+        "crfpp": read_crfpp_text if text else read_crfpp_binary,
+        "wapiti": read_wapiti,
+        "mallet": read_mallet,
+    }
+    try:
+        with np.errstate(all="ignore"):  # numbers that are none are found by looking for them
+            return readers[kind](data, encoding=encoding)
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise ModelFileError(
+            source,
+            f"cannot be read as a model of {_NAMES[kind]}: {error}",
+            "if it should be one, copy it again from where it came, or write it anew",
+        ) from None
+
+
+def write_model(
+    model: Model, path: str | os.PathLike[str], kind: Literal["crfkit", "crfsuite"] = "crfkit"
+) -> None:
+    """Write a model as a file of a kind, as a whole or not at all.
+
+    CRFsuite's files have weights of (attribute, label) and (label, label) pairs only; a model with more is
+    an error that says with what.
+    """
+    if kind == "crfkit":
+        model.save(path)
+    elif kind == "crfsuite":
+        write_bytes(path, [crfsuite_bytes(model)])
+    else:
+        raise ValueError(f"kind is {kind!r}; crfkit and crfsuite are the kinds that can be written")

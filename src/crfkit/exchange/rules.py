@@ -1,0 +1,216 @@
+"""Constraints as data: what a model file keeps of them, and back.
+
+Patterns are kept as they are when they have at most one repetition or choice: these match quickly. All others
+are kept as the labels that they match, so that opening a file never runs an expression that somebody wrote to
+take forever. Limits bound what resolving the constraints of a file may cost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from crfkit.structures.constraints import (
+    START,
+    STOP,
+    Boundary,
+    Constraint,
+    Forbid,
+    Matcher,
+    Require,
+    Scheme,
+    SegmentLength,
+)
+
+__all__ = ["constraints_of", "plain_constraints"]
+
+_MOST_WORK = 1 << 22  # names matched against labels, over all constraints: a second
+_MOST_STATES = 1 << 11  # of the automaton that limits the length of segments: two seconds to minimise
+_LONGEST_PATTERN = 500
+
+
+def plain_constraints(constraints: Iterable[Constraint], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return constraints as dicts, lists and strings.
+
+    Examples
+    --------
+    >>> plain_constraints([Scheme("BIO"), Forbid("a", STOP)], ["a"])[1]
+    {'kind': 'forbid', 'before': 'a', 'after': {'end': 'STOP'}}
+    """
+    constraints = list(constraints)
+    schemes = [c for c in constraints if isinstance(c, Scheme)]
+    made: list[dict[str, Any]] = []
+    for rule in constraints:
+        if isinstance(rule, Scheme):
+            made.append(
+                {"kind": "scheme", "name": rule.name, "outside": rule.outside, "separator": rule.separator}
+            )
+        elif isinstance(rule, SegmentLength):
+            kinds = _types(labels, schemes)
+            what = None if rule.label_type is None else _plain(rule.label_type, kinds)
+            made.append(
+                {"kind": "length", "type": what, "minimum": int(rule.minimum), "maximum": rule.maximum}
+            )
+        elif isinstance(rule, Forbid) and rule.pair is not None:
+            made.extend(_plain_pairs(rule.pair, labels))
+        else:
+            kind = "forbid" if isinstance(rule, Forbid) else "require"
+            made.append(
+                {"kind": kind, "before": _plain(rule.before, labels), "after": _plain(rule.after, labels)}
+            )
+    constraints_of(made, labels)  # what cannot be read back is not written
+    return made
+
+
+def _types(labels: Sequence[str], schemes: Sequence[Scheme]) -> list[str]:
+    """Types of segments that a `SegmentLength` can name."""
+    kinds = [schemes[0].parse(label)[1] for label in labels] if schemes else list(labels)
+    return list(dict.fromkeys(kind for kind in kinds if kind is not None))
+
+
+def _harmless(pattern: re.Pattern[str]) -> bool:
+    text = pattern.pattern
+    return len(text) <= _LONGEST_PATTERN and sum(text.count(sign) for sign in "*+?{|") <= 1
+
+
+def _plain(matcher: Matcher | Boundary | None, names: Sequence[str]) -> Any:
+    if isinstance(matcher, Boundary):
+        return {"end": matcher.name}
+    if matcher is None or isinstance(matcher, str):
+        return matcher
+    if _harmless(matcher):
+        return {"pattern": matcher.pattern, "flags": matcher.flags}
+    return {"names": [name for name in names if matcher.fullmatch(name)]}
+
+
+def _plain_pairs(pattern: re.Pattern[str], labels: Sequence[str]) -> list[dict[str, Any]]:
+    if _harmless(pattern):
+        return [{"kind": "pair", "pattern": pattern.pattern, "flags": pattern.flags}]
+    rows: dict[tuple[str, ...], list[str]] = {}  # labels after: labels before
+    for before in labels:
+        after = tuple(label for label in labels if pattern.fullmatch(f"{before},{label}"))
+        rows.setdefault(after, []).append(before)
+    return [
+        {"kind": "forbid", "before": {"names": before}, "after": {"names": list(after)}}
+        for after, before in rows.items()
+        if after
+    ]
+
+
+def constraints_of(plain: object, labels: Sequence[str]) -> list[Constraint]:
+    """Return the constraints that `plain_constraints` described; a ValueError where they are none.
+
+    Examples
+    --------
+    >>> constraints_of([{"kind": "require", "before": "a", "after": "b"}], ["a", "b"])
+    [Require(before='a', after='b')]
+    """
+    if not isinstance(plain, list) or not all(isinstance(entry, dict) for entry in plain):
+        raise ValueError("the constraints are no list")
+    made, work = [], 0
+    for entry in plain:
+        rule = _constraint(entry)
+        work += len(labels) * (len(labels) if entry.get("kind") == "pair" else 2 + _listed(entry))
+        if work > _MOST_WORK:
+            raise ValueError(f"the constraints are too many or too large for {len(labels)} labels")
+        made.append(rule)
+    _check_matches(made, labels)
+    _check_states(made, labels)
+    return made
+
+
+def _listed(entry: dict[str, Any]) -> int:
+    places = (entry.get("before"), entry.get("after"), entry.get("type"))
+    return sum(len(m["names"]) for m in places if isinstance(m, dict) and isinstance(m.get("names"), list))
+
+
+def _constraint(entry: dict[str, Any]) -> Constraint:
+    kind = entry.get("kind")
+    if kind == "scheme":
+        name, outside, separator = (entry.get(k) for k in ("name", "outside", "separator"))
+        if isinstance(name, str) and isinstance(outside, str) and isinstance(separator, str):
+            return Scheme(name, outside, separator)
+    elif kind == "pair":
+        return Forbid(pair=_pattern(entry))
+    elif kind in ("forbid", "require"):
+        before, after = _matcher(entry.get("before")), _matcher(entry.get("after"))
+        if before is not None and after is not None:
+            return Forbid(before, after) if kind == "forbid" else Require(before, after)
+    elif kind == "length":
+        what, least, most = _matcher(entry.get("type")), entry.get("minimum"), entry.get("maximum")
+        if not isinstance(what, Boundary) and type(least) is int and (most is None or type(most) is int):
+            return SegmentLength(what, least, most)
+    raise ValueError(f"a constraint is damaged: {str(entry)[:200]}")
+
+
+def _matcher(plain: object) -> Matcher | Boundary | None:
+    if plain is None or isinstance(plain, str):
+        return plain
+    if isinstance(plain, dict):
+        if plain.get("end") in ("START", "STOP"):
+            return START if plain["end"] == "START" else STOP
+        names = plain.get("names")
+        if isinstance(names, list) and names and all(isinstance(name, str) for name in names):
+            return re.compile("|".join(re.escape(name) for name in names))
+        if "pattern" in plain:
+            return _pattern(plain)
+    raise ValueError(f"a constraint is damaged: {str(plain)[:200]}")
+
+
+def _pattern(plain: dict[str, Any]) -> re.Pattern[str]:
+    text, flags = plain.get("pattern"), plain.get("flags")
+    if not isinstance(text, str) or type(flags) is not int or not 0 <= flags < 512:
+        raise ValueError(f"a pattern is damaged: {str(plain)[:200]}")
+    if flags & ~int(re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE):
+        raise ValueError(f"a pattern has the flags {flags}, which do not belong here")
+    try:
+        pattern = re.compile(text, flags)
+    except (re.error, RecursionError, OverflowError, ValueError) as error:
+        raise ValueError(f"the pattern {text[:100]!r} is wrong: {error}") from None
+    if not _harmless(pattern):
+        raise ValueError(f"the pattern {text[:100]!r} could take forever")
+    return pattern
+
+
+def _check_matches(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:
+    """Refuse names that are no labels here: the search for close ones may take long on hostile labels."""
+    schemes = [rule for rule in constraints if isinstance(rule, Scheme)]
+    for rule in constraints:
+        matchers: list[tuple[Matcher | Boundary | None, Iterable[str]]] = []
+        if isinstance(rule, SegmentLength):
+            matchers.append((rule.label_type, _types(labels, schemes)))
+        elif isinstance(rule, Forbid) and rule.pair is not None:
+            matchers.append((rule.pair, (f"{a},{b}" for a in labels for b in labels)))
+        elif isinstance(rule, Forbid | Require):
+            matchers += [(rule.before, labels), (rule.after, labels)]
+        for matcher, names in matchers:
+            if matcher is None or isinstance(matcher, Boundary):
+                continue
+            if not any(_matches(matcher, name) for name in names):
+                raise ValueError(f"a constraint names labels that the model does not have: {str(rule)[:200]}")
+
+
+def _check_states(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:
+    """Refuse limits on lengths that would need too many states."""
+    limits = [rule for rule in constraints if isinstance(rule, SegmentLength)]
+    schemes = [rule for rule in constraints if isinstance(rule, Scheme)]
+    if not limits:
+        return
+    longest = [1] * len(labels)
+    for i, label in enumerate(labels):
+        kind = schemes[0].parse(label)[1] if schemes else label
+        for rule in limits:
+            matcher = rule.label_type
+            same = matcher is None or (kind is not None and _matches(matcher, kind))
+            if same:
+                longest[i] = max(longest[i], rule.minimum, rule.maximum or 1)
+    if sum(longest) > _MOST_STATES:
+        raise ValueError(
+            f"the limits on lengths need {sum(longest):,} states, more than a model file may have "
+            f"({_MOST_STATES:,}); use smaller limits"
+        )
+
+
+def _matches(matcher: Matcher, name: str) -> bool:
+    return name == matcher if isinstance(matcher, str) else matcher.fullmatch(name) is not None

@@ -1,0 +1,50 @@
+"""A small labelled batch for the optimisers that visit sequence by sequence."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from crfkit.batch import Batch
+from crfkit.layout import Layout
+from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.optimise.problem import Penalty
+from crfkit.structures import Chain
+
+L, A, N = 4, 30, 60
+FLAT = Penalty(l2=1.0)
+SPARSE = Penalty(l1=1.0)
+BOTH = Penalty(l1=1.0, l2=1.0)
+
+
+@cache
+def batch(*, values: bool = False, weights: bool = False) -> Batch:
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 9, N)
+    lengths[7] = 0
+    P = int(lengths.sum())
+    counts = rng.integers(1, 5, P)
+    attr = rng.integers(0, A, counts.sum()).astype(np.int32)
+    value = rng.normal(size=len(attr)) if values else np.ones(len(attr))
+    ptr = np.cumsum([0, *counts])
+    truth = rng.normal(size=(A, L))
+    score = np.add.reduceat(truth[attr] * value[:, None], ptr[:-1]) + rng.gumbel(size=(P, L))  # [P, L]
+    return Batch(
+        seq_ptr=np.cumsum([0, *lengths]),
+        attr_ptr=ptr,
+        attr=attr,
+        value=value if values else None,
+        label=score.argmax(axis=1).astype(np.int32),
+        weight=rng.integers(0, 4, N).astype(np.float64) if weights else None,
+    )
+
+
+def layout_of(data: Batch, *, observed: bool = False) -> Layout:
+    if observed:  # short rows and masked ones
+        return Layout.observed(data, L, attributes=A, min_count=6, transitions="observed", stop=True)
+    return Layout.all_pairs(data, L, attributes=A, start=True, stop=True)
+
+
+def bound(data: Batch, chain: Chain | None = None, *, observed: bool = False) -> LikelihoodProblem:
+    return Likelihood().bind(layout_of(data, observed=observed), chain or Chain(L), data, threads=1)
