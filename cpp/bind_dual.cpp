@@ -76,6 +76,38 @@ class DualTrainer {
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { v[k] = small_[i * step_ + j]; });
   }
 
+  // Roughly the diagonal of the Hessian of the loss, from the marginals now: mu (1 - mu) at the
+  // positions of each weight (values count as squares), expected counts for transitions and ends.
+  void diagonal(const Written& out) const {
+    data_.check_weights(out.size());
+    nb::gil_scoped_release release;
+    double* h = out.data();
+    std::fill_n(h, out.size(), 0.0);
+    const Occurrences o = data_.occurrences();
+    std::vector<double> variance(L_), small((L_ + 2) * step_, 0.0);
+    for (std::int64_t n = 0; n < data_.sequences(); ++n) {
+      const double c = data_.share ? data_.share->data()[n] : 1.0;
+      const std::int64_t first = data_.seq_ptr.data()[n], last = data_.seq_ptr.data()[n + 1];
+      for (std::int64_t p = first; p < last; ++p) {
+        for (int y = 0; y < L_; ++y) {
+          const double mu = node_[p * step_ + y];
+          variance[y] = c * mu * (1.0 - mu);
+          if (p == first) small[L_ * step_ + y] += variance[y];
+          if (p + 1 == last) small[(L_ + 1) * step_ + y] += variance[y];
+        }
+        for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+          const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
+          if (a >= static_cast<std::uint64_t>(data_.attributes())) continue;
+          const double square = o.value ? o.value[i] * o.value[i] : 1.0;
+          for (std::int64_t k = data_.row_ptr.data()[a]; k < data_.row_ptr.data()[a + 1]; ++k)
+            h[k] += square * variance[data_.column.data()[k]];
+        }
+      }
+      for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] += c * edge_[n * L_ * step_ + k];
+    }
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { h[k] = small[i * step_ + j]; });
+  }
+
   // The sum of weight * entropy.
   double entropy() const {
     double sum = 0.0;
@@ -126,6 +158,8 @@ class DualTrainer {
   void begin_at_gold() {
     const std::int64_t N = data_.sequences();
     const std::int32_t* label = data_.label.data();
+    reserve_large(node_, data_.positions() * step_);
+    reserve_large(edge_, N * L_ * step_);
     node_.assign(data_.positions() * step_, 0.0f);
     edge_.assign(N * L_ * step_, 0.0f);
     entropy_.assign(N, 0.0);
@@ -215,6 +249,7 @@ void bind_dual(nb::module_& m) {
       .def("begin", &DualTrainer::begin, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(),
            "order"_a, "threads"_a)
       .def("read", &DualTrainer::read, "out"_a)
+      .def("diagonal", &DualTrainer::diagonal, "out"_a)
       .def("entropy", &DualTrainer::entropy)
       .def("state", &DualTrainer::state)
       .def("restore", &DualTrainer::restore, "v"_a, "parts"_a);

@@ -79,7 +79,7 @@ class Compiled {
   static constexpr std::int64_t kNone = -1, kAlone = -2;
 
   std::int64_t weights(std::int64_t a) const { return row_ptr_[a + 1] - row_ptr_[a]; }
-  bool wide(std::int64_t n) const { return n == L_ || (L_ <= 64 ? n > 2 : n > L_ / 4); }
+  bool wide(std::int64_t n) const { return n == L_ || (L_ <= 64 ? n > 1 : n > L_ / 4); }
 
   template <class F>
   void visit(F f) const {
@@ -147,8 +147,11 @@ class Compiled {
     }
     const std::int64_t rows = static_cast<std::int64_t>(rows_.size());
     table_ = std::make_unique<Table>(rows * step_);
-    std::fill_n(table_->data(), rows * step_, 0.0);
+    std::fill_n(table_->data(), rows * step_, partial ? kNoWeight : 0.0);
     if (!partial) return;
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t k = row_ptr_[rows_[r]]; k < row_ptr_[rows_[r] + 1]; ++k)
+        table_->data()[r * step_ + column_[k]] = 0.0;
     mask_.assign(rows * words_, 0);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t k = row_ptr_[rows_[r]]; k < row_ptr_[rows_[r] + 1]; ++k)
@@ -187,10 +190,10 @@ class Compiled {
 
   void write_entries(const Occurrences& o, std::int64_t positions) {
     for (Entries* e : {&wide_, &short_}) {
-      e->ptr.reserve(positions * kShards + 1);
+      reserve_large(e->ptr, positions * kShards + 1);
       e->close();
     }
-    wide_.place.reserve(o.ptr[positions]);
+    reserve_large(wide_.place, o.ptr[positions]);
     Entries later[2][kShards];  // of the other shards of one position
     for (std::int64_t p = 0; p < positions; ++p) {
       for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {

@@ -45,8 +45,9 @@ class DualVisit {
       : d_(dual), w_(dual.live), L_(dual.live.labels), step_(dual.live.step), arena_(arena) {}
 
   // Answers the present weights for sequences by falling length and takes their steps in the stored
-  // marginals; what has to be added to v stays in the visits.
-  void answer(const std::int64_t* sequences, int lanes, Visit* visits) {
+  // marginals; what has to be added to v stays in the visits.  `soon` are sequences to come.
+  void answer(const std::int64_t* sequences, int lanes, const std::int64_t* soon, int next,
+              Visit* visits) {
     std::int64_t* seq_ptr = arena_.take<std::int64_t>(lanes + 1);
     std::int64_t* order = arena_.take<std::int64_t>(lanes);
     seq_ptr[0] = 0;
@@ -59,7 +60,12 @@ class DualVisit {
     double* node = arena_.take<double>(cells + kPad);
     double* found = arena_.take<double>(cells + kPad);
     double* value = arena_.take<double>(lanes);
-    for (int b = 0; b < lanes; ++b) score(sequences[b], node + seq_ptr[b] * L_);
+    fetch_weights(sequences[0]);
+    for (int b = 0; b < lanes; ++b) {
+      if (b + 1 < lanes) fetch_weights(sequences[b + 1]);
+      score(sequences[b], node + seq_ptr[b] * L_);
+      if (b < next) fetch(soon[b]);
+    }
 
     Problem p = {};
     p.shape = Shape::chain;
@@ -179,6 +185,21 @@ class DualVisit {
   }
 
  private:
+  // Brings what belongs to a sequence nearer, for a visit to come.
+  void fetch(std::int64_t n) const {
+    const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
+    for (const float* p = d_.node + first * step_; p < d_.node + last * step_; p += 16)
+      __builtin_prefetch(p, 0, 2);
+    const float* edge = d_.edge + n * L_ * step_;
+    for (const float* p = edge; p < edge + static_cast<std::int64_t>(L_) * step_ && L_ <= 64;
+         p += 16)
+      __builtin_prefetch(p, 0, 2);
+    fetch_lists(w_, first, last);
+  }
+
+  void fetch_weights(std::int64_t n) const {
+    if (!d_.given) fetch_first(w_, d_.seq_ptr[n], d_.seq_ptr[n + 1]);
+  }
   double weight(std::int64_t n) const { return d_.weight ? d_.weight[n] : 1.0; }
   double best_step(double gap, double curved) const {
     const double step = d_.relax * 2.0 * gap / (2.0 * gap + curved);

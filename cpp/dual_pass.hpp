@@ -132,10 +132,13 @@ class DualPass {
 
   void answer(int me) {
     try {
-      for (std::size_t g = me; g < group_.size(); g += threads_)
+      for (std::size_t g = me; g < group_.size(); g += threads_) {
+        const std::int64_t next = std::min(count_, done_ + static_cast<std::int64_t>(g) * lanes_);
         if (group_[g].count)
-          kernels_.dual_answer(dual_, group_[g].sequence, group_[g].count, group_[g].visit,
-                               group_[g].scratch);
+          kernels_.dual_answer(dual_, group_[g].sequence, group_[g].count, order_ + next,
+                               static_cast<int>(std::min<std::int64_t>(lanes_, count_ - next)),
+                               group_[g].visit, group_[g].scratch);
+      }
     } catch (...) {
       if (!failed_.exchange(true)) failure_ = std::current_exception();
     }

@@ -169,11 +169,11 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
 
 void* make_scratch() { return new Arena; }
 void free_scratch(void* scratch) { delete static_cast<Arena*>(scratch); }
-void dual_answer(const Dual& dual, const std::int64_t* sequences, int lanes, Visit* visits,
-                 void* scratch) {
+void dual_answer(const Dual& dual, const std::int64_t* sequences, int lanes,
+                 const std::int64_t* soon, int next, Visit* visits, void* scratch) {
   Arena& arena = *static_cast<Arena*>(scratch);
   arena.reset();
-  DualVisit(dual, arena).answer(sequences, lanes, visits);
+  DualVisit(dual, arena).answer(sequences, lanes, soon, next, visits);
 }
 void dual_apply(const Dual& dual, Visit& visit, int shard) {
   Arena none;

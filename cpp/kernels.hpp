@@ -48,7 +48,8 @@ struct Kernels {
   // Dual training (dual.hpp).  A scratch holds what the visits of one group point to.
   void* (*make_scratch)();
   void (*free_scratch)(void*);
-  void (*dual_answer)(const Dual&, const std::int64_t* sequences, int lanes, Visit*, void* scratch);
+  void (*dual_answer)(const Dual&, const std::int64_t* sequences, int lanes,
+                      const std::int64_t* soon, int next, Visit*, void* scratch);
   void (*dual_apply)(const Dual&, Visit&, int shard);
   void (*dual_settle)(const Dual&, Visit&);
   void (*dual_revise)(const Dual&, Visit&);

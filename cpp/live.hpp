@@ -12,6 +12,10 @@
 
 namespace crfkit {
 
+// What stands in a padded row where a label has no weight.  No weight is ever -0: sums of finite
+// numbers are -0 only when all of them are.
+inline constexpr double kNoWeight = -0.0;
+
 struct Cell {
   double weight;
   std::int32_t column;
@@ -29,7 +33,8 @@ struct Live {
   const double* short_value;      // value of each
   bool values;                    // whether there are values; all are 1 without
   double* table;                  // [rows, step]
-  const std::uint64_t* mask;      // [rows, words] labels with a weight, or null when all have one
+  const std::uint64_t* mask;      // [rows, words] labels with a weight, or null when all have one;
+                                  // the others hold kNoWeight
   int words;                      // of 64 labels in a mask
   Cell* cell;
   const float* alone;          // [P] attributes that only this position has, or null

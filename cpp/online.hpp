@@ -24,6 +24,8 @@ inline Vec select(std::uint64_t bits, Vec v) {
 #endif
 }
 
+inline VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); }
+
 // Soft threshold: what is left of v after l1 is taken off its size.
 inline Vec soft(Vec v, Vec l1) { return v - min(max(v, -l1), l1); }
 inline double soft(double v, double l1) { return v > l1 ? v - l1 : v < -l1 ? v + l1 : 0.0; }
@@ -33,6 +35,30 @@ inline __attribute__((always_inline)) void fetch_row(const Live& w, std::int64_t
   if (i >= end) return;
   const double* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step;
   for (int j = 0; j < w.step && j < kLines * kPad; j += kPad) __builtin_prefetch(row + j);
+}
+
+// Fetches the lists of positions [first, last), which the rows of their weights wait for.
+inline void fetch_lists(const Live& w, std::int64_t first, std::int64_t last) {
+  const auto fetch = [](const auto* from, const auto* to) {
+    const char* end = reinterpret_cast<const char*>(to);
+    for (const char* p = reinterpret_cast<const char*>(from); p < end; p += 64)
+      __builtin_prefetch(p, 0, 2);
+  };
+  const std::int64_t a = first * w.shards, b = last * w.shards;
+  fetch(w.row_ptr + a, w.row_ptr + b + 1);
+  fetch(w.short_ptr + a, w.short_ptr + b + 1);
+  fetch(w.row + w.row_ptr[a], w.row + w.row_ptr[b]);
+  fetch(w.first + w.short_ptr[a], w.first + w.short_ptr[b]);
+  if (w.alone) fetch(w.alone + first, w.alone + last);
+}
+
+// Fetches the first weights of the positions from `first` on.
+inline void fetch_first(const Live& w, std::int64_t first, std::int64_t last) {
+  const std::int64_t a = first * w.shards, b = last * w.shards;
+  const std::int64_t row = w.row_ptr[a], row_end = w.row_ptr[b];
+  for (std::int64_t i = row; i < row + kAhead; ++i) fetch_row(w, i, row_end);
+  for (std::int64_t i = w.short_ptr[a]; i < w.short_ptr[a] + kAhead && i < w.short_ptr[b]; ++i)
+    __builtin_prefetch(w.cell + w.first[i]);
 }
 
 struct LiveScorer {
@@ -114,8 +140,7 @@ struct LiveUpdater {
 
   // row += value * change[step] for the entries at = position * shards + shard.
   void position(std::int64_t at, const double* change) {
-    if (l1 > 0.0)
-      return w.values ? whole<true, true>(at, change) : whole<false, true>(at, change);
+    if (l1 > 0.0) return w.values ? whole<true, true>(at, change) : whole<false, true>(at, change);
     w.values ? whole<true, false>(at, change) : whole<false, false>(at, change);
   }
   double total() const { return sum_of(squares) + short_squares; }
@@ -167,11 +192,11 @@ struct LiveUpdater {
       if (column == 0) fetch_row(w, i + kAhead, row_end);
       const std::int64_t r = w.row[i];
       double* row = w.table + r * w.step + column;
-      const std::uint64_t bits = kMask ? w.mask[r * w.words + column / 64] >> column % 64 : 0;
       for (int v = 0; v < V; ++v) {
         Vec add = kValues ? w.row_value[i] * d[v] : d[v];
-        if constexpr (kMask) add = select(bits >> v * W, add);
-        const Vec before = load(row + v * W), after = before + add;
+        const Vec before = load(row + v * W);
+        if constexpr (kMask) add = has_weight(before) ? add : splat(kNoWeight);
+        const Vec after = before + add;
         if constexpr (kShrink) {
           const Vec a = soft(after, splat(l1)), b = soft(before, splat(l1));
           sum += (a - b) * (a + b);

@@ -58,8 +58,7 @@ template <class Structure>
 inline void sum(const Call& call, const std::int64_t* sequences, int lanes) {
   if (!call.task.log_space) {
     const Structure s = call.structure<Structure>(sequences, lanes);
-    Scaled semiring(s, call.prepared.probabilities, call.arena, lanes,
-                    call.expected(*sequences));
+    Scaled semiring(s, call.prepared.probabilities, call.arena, lanes, call.expected(*sequences));
     forward(semiring, s);
     if (semiring.exact()) {
       const Row last = s.row(s.rows() - 1);

@@ -12,6 +12,25 @@
 
 namespace crfkit {
 
+// Asks for large pages for memory that is not yet touched.
+inline void prefer_large_pages(void* begin, std::size_t bytes) {
+#if defined(__linux__)
+  const std::uintptr_t page = std::uintptr_t{1} << 21;
+  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
+  const std::uintptr_t last = (reinterpret_cast<std::uintptr_t>(begin) + bytes) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#else
+  (void)begin, (void)bytes;
+#endif
+}
+
+// Room for n values, in large pages.
+template <class Vector>
+void reserve_large(Vector& values, std::size_t n) {
+  values.reserve(n);
+  prefer_large_pages(values.data(), n * sizeof(values[0]));
+}
+
 class Table {
  public:
   explicit Table(std::int64_t doubles) {

@@ -135,6 +135,10 @@ class LikelihoodProblem:
             return None
         return SharedSums(self.layout, self.chain, self.batch, self.weight, self.kind, self.threads)
 
+    def prepare(self) -> None:
+        """Make what the first evaluation would make; for a thread that has nothing else to do."""
+        _ = self.shared_sums
+
     @cached_property
     def _index(self) -> _native.Transpose:
         return transpose(self.layout, self.batch)
@@ -167,15 +171,6 @@ class LikelihoodProblem:
         """
         return approximate_diagonal(self.layout, self.chain, self.batch, self.weight, w, threads=self.threads)
 
-    def rough_diagonal(self, w: Floats) -> Floats:
-        """Return `diagonal` with upper bounds for transitions, for the price of one evaluation."""
-        if self.batch.value is not None or self.layout.edge_attributes or self.layout.dense:
-            return self.diagonal(w)
-        _, node, edge = self._expected(self._potentials(w), self.weight)
-        each = np.repeat(self.weight, np.diff(self.batch.seq_ptr))  # [P]
-        node *= 1.0 - node / np.maximum(each, np.finfo(float).tiny)[:, None]
-        return self._scattered(node, edge, np.empty(self.size), add=False)
-
     def _potentials(self, w: Floats) -> ChainPotentials:
         scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
         edge = scores.edge
@@ -187,15 +182,9 @@ class LikelihoodProblem:
 
     def _sweep(self, potentials: ChainPotentials, sign: float, gradient: Floats, add: bool) -> float:
         value, node, edge = self._expected(potentials, sign * self.weight)
-        self._scattered(node, edge, gradient, add)
-        return value
-
-    def _scattered(
-        self, node: Floats, edge: Floats | tuple[Floats, ...], out: Floats | None, add: bool
-    ) -> Floats:
         begins, ends = self.batch.seq_ptr[:-1], self.batch.seq_ptr[1:] - 1
         filled = ends >= begins
-        return scatter(
+        scatter(
             self.layout,
             self.batch,
             node,
@@ -204,9 +193,10 @@ class LikelihoodProblem:
             node[ends[filled]].sum(axis=0),
             index=self._index,
             threads=self.threads,
-            out=out,
+            out=gradient,
             add=add,
         )
+        return value
 
     def _expected(
         self, potentials: ChainPotentials, weight: Floats

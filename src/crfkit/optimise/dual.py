@@ -15,6 +15,7 @@ gradient gives is loose: the certificate comes from the dual again, begun anew a
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from threading import Thread
 from typing import Any, Literal
 
 import numpy as np
@@ -62,7 +63,7 @@ class Dual:
 
     step: Literal["mixture", "exponentiated"] = "mixture"
     finish: Optimiser | None = field(default_factory=lambda: LBFGS(preconditioner="diagonal", memory=10))
-    switch: float = 0.02
+    switch: float = 0.05
     gap: float = 1e-4
     max_passes: int = 200
     relax: float = 0.7
@@ -85,6 +86,23 @@ class Dual:
         return DualRun(self, problem, penalty, w, state)
 
 
+class KnownDiagonal:
+    """A problem whose diagonal of the Hessian is known already."""
+
+    def __init__(self, problem: Any, diagonal: Floats | None) -> None:
+        self.problem, self._known = problem, diagonal
+        self.value_and_grad = problem.value_and_grad
+
+    @property
+    def size(self) -> int:
+        """Number of weights, F."""
+        return int(self.problem.size)
+
+    def diagonal(self, w: Floats) -> Floats:
+        """Return what is known, wherever w is."""
+        return self.problem.diagonal(w) if self._known is None else self._known
+
+
 class DualRun:
     """Passes of the dual, steps of the finisher, passes for the certificate."""
 
@@ -105,6 +123,11 @@ class DualRun:
             raise ValueError("Dual needs an L2 penalty above 0; use LBFGS")
         strengths[3] = strengths[3] or strengths[1]
         self.filled, self.positions = arrays.filled, len(arrays.label)
+        self.preparing: Thread | None = None
+        prepare = getattr(problem, "prepare", None)
+        if prepare is not None and options.finish is not None and self.threads > 1:
+            self.preparing = Thread(target=prepare, daemon=True)
+            self.preparing.start()
         self.trainer = _native.DualTrainer(arrays.native, strengths, options.step == "exponentiated")
         if state is not None:
             self._recall(state)
@@ -130,7 +153,10 @@ class DualRun:
             if self.options.finish is None:
                 return self._certify_anew(self._objective())
             self.phase = "finish"
-            self.finisher = self._finisher().start(self.problem, self.penalty, self.w)
+            if self.preparing is not None:
+                self.preparing.join()
+            known = KnownDiagonal(self.problem, self._diagonal())
+            self.finisher = self._finisher().start(known, self.penalty, self.w)
         return self._report(objective, np.nan, np.nan)  # an estimate: gaps were met before their steps
 
     def _finish(self) -> Step:
@@ -188,10 +214,19 @@ class DualRun:
 
     # ---- the dual
 
+    def _free_threads(self) -> int:
+        """Leave a core to the preparation of the finisher, while it goes on."""
+        return max(self.threads - (self.preparing is not None and self.preparing.is_alive()), 1)
+
+    def _diagonal(self) -> Floats:
+        diagonal = np.empty_like(self.w)
+        self.trainer.diagonal(diagonal)
+        return diagonal
+
     def _pass(self, threshold: float) -> None:
         order = np.random.default_rng([self.options.seed, self.passes]).permutation(self.filled)
         self.met, gain, _, _ = self.trainer.run(
-            kernels, order, self.options.relax, threshold, self.passes == 0, self.threads
+            kernels, order, self.options.relax, threshold, self.passes == 0, self._free_threads()
         )
         self.passes += 1
         self.dual += gain
@@ -247,7 +282,8 @@ class DualRun:
             if self.options.finish is None:
                 raise ValueError("the state is that of a finishing run, but finish is None")
             finisher = self._finisher()
-            self.finisher = finisher.start(self.problem, self.penalty, self.w, state=state["finish"])
+            known = KnownDiagonal(self.problem, None)
+            self.finisher = finisher.start(known, self.penalty, self.w, state=state["finish"])
 
     best, certifying = np.inf, 0  # objective of w; passes for the certificate
 

@@ -57,7 +57,7 @@ class ScaledRun:
         if state is None:
             if not hasattr(problem, "diagonal"):
                 raise ValueError(f"preconditioner: {type(problem).__name__} has no diagonal(w)")
-            diagonal = getattr(problem, "rough_diagonal", problem.diagonal)(w) + penalty.l2
+            diagonal = problem.diagonal(w) + penalty.l2
             self.scale: Floats = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))  # [F]
         else:
             self.scale = np.array(state["scale"], dtype=np.float64)
