@@ -35,7 +35,10 @@ LEVELS = {
     "crfkit.events": 4,
     "crfkit.model": 6,
     "crfkit.exchange": 6,
+    "crfkit.explain": 7,
     "crfkit.training": 7,
+    "crfkit.compat": 8,
+    "crfkit.estimators": 8,
     "crfkit.cli": 9,
     "crfkit.demo": 9,
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crfkit import data, features, inference
     from crfkit._native import __version__
+    from crfkit.estimators import ChainCRF
     from crfkit.model import Model
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chain",
+    "ChainCRF",
     "Likelihood",
     "Model",
     "SemiMarkov",
@@ -31,6 +33,7 @@ __all__ = [
 
 _HOMES = {
     "Chain": "crfkit.structures",
+    "ChainCRF": "crfkit.estimators",
     "Likelihood": "crfkit.objectives",
     "Model": "crfkit.model",
     "SemiMarkov": "crfkit.structures",

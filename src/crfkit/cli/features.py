@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from crfkit.batch import Dataset
-from crfkit.data import stream
-from crfkit.features import Extractor, parse_recipe, read_recipe
-from crfkit.formats.columns import Columns
+if TYPE_CHECKING:
+    from crfkit.batch import Dataset
+    from crfkit.features import Extractor
+    from crfkit.formats.columns import Columns
 
 
 def features(
-    data: Annotated[Path, typer.Argument(help="Data in columns; - for standard input.", allow_dash=True)],
+    data: Annotated[str, typer.Argument(help="Data in columns; - for standard input.")],
     template: Annotated[
-        Path | None, typer.Option("--template", "-t", help="Template file: CRF++, Wapiti or crfkit's own.")
+        str | None, typer.Option("--template", "-t", help="Template file: CRF++, Wapiti or crfkit's own.")
     ] = None,
     recipe: Annotated[
         str | None, typer.Option("--recipe", "-r", help="Templates as text, separated by semicolons.")
@@ -44,13 +42,17 @@ def features(
 
     gzip -dc train.txt.gz | crfkit features - --template template --count
     """
+    from crfkit.data import stream
+    from crfkit.features import Extractor, parse_recipe, read_recipe
+    from crfkit.formats.columns import Columns
+
     if (template is None) == (recipe is None):
         raise ValueError("give either --template FILE or --recipe TEXT")
     parsed = read_recipe(template) if template else parse_recipe(str(recipe), source="--recipe")
     column = None if label == "none" else int(label) if label.lstrip("-").isdigit() else label
     extract = Extractor(parsed, column)
     names = columns.split(",") if columns else None
-    parts = (part for part in stream(str(data), format="columns", columns=names) if isinstance(part, Columns))
+    parts = (part for part in stream(data, format="columns", columns=names) if isinstance(part, Columns))
     if count:
         _print_sizes(_sizes(extract, parts, threads), as_json)
         return
@@ -58,7 +60,7 @@ def features(
     for part in parts:
         if seen + len(part) >= sequence:
             rows = part.sequence(sequence - 1 - seen)
-            one = replace(Columns.from_rows([rows], part.names), source=str(data))
+            one = replace(Columns.from_rows([rows], part.names), source=data)
             _print_attributes(rows, extract(one, 1), as_json)
             return
         seen += len(part)
@@ -90,6 +92,8 @@ def _print_attributes(rows: list[tuple[str, ...]], made: Dataset, as_json: bool)
 
 def _sizes(extract: Extractor, parts: Iterable[Columns], threads: int | None) -> dict[str, int]:
     """Count what the recipe makes, chunk by chunk, and the weights for observed and for all pairs."""
+    import numpy as np
+
     sizes = dict.fromkeys(("sequences", "positions", "occurrences", "edge occurrences"), 0)
     observed = []  # attribute * 2^24 + label, distinct in each chunk
     for part in parts:

@@ -1,21 +1,99 @@
-"""``crfkit COMMAND``: exit status 0, or 2 for a mistake in the input, with one line that says which."""
+"""``crfkit COMMAND``: exit status 0, 2 for a mistake in what was given, 1 where something else went wrong.
+
+A mistake is one line on standard error that says what was expected, what came, and where. Commands import
+what they need when they run, so that ``crfkit tag`` starts at once.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
+from crfkit.cli.convert import convert
+from crfkit.cli.cv import cross_validate
+from crfkit.cli.eval import evaluate
+from crfkit.cli.explain import explain
 from crfkit.cli.features import features
+from crfkit.cli.quick import arguments_of
+from crfkit.cli.show import show
+from crfkit.cli.tag import tag
+from crfkit.cli.train import train
+
+#: What a user cannot mend by giving something else.
+_NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE, errno.ENOMEM}
+
+
+@contextmanager
+def mistakes() -> Iterator[None]:
+    """Turn mistakes into a message and an exit status, never a traceback."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read the output has had enough
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None and error.strerror else ""
+        _fail(f"{where}{error.strerror or error}", 1 if error.errno in _NOT_THE_INPUT else 2)
+    except (ValueError, ImportError) as error:
+        _fail(str(error), 2)
+    except TypeError as error:
+        if not _is_ours(error):
+            raise
+        _fail(str(error), 2)
+    except (MemoryError, FloatingPointError) as error:
+        _fail(str(error) or "there is not enough memory", 1)
+
+
+class Commands(TyperGroup):
+    """The group of commands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with mistakes():
+            return super().invoke(ctx)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Tell a check of crfkit's arguments from a slip in its code: checks raise in crfkit with a message."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("crfkit.")
+
+
+def _fail(message: str, status: int) -> None:
+    print(f"crfkit: {' '.join(message.splitlines())}", file=sys.stderr)
+    raise typer.Exit(status)
+
 
 app = typer.Typer(
     name="crfkit",
+    cls=Commands,
     help="Conditional random fields for chains, segments and graphs.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
 )
-app.command()(features)
+#: Commands by name; a new one (demo) is a file here and a line in this table.
+COMMANDS: dict[str, Callable[..., None]] = {
+    "train": train,
+    "tag": tag,
+    "eval": evaluate,
+    "cv": cross_validate,
+    "show": show,
+    "explain": explain,
+    "features": features,
+    "convert": convert,
+}
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
 
 
 @app.callback()
@@ -24,9 +102,21 @@ def _commands() -> None:
 
 
 def main() -> None:
-    """Run the command line; mistakes become a message and exit status 2."""
-    try:
+    """Run the command line: at once where it is plain, through typer where it is not."""
+    command = COMMANDS.get(sys.argv[1]) if len(sys.argv) > 1 else None
+    given = None if command is None else arguments_of(command, sys.argv[2:])
+    if command is None or given is None:
         app()
-    except (ValueError, OSError, ImportError) as error:
-        print(f"crfkit: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        return
+    try:
+        with mistakes():
+            command(**given)
+        sys.stdout.flush()
+    except typer.Exit as ended:
+        raise SystemExit(ended.exit_code) from None
+    except KeyboardInterrupt:
+        print("crfkit: interrupted", file=sys.stderr)
+        raise SystemExit(1) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more is said at exit
+        raise SystemExit(1) from None

@@ -1,0 +1,72 @@
+"""``crfkit convert``: a model of one program as a model of another."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Annotated
+
+import typer
+
+from crfkit.cli.options import AsJson, Quiet, check_choice, say
+
+_KINDS = ("crfkit", "crfsuite")
+
+
+def convert(
+    source: Annotated[str, typer.Argument(help="A model of crfkit, CRFsuite, CRF++, Wapiti or MALLET.")],
+    target: Annotated[str, typer.Argument(help="The file to write; gzip if it ends in .gz.")],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="crfkit or crfsuite; default: by the name, .crfsuite or anything else."),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--from", help="What the source is; default: by what is in it.")
+    ] = None,
+    encoding: Annotated[str, typer.Option("--encoding", help="Of names in a foreign model.")] = "utf-8",
+    compact: Annotated[bool, typer.Option("--compact", help="Leave weights of zero out.")] = False,
+    single: Annotated[bool, typer.Option("--float32", help="Round weights to half the size.")] = False,
+    notes: Annotated[
+        str | None, typer.Option("--notes", help="Free text; default: that of the source.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a model as a file of another kind.
+
+    For example:
+
+    crfkit convert usaddr.crfsuite usaddr.crf --compact
+
+    crfkit convert chunks.crf chunks.crfsuite
+
+    crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
+    """
+    from crfkit.cli.train import check_output
+    from crfkit.exchange import KINDS, about, guess_kind, read_model, write_model
+    from crfkit.formats.model_file import map_file, unzipped
+
+    by_name = "crfsuite" if target.removesuffix(".gz").endswith(".crfsuite") else "crfkit"
+    chosen = by_name if to is None else check_choice("--to", to, _KINDS)
+    given = next((k for k in KINDS if kind is not None and check_choice("--from", kind, KINDS) == k), None)
+    check_output(target)
+    model = read_model(source, given, encoding=encoding)
+    found = given or guess_kind(unzipped(map_file(source), source))
+    if chosen == "crfsuite":
+        for name, asked in (("--compact", compact), ("--float32", single), ("--notes", notes is not None)):
+            if asked:
+                raise ValueError(f"{name} is for models of crfkit; a file of CRFsuite has no such thing")
+        write_model(model, target, "crfsuite")
+    else:
+        said = about(source) if found == "crfkit" else None
+        text = notes if notes is not None else said.notes if said else f"from {os.path.basename(source)}"
+        dtype = "float32" if single else "float64"
+        licence = said.licence if said else ""
+        model.save(target, dtype=dtype, compact=compact, notes=text, licence=licence)  # type: ignore[arg-type]
+    if target == "-":
+        return
+    before, after = os.path.getsize(source), os.path.getsize(target)
+    if as_json:
+        made = {"source": source, "from": found, "target": target, "to": chosen, "bytes": after}
+        print(json.dumps({**made, "weights": model.layout.weights}, ensure_ascii=False))
+    say(f"{source} ({found}, {before:,} bytes) to {target} ({chosen}, {after:,} bytes)", quiet)

@@ -1,0 +1,221 @@
+"""``crfkit eval``: how good labels are, and whether one system is better than another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.options import (
+    AsJson,
+    ColumnNames,
+    DataFormat,
+    LabelColumn,
+    Quiet,
+    Threads,
+    column_names,
+    label_column,
+    say,
+)
+
+if TYPE_CHECKING:
+    from crfkit.cli.tagging import Tagger
+
+Labels = list[list[str]]
+
+
+def evaluate(
+    model: Annotated[str | None, typer.Argument(help="A model of any kind.")] = None,
+    data: Annotated[str | None, typer.Argument(help="Labelled data; - for standard input.")] = None,
+    predicted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--predicted", "-p", help="Instead: data whose last two columns are gold and predicted."
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", help="A second model: is it better, or luckier?")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", "-m", help="Of the bootstrap; default: what fits the labels.")
+    ] = None,
+    scheme: Annotated[
+        str, typer.Option("--scheme", help="How labels spell segments: lenient, conlleval, bio, bioes, ...")
+    ] = "lenient",
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Score labels even where they spell segments.")
+    ] = False,
+    samples: Annotated[int, typer.Option("--samples", help="Of the bootstrap.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.", min=0)] = 0,
+    format: DataFormat = None,
+    columns: ColumnNames = None,
+    label: LabelColumn = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print precision, recall and F1: of segments as conlleval does where labels spell them, else of labels.
+
+    With a second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
+    McNemar's test on tokens, and a paired bootstrap over sequences.
+
+    For example:
+
+    crfkit eval chunks.crf test.txt
+
+    crfkit eval old.crf test.txt --against new.crf --metric segment_f1
+
+    crfkit tag chunks.crf test.txt | crfkit eval --predicted -
+    """
+    from crfkit import metrics
+    from crfkit.training.judge import metric_for
+
+    known = {name.lower(): name for name in metrics.SCHEMES}
+    if scheme.lower() not in known:
+        raise ValueError(f"--scheme is {scheme!r}, expected one of {', '.join(metrics.SCHEMES)}")
+    if metric is not None:
+        metrics.named(metric)
+    names = column_names(columns)
+    if predicted:
+        if model is not None or data is not None or against is not None:
+            raise ValueError("give either MODEL and DATA or --predicted FILE, not both")
+        gold, systems = _of_files(predicted, format, names)
+    elif model is None or data is None:
+        raise ValueError("give MODEL and DATA, or --predicted FILE with gold and predicted labels")
+    else:
+        column = None if label is None else label_column(label)
+        gold, systems = _of_models(
+            [model, *([against] if against else [])], data, format, names, column, threads
+        )
+    if not gold:
+        raise ValueError(f"{predicted[0] if predicted else data} holds no sequence to judge")
+    seen = {y for labels in (gold, *systems) for sequence in labels for y in sequence}
+    fits = metric_for(seen)
+    by_segment = fits == "segment_f1" and not tokens
+    made: dict[str, Any] = {"systems": []}
+    titles = predicted or [one for one in (model, against) if one]
+    for title, found in zip(titles, systems, strict=True):
+        if by_segment:
+            scores: Any = metrics.segment_scores(gold, found, scheme=known[scheme.lower()])
+        else:
+            scores = metrics.token_scores(gold, found)
+        made["systems"].append({"name": title, **_plain(scores)})
+        if not as_json:
+            if len(systems) > 1:
+                print(f"{title}:")
+            print(scores.report())
+    if len(systems) == 2:
+        chosen = metric or (fits if by_segment else "token_accuracy")
+        made |= _compare(gold, systems, chosen, samples, seed)
+        if not as_json:
+            _print_comparison(titles, made)
+    elif metric is not None:
+        value = metrics.named(metric)(gold, systems[0])
+        made[metric] = value
+        say(f"{metric} {value:.4f}", quiet or as_json)
+    if as_json:
+        print(json.dumps(made, ensure_ascii=False))
+
+
+def _of_models(
+    paths: list[str],
+    data: str,
+    format: str | None,
+    names: list[str] | None,
+    label: str | int | None,
+    threads: int | None,
+) -> tuple[Labels, list[Labels]]:
+    """Return gold labels, and the predictions of each model on the same data, read once."""
+    from crfkit.cli.blocks import blocks
+    from crfkit.cli.tagging import Tagger, sequences
+
+    taggers: list[Tagger] = [Tagger(path, label, threads) for path in paths]
+    first = taggers[0]
+    for other in taggers[1:]:
+        if other.attributes != first.attributes:
+            raise ValueError(
+                f"{first.path} and {other.path} cannot read the same data: one needs columns, one attributes"
+            )
+    gold: Labels = []
+    found: list[Labels] = [[] for _ in taggers]
+    for block in blocks(data, format=format, columns=names, attributes=first.attributes):
+        labels = first.gold(block)
+        if None in labels:
+            raise ValueError(f"{data} has positions without a label; give labelled data")
+        gold += sequences([y or "" for y in labels], block)
+        for tagger, mine in zip(taggers, found, strict=True):
+            mine += tagger.predict(tagger.batch(block))
+    return gold, found
+
+
+def _of_files(paths: list[str], format: str | None, names: list[str] | None) -> tuple[Labels, list[Labels]]:
+    """Return gold labels and those of each file; all files have the same gold labels."""
+    from crfkit.cli.blocks import blocks
+    from crfkit.cli.tagging import sequences
+    from crfkit.formats.columns import Columns
+
+    if len(paths) > 2:
+        raise ValueError(f"--predicted is given {len(paths)} times, expected once or twice")
+    golds: list[Labels] = []
+    found: list[Labels] = []
+    for path in paths:
+        golds.append([])
+        found.append([])
+        for block in blocks(path, format=format, columns=names, attributes=False):
+            if not isinstance(block, Columns) or len(block.names) < 2:
+                raise ValueError(f"{path}: expected columns, the last two with gold and predicted labels")
+            fields = block.strings()
+            golds[-1] += sequences(fields[-2].tolist(), block)
+            found[-1] += sequences(fields[-1].tolist(), block)
+    if golds[0] != golds[-1]:
+        raise ValueError(
+            f"{paths[0]} and {paths[1]} differ in their gold labels; they must be of the same data"
+        )
+    return golds[0], found
+
+
+def _plain(scores: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {"tokens": scores.tokens, "accuracy": scores.accuracy}
+    segmental = hasattr(scores, "by_type")
+    whole = scores.overall if segmental else scores.micro
+    made["kind"] = "segments" if segmental else "tokens"
+    rows = scores.by_type if segmental else scores.by_label
+    for name, one in (("micro", whole), ("macro", scores.macro), ("weighted", scores.weighted)):
+        made[name] = {"precision": one.precision, "recall": one.recall, "f1": one.f1}
+    made["by_label"] = {
+        name: {
+            "precision": s.precision,
+            "recall": s.recall,
+            "f1": s.f1,
+            "support": s.support,
+            "found": s.found,
+        }
+        for name, s in rows.items()
+    }
+    return made
+
+
+def _compare(gold: Labels, systems: list[Labels], metric: str, samples: int, seed: int) -> dict[str, Any]:
+    from crfkit import metrics
+
+    a, b = systems
+    test = metrics.mcnemar(gold, a, b)
+    drawn = metrics.paired_bootstrap(gold, a, b, metric, samples=samples, seed=seed)
+    return {"mcnemar": asdict(test), "bootstrap": asdict(drawn)}
+
+
+def _print_comparison(titles: list[str], made: dict[str, Any]) -> None:
+    test, drawn = made["mcnemar"], made["bootstrap"]
+    low, high = drawn["interval"]
+    print(
+        f"McNemar: {test['only_a']} tokens right in {titles[0]} alone, "
+        f"{test['only_b']} in {titles[1]} alone; "
+        f"p = {test['p_value']:.4g}{' (exact)' if test['exact'] else ''}"
+    )
+    print(
+        f"paired bootstrap of {drawn['metric']}: {drawn['a']:.4f} and {drawn['b']:.4f}, difference "
+        f"{drawn['difference']:+.4f}, {100 * drawn['level']:.0f} % between {low:+.4f} and {high:+.4f}; "
+        f"p = {drawn['p_value']:.4g} ({drawn['samples']} samples)"
+    )

@@ -1,0 +1,108 @@
+"""``crfkit explain``: which features decided for a label."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.options import AsJson, ColumnNames, DataFormat, Quiet, Threads, column_names, say
+
+if TYPE_CHECKING:
+    from crfkit.explain import Decision
+
+
+def explain(
+    model: Annotated[str, typer.Argument(help="A model of any kind.")],
+    data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
+    top: Annotated[int, typer.Option("--top", help="Features to show for each token; 0: all.", min=0)] = 5,
+    sequence: Annotated[
+        int | None, typer.Option("--sequence", help="Only this sequence, counted from 1.", min=1)
+    ] = None,
+    format: DataFormat = None,
+    columns: ColumnNames = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    r"""Print each token with its label, the runner-up, and the features that decided between them.
+
+    The best labelling is compared with the best one that has the runner-up at the token. Contributions add up
+    to the difference of the two scores: above 0 they speak for the label that won, below 0 against it. A
+    feature of another token has its distance in brackets.
+
+    For example:
+
+    crfkit explain chunks.crf test.txt --sequence 3
+
+    echo "The dog barked" | tr ' ' '\n' | crfkit explain words.crf --top 3
+    """
+    from crfkit.cli.blocks import blocks
+    from crfkit.cli.tagging import Tagger
+    from crfkit.explain import explain as decisions
+    from crfkit.formats.columns import Columns
+
+    tagger = Tagger(model, threads=threads)
+    parts = blocks(data, format=format, columns=column_names(columns), attributes=tagger.attributes)
+    seen = 0
+    for block in parts:
+        batch = tagger.batch(block)
+        for n in range(batch.sequences):
+            seen += 1
+            if sequence is not None and seen != sequence:
+                continue
+            made = decisions(tagger.model, batch.select([n]), threads=threads)[0]
+            if isinstance(block, Columns):
+                tokens = [" ".join(row) for row in block.sequence(n)]
+            else:
+                tokens = [f"item {t + 1}" for t in range(len(made))]
+            if as_json:
+                print(
+                    json.dumps([_plain(*one) for one in zip(tokens, made, strict=True)], ensure_ascii=False)
+                )
+            else:
+                _show(tokens, made, top)
+            if seen == sequence:
+                return
+    if sequence is not None:
+        name = "standard input" if data == "-" else data
+        raise ValueError(f"{name} has {seen} sequences; there is no sequence {sequence}")
+    if not seen:
+        say("crfkit: the input holds no sequence", quiet)
+
+
+def _plain(token: str, decision: Decision) -> dict[str, Any]:
+    return {
+        "token": token,
+        "label": decision.label,
+        "probability": decision.probability,
+        "runner_up": decision.runner_up,
+        "runner_up_probability": decision.runner_up_probability,
+        "alternative": list(decision.alternative),
+        "difference": decision.difference,
+        "contributions": [
+            {"name": c.name, "kind": c.kind, "position": c.position, "amount": c.amount}
+            for c in decision.contributions
+        ],
+    }
+
+
+def _show(tokens: list[str], decisions: list[Decision], top: int) -> None:
+    for t, (token, made) in enumerate(zip(tokens, decisions, strict=True)):
+        print(f"{token}\t{made.label} {100 * made.probability:.1f} %")
+        if made.runner_up is None:
+            print("    no other label is possible here")
+            continue
+        print(
+            f"    over {made.runner_up} {100 * made.runner_up_probability:.1f} %, "
+            f"by {made.difference:+.4f} in all"
+        )
+        shown = made.contributions[:top] if top else made.contributions
+        for one in shown:
+            away = "" if one.position == t else f"  [{one.position - t:+d}]"
+            print(f"  {one.amount:+10.4f}  {one.name}{away}")
+        rest = made.contributions[len(shown) :]
+        if rest:
+            print(f"  {made.difference - sum(c.amount for c in shown):+10.4f}  {len(rest)} others")
+    print()

@@ -1,0 +1,186 @@
+"""What train and cv have in common: options, and files turned into a data set to learn from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from crfkit.batch import Dataset
+    from crfkit.features import Extractor, Recipe
+    from crfkit.formats.columns import Columns
+    from crfkit.structures.constraints import Constraint
+
+__all__ = ["L1", "L2", "Features", "Learning", "MinCount", "Order", "Scheme", "Seed", "Template", "prepare"]
+
+Template = Annotated[
+    str | None,
+    typer.Option(
+        "--template", "-t", help="Template file: CRF++, Wapiti or a crfkit recipe; default: a good recipe."
+    ),
+]
+Order = Annotated[
+    int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
+]
+L1 = Annotated[float, typer.Option("--l1", help="Strength of the L1 penalty: l1 * |w|.", min=0.0)]
+L2 = Annotated[float, typer.Option("--l2", help="Strength of the L2 penalty: l2/2 * |w|^2.", min=0.0)]
+MinCount = Annotated[
+    float, typer.Option("--min-count", help="Drop pairs of attribute and label seen less often.", min=0.0)
+]
+Features = Annotated[
+    str, typer.Option("--features", help="Pairs of attribute and label with a weight: observed, all, likely.")
+]
+Scheme = Annotated[
+    str | None, typer.Option("--scheme", help="Forbid what is no segment in bio, iob1, bioes, bilou or bmes.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="For everything that draws.", min=0)]
+
+
+@dataclass
+class Learning:
+    """A data set, what made it, and the options of `crfkit.train` that follow from both."""
+
+    data: Dataset
+    extractor: Extractor | None  #: None where the data have attributes already
+    options: dict[str, Any]
+
+
+def prepare(
+    paths: Sequence[str],
+    *,
+    format: str | None,
+    columns: list[str] | None,
+    label: str | int | None,
+    template: str | None,
+    threads: int | None,
+    say: Callable[[str], object] | None,
+) -> Learning:
+    """Read files and make attributes; several files are laid end to end."""
+    from crfkit import data
+    from crfkit.batch import Dataset
+    from crfkit.features import Extractor, read_recipe
+
+    recipe = None if template is None else read_recipe(template)  # mistakes in it come first
+    if len([path for path in paths if path == "-"]) > 1:
+        raise ValueError("- is given twice, but there is one standard input")
+    given = [data.read(path, format, columns=columns, say=say) for path in paths]
+    datasets = [one for one in given if isinstance(one, Dataset)]
+    if datasets:
+        if len(datasets) < len(given):
+            raise ValueError(f"some of {', '.join(paths)} are columns, others have attributes; give one kind")
+        for name, option in (("--template", template), ("--label", label)):
+            if option is not None:
+                raise ValueError(f"{name} is for columns, but {paths[0]} has attributes and labels already")
+        return Learning(joined_datasets(datasets), None, {})
+    whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
+    if label is None:
+        label = "label" if "label" in whole.names else -1
+    place = whole.place(label)
+    if len(whole.names) < 2:
+        raise ValueError(f"{paths[0]} has one column, expected tokens and labels")
+    recipe = recipe or default_recipe([name for c, name in enumerate(whole.names) if c != place])
+    if columns is not None and whole.format in ("columns", "crfpp", "wapiti"):
+        recipe, label = by_place(recipe, whole.names), place  # files to tag do not name their columns
+    extract = Extractor(recipe, label)
+    made = extract(whole, threads)
+    options: dict[str, Any] = {}
+    if recipe.dialect != "crfkit" and not extract.plain_transitions:
+        options["transitions"] = "none"  # CRF++ and Wapiti have them only where a line B asks for them
+    return Learning(made, extract, options)
+
+
+def default_recipe(columns: Sequence[str]) -> Recipe:
+    """Return a recipe for tokens in the first column and tags in the others.
+
+    Examples
+    --------
+    >>> len(default_recipe(["0"]).templates), len(default_recipe(["0", "1"]).templates)
+    (18, 25)
+    """
+    from crfkit.features import Recipe
+
+    odd = [name for name in columns if not re.fullmatch(r"\w+", name)]
+    if odd:
+        raise ValueError(
+            f"the column {odd[0]!r} has no name that a recipe can use; give --columns word,tag,..."
+        )
+    word, *tags = columns
+    lines = ["bias", f"{word}[-2..2]", f"{word}[-1] & {word}[0]", f"{word}[0] & {word}[1]"]
+    lines += [f"lower({word})[0]", f"shape({word})[-1..1]"]
+    lines += [f"{view}({word}, {n})[0]" for view in ("prefix", "suffix") for n in (2, 3, 4)]
+    for tag in tags:
+        lines += [f"{tag}[-2..2]", f"{tag}[-1] & {tag}[0]", f"{tag}[0] & {tag}[1]"]
+    return Recipe.parse("\n".join(lines))
+
+
+def by_place(recipe: Recipe, names: Sequence[str]) -> Recipe:
+    """Return a recipe that finds its columns by number; the names of attributes stay."""
+    if recipe.dialect != "crfkit":
+        return recipe
+    number = {name: str(place) for place, name in enumerate(names)}
+    templates = [
+        replace(t, fields=tuple(replace(f, column=number.get(f.column, f.column)) for f in t.fields))
+        for t in recipe.templates
+    ]
+    return replace(recipe, templates=tuple(templates))
+
+
+def joined_columns(parts: Sequence[Columns]) -> Columns:
+    """Lay columns of several files end to end."""
+    import numpy as np
+
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part in parts[1:]:
+        if part.names != first.names:
+            raise ValueError(
+                f"{part.source} has the columns {', '.join(part.names)}, "
+                f"expected {', '.join(first.names)} as in {first.source}"
+            )
+    ids = tuple(
+        np.concatenate([alphabet.merge(part.alphabets[c])[part.ids[c]] for part in parts])
+        for c, alphabet in enumerate(first.alphabets)
+    )
+    lengths = np.concatenate([np.diff(part.seq_ptr) for part in parts])
+    return replace(first, ids=ids, seq_ptr=np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
+    """Lay data sets of several files end to end."""
+    import numpy as np
+
+    from crfkit.batch import Dataset
+    from crfkit.formats.assemble import concatenate
+
+    first = parts[0]
+    moved = [first]
+    for part in parts[1:]:
+        batch = part.batch
+        ids = np.append(first.labels.ids(part.labels.strings()), np.int32(-1))  # -1 finds the last
+        label = None if batch.label is None else ids[batch.label]
+        attr = first.attributes.merge(part.attributes)[batch.attr]
+        moved.append(replace(first, batch=replace(batch, attr=attr, label=label)))
+    made = concatenate(moved)
+    assert isinstance(made, Dataset)
+    return made
+
+
+def constraints_of(scheme: str | None) -> list[Constraint]:
+    """Return the constraint of --scheme."""
+    from crfkit.structures.constraints import Scheme as Rule
+
+    return [] if scheme is None else [Rule(scheme.upper())]
+
+
+def features_of(given: str) -> Literal["observed", "all", "likely"]:
+    """Return --features, checked."""
+    choices: dict[str, Literal["observed", "all", "likely"]]
+    choices = {"observed": "observed", "all": "all", "likely": "likely"}
+    if given in choices:
+        return choices[given]
+    raise ValueError(f"--features is {given!r}, expected observed, all or likely")

@@ -1,0 +1,189 @@
+"""``crfkit show``: what is in a model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from crfkit.model import Model
+
+_WIDEST = 16  # labels of which a table of transitions still fits a page
+
+
+def show(
+    model: Annotated[str, typer.Argument(help="A model of any kind.")],
+    top: Annotated[int, typer.Option("--top", help="Strongest weights for each label.", min=0)] = 5,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", help="Only this label; may be given again.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Sizes and training only, no tables.")] = False,
+) -> None:
+    """Print sizes, labels, the strongest weights, transitions, how training went, and notes.
+
+    For example:
+
+    crfkit show chunks.crf --top 10
+
+    crfkit show usaddr.crfsuite --label StreetName --label ZipCode
+
+    crfkit show chunks.crf --json | jq .training.certificate
+    """
+    from crfkit.exchange import guess_kind, read_model
+    from crfkit.formats.model_file import map_file, unzipped
+
+    found = read_model(model)
+    kind = guess_kind(unzipped(map_file(model), model)) or "crfkit"
+    names = list(found.chain.labels)
+    for one in label or ():
+        if one not in names:
+            import difflib
+
+            close = difflib.get_close_matches(one, names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(names[:20])}"
+            raise ValueError(f"--label is {one!r}, which is no label of {model}{hint}")
+    made = _described(model, found, kind, label or names, top)
+    if as_json:
+        print(json.dumps(made, ensure_ascii=False))
+    else:
+        _print(made, tables=not quiet)
+
+
+def _described(path: str, model: Model, kind: str, labels: list[str], top: int) -> dict[str, Any]:
+    """Return everything that is shown, as plain data."""
+    import numpy as np
+
+    from crfkit.cli.train import summary_of
+    from crfkit.exchange import about
+
+    layout = model.layout
+    weights = {name: part.stop - part.start for name, part in layout.parts.items() if part.stop > part.start}
+    told = about(path) if kind == "crfkit" else None
+    made: dict[str, Any] = {
+        "model": path,
+        "kind": kind,
+        "order": model.chain.order,
+        "labels": list(model.chain.labels),
+        "attributes": layout.attributes,
+        "edge_attributes": layout.edge_attributes,
+        "weights": layout.weights,
+        "weights_by_part": weights,
+        "nonzero": int(np.count_nonzero(model.w)),
+        "constraints": [repr(rule) for rule in model.chain.constraints],
+        "recipe": None if model.recipe is None else str(model.recipe),
+        "strongest": strongest(model, labels, top),
+        "transitions": None,
+        "training": summary_of(model) if model.training is not None else None,
+        "notes": told.notes if told else "",
+        "licence": told.licence if told else "",
+    }
+    tables = layout.transition_tables(model.w)
+    if tables and len(layout.transition_cell):
+        made["transitions"] = tables[0].tolist()
+    return made
+
+
+def strongest(model: Model, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:
+    """Return the attributes of the largest weights for each label, the most negative ones last."""
+    import numpy as np
+
+    layout, w = model.layout, model.w[model.layout.parts["node"]]
+    found: dict[str, list[tuple[str, float]]] = {}
+    for name in labels:
+        here = np.flatnonzero(layout.node_label == model.labels.find(name))
+        order = here[np.argsort(-w[here], kind="stable")]
+        high = [i for i in order[:top].tolist() if w[i] > 0.0]
+        low = [i for i in order[max(len(order) - top, len(high)) :].tolist() if w[i] < 0.0]
+        rows = np.searchsorted(layout.node_ptr, [*high, *low], side="right") - 1
+        known = len(model.attributes)
+        found[name] = [
+            (model.attributes[a] if a < known else f"attribute {a}", float(w[i]))
+            for a, i in zip(rows.tolist(), [*high, *low], strict=True)
+        ]
+    return found
+
+
+def _print(made: dict[str, Any], tables: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+    def line(name: str, value: object) -> None:
+        out.print(Text(f"{name:<12} {value}"), soft_wrap=True)
+
+    line("model", f"{made['model']} ({made['kind']}), order {made['order']}")
+    line(
+        "labels",
+        f"{len(made['labels'])}: {', '.join(made['labels'][:30])}{' ...' * (len(made['labels']) > 30)}",
+    )
+    line("attributes", f"{made['attributes']:,}, of transitions {made['edge_attributes']:,}")
+    parts = ", ".join(f"{name} {size:,}" for name, size in made["weights_by_part"].items())
+    line("weights", f"{made['weights']:,} ({parts}); {made['nonzero']:,} are not 0")
+    for rule in made["constraints"]:
+        line("constraint", rule)
+    if made["recipe"] is not None:
+        templates = made["recipe"].splitlines()
+        line(
+            "recipe", f"{'; '.join(templates[:12])}{f'; ... {len(templates)} lines' * (len(templates) > 12)}"
+        )
+    if made["training"]:
+        told = made["training"]
+        line("trained by", f"{told['optimiser']}, {told['iterations']} iterations, {told['seconds']:.1f} s")
+        line("objective", f"{told['objective']}: {told['loss']}")
+        if told["metric"]:
+            line("dev", f"{told['metric']} {told['score']:.4f}")
+        line("stopped", told["reason"])
+        line("certificate", told["certificate"])
+        for note in told["notes"]:
+            line("note", note)
+    for name in ("notes", "licence"):
+        if made[name]:
+            line(name, made[name])
+    if tables and any(made["strongest"].values()):
+        table = Table("label", "weight", "attribute", title="strongest weights", title_justify="left")
+        for label, rows in made["strongest"].items():
+            for i, (attribute, weight) in enumerate(rows):
+                style = "green" if weight > 0 else "red"
+                table.add_row(Text(label if not i else ""), Text(f"{weight:+.4f}", style), Text(attribute))
+            table.add_section()
+        out.print(table)
+    if tables and made["transitions"]:
+        out.print(_heat(made["labels"], made["transitions"]))
+
+
+def _heat(labels: list[str], table: list[list[float]]) -> Any:
+    """Return transitions as a table with colours, or the strongest as a list where labels are many."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    largest = max((abs(w) for row in table for w in row), default=0.0) or 1.0
+    if len(labels) > _WIDEST:
+        cells = sorted(
+            ((w, x, y) for x, row in enumerate(table) for y, w in enumerate(row) if w),
+            key=lambda c: -abs(c[0]),
+        )[:30]
+        made = Table("from", "to", "weight", title="strongest transitions", title_justify="left")
+        for w, x, y in sorted(cells, key=lambda c: -c[0]):
+            made.add_row(Text(labels[x]), Text(labels[y]), _cell(w, largest))
+        return made
+    made = Table("from \\ to", *map(escape, labels), title="transitions", title_justify="left")
+    for name, row in zip(labels, table, strict=True):
+        made.add_row(Text(name), *[_cell(w, largest) for w in row])
+    return made
+
+
+def _cell(weight: float, largest: float) -> Any:
+    from rich.text import Text
+
+    heat = round(150 * min(abs(weight) / largest, 1.0))
+    colour = f"on rgb(0,{heat},0)" if weight > 0 else f"on rgb({heat},0,0)"
+    return Text(f"{weight:+.2f}", f"white {colour}" if heat > 8 else "", justify="right")

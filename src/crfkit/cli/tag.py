@@ -1,0 +1,176 @@
+"""``crfkit tag``: label data with a model, block by block."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.options import AsJson, ColumnNames, DataFormat, LabelColumn, Quiet, Threads, column_names, say
+from crfkit.cli.options import label_column as as_column
+
+if TYPE_CHECKING:
+    from crfkit.batch import Batch, Dataset
+    from crfkit.cli.tagging import Tagger
+    from crfkit.formats.columns import Columns
+    from crfkit.structures.labels import Ids
+
+
+def tag(
+    model: Annotated[str, typer.Argument(help="A model of crfkit, CRFsuite, CRF++, Wapiti or MALLET.")],
+    data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to; gzip if it ends in .gz.")] = "-",
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="Add the probability of every label: label/probability.")
+    ] = False,
+    kbest: Annotated[
+        int | None, typer.Option("--kbest", "-k", help="The K best labellings of each sequence.", min=1)
+    ] = None,
+    labels_only: Annotated[
+        bool, typer.Option("--labels-only", help="Print labels without the columns of the input.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Keep the labels that the input has; other text there leaves it free."),
+    ] = False,
+    format: DataFormat = None,
+    columns: ColumnNames = None,
+    label: LabelColumn = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print the data with the best labels in a further column, as crf_test does.
+
+    Data with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
+    every labelling comes after a line "# rank probability".
+
+    For example:
+
+    crfkit tag chunks.crf test.txt -o tagged.txt.gz
+
+    gzip -dc test.gz | crfkit tag chunks.crf --labels-only
+
+    crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
+    """
+    from crfkit.cli.blocks import blocks
+    from crfkit.cli.tagging import Tagger
+
+    if marginals and kbest is not None:
+        raise ValueError("--marginals belong to positions and --kbest to whole labellings; give one of them")
+    if labels_only and marginals and not as_json:
+        raise ValueError("--labels-only prints labels alone; leave it out to see --marginals")
+    if data == "-" and sys.stdin.isatty():
+        say("reading standard input; Ctrl-D ends it", quiet)
+    tagger = Tagger(model, None if label is None else as_column(label), threads)
+    parts = blocks(data, format=format, columns=column_names(columns), attributes=tagger.attributes)
+    seen = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal seen
+        for block in parts:
+            try:
+                lines = _tagged(tagger, block, marginals, kbest, labels_only, force, as_json)
+            except ValueError as error:
+                raise ValueError(_in_whole_input(str(error), seen)) from None
+            seen += len(block)
+            yield "".join(lines).encode()
+
+    if output == "-":
+        for piece in pieces():
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()  # whoever reads the pipe need not wait for the next block
+    else:
+        from crfkit.formats.sink import write_bytes
+
+        write_bytes(output, pieces())
+    if not seen:
+        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+
+
+def _in_whole_input(message: str, before: int) -> str:
+    """Count sequences from the beginning of the input, not of a block."""
+    import re
+
+    return re.sub(r"^sequence (\d+)", lambda found: f"sequence {int(found[1]) + before}", message)
+
+
+def _tagged(
+    tagger: Tagger,
+    block: Columns | Dataset,
+    marginals: bool,
+    kbest: int | None,
+    labels_only: bool,
+    force: bool,
+    as_json: bool,
+) -> list[str]:
+    """Return the answer for a block, sequence by sequence."""
+    from crfkit.formats.columns import Columns
+
+    batch = tagger.batch(block)
+    forced = tagger.forced(tagger.gold(block)) if force else None
+    fields: list[list[str]] = []  # of every column [P]
+    names: tuple[str, ...] = ()
+    if isinstance(block, Columns) and not labels_only:
+        fields, names = [column.tolist() for column in block.strings()], block.names
+    ptr = batch.seq_ptr.tolist()
+    if not marginals and kbest is None and not as_json:
+        flat = [y for labelling in tagger.predict(batch, forced) for y in labelling]
+        rows = list(map("\t".join, zip(*fields, flat, strict=True)))
+        return ["\n".join([*rows[a:b], "\n"]) for a, b in pairwise(ptr)]
+    lines: list[str] = []
+    for n, answer in enumerate(_answers(tagger, batch, forced, marginals, kbest)):
+        mine = [column[ptr[n] : ptr[n + 1]] for column in fields]
+        if as_json:
+            given = dict(zip(names, mine, strict=True))
+            lines.append(json.dumps({**given, **answer}, ensure_ascii=False) + "\n")
+            continue
+        for rank, one in enumerate(answer.get("kbest", [answer])):
+            if kbest is not None:
+                lines.append(f"# {rank} {one['probability']:.6f}\n")
+            further = [
+                "".join(f"\t{name}/{p:.6f}" for name, p in here.items()) for here in one.get("marginals", ())
+            ] or [""] * (ptr[n + 1] - ptr[n])
+            rows = list(map("\t".join, zip(*mine, one["predicted"], strict=True)))
+            lines.append("".join(f"{row}{more}\n" for row, more in zip(rows, further, strict=True)) + "\n")
+    return lines
+
+
+def _answers(
+    tagger: Tagger, batch: Batch, forced: Ids | None, marginals: bool, kbest: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the answer for each sequence as plain data."""
+    import numpy as np
+
+    from crfkit import inference
+
+    names, threads = tagger.model.chain.labels, tagger.threads
+    for _, part, potentials in tagger.parts(batch, forced):
+        total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
+        node = inference.marginals(potentials, threads=threads).node if marginals else None  # [P, L]
+        if kbest is None:
+            found = [[one] for one in inference.decode(potentials, threads=threads)]
+        else:
+            found = inference.kbest(potentials, kbest, threads=threads)
+            if not all(found):
+                raise ValueError(f"sequence {[bool(f) for f in found].index(False)} has no labelling")
+        for n, several in enumerate(found):
+            plain = [
+                {
+                    "predicted": [names[y] for y in one.labels.tolist()],
+                    "probability": float(np.exp(min(one.score - total[n], 0.0))),
+                }
+                for one in several
+            ]
+            if kbest is not None:
+                yield {"kbest": plain}
+                continue
+            answer: dict[str, Any] = dict(plain[0])
+            if node is not None:
+                here = node[part.seq_ptr[n] : part.seq_ptr[n + 1]]
+                answer["marginals"] = [dict(zip(names, row, strict=True)) for row in here.tolist()]
+            yield answer

@@ -1,0 +1,157 @@
+"""What tag, eval and explain have in common: a model of any kind, and batches for it from blocks of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from crfkit.alphabet import Alphabet
+from crfkit.batch import Batch, Dataset
+from crfkit.exchange import read_model
+from crfkit.features import Extractor, Recipe
+from crfkit.formats.columns import Columns
+from crfkit.structures import ChainPotentials
+from crfkit.structures.labels import Ids
+
+__all__ = ["Tagger", "frozen_extractor", "sequences"]
+
+# An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
+# memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
+_DISTINCT, _TOKENS = 1 << 17, 1 << 19
+_CELLS = 1 << 22  # doubles of scores at a time: 32 MB
+
+
+def frozen_extractor(
+    recipe: Recipe,
+    attributes: Alphabet,
+    edge_attributes: Alphabet,
+    label: str | int | None = None,
+    hashed: int | None = None,
+) -> Extractor:
+    """Return an extractor that gives ids of these alphabets and drops what they lack; labels are all new."""
+    extract = Extractor(recipe, label, hashed)
+    if hashed is None:
+        extract.attributes, extract.edge_attributes = attributes, edge_attributes
+    extract.freeze()
+    extract.labels = Alphabet()
+    return extract
+
+
+class Tagger:
+    """A model from a file, and how data become its batches.
+
+    Parameters
+    ----------
+    path : str
+        A model of any kind.
+    label : str or int, optional
+        The column of gold labels; by default the one that the model was trained on, else the last.
+    threads : int, optional
+    """
+
+    def __init__(self, path: str, label: str | int | None = None, threads: int | None = None) -> None:
+        self.path = path
+        self.model = read_model(path)
+        self.threads = threads
+        self.label = label if label is not None else self.model.label_column
+        self._extract: Extractor | None = None
+        self._seen = 0  # tokens that it has read
+
+    @property
+    def attributes(self) -> bool:
+        """Whether the model needs data with attributes, not columns."""
+        return self.model.recipe is None
+
+    def batch(self, block: Columns | Dataset) -> Batch:
+        """Return a block with the ids of the model, without gold labels."""
+        recipe = self.model.recipe
+        if isinstance(block, Dataset):
+            if recipe is not None:
+                reads = ", ".join(recipe.columns)
+                raise ValueError(
+                    f"{self.path} makes attributes of the columns {reads} by itself, but the data have "
+                    "attributes already (CRFsuite's or MALLET's text, items in JSON lines); give columns"
+                )
+            return self.model.batch_of(block)
+        if recipe is None:
+            raise ValueError(
+                f"{self.path} has no recipe that makes attributes of columns; give data with attributes "
+                "(CRFsuite's text, items in JSON lines), as it was trained on"
+            )
+        self._check_columns(block, recipe.columns)
+        used = self._extract
+        self._seen += block.positions
+        if used is None or self._seen > _TOKENS or sum(map(len, used.tokens.values())) > _DISTINCT:
+            self._seen = block.positions
+            known = (self.model.attributes, self.model.edge_attributes)
+            used = self._extract = frozen_extractor(recipe, *known, hashed=self.model.hashed)
+        return used(block, self.threads).batch
+
+    def _check_columns(self, block: Columns, needed: Sequence[str]) -> None:
+        have = len(block.names)
+        for name in needed:
+            if name in block.names or (name.isdigit() and int(name) < have):
+                continue
+            remedy = "give data with as many columns as in training"
+            if not name.isdigit():
+                remedy = "name the columns with --columns"
+            raise ValueError(
+                f"{block.source}: there is no column {name!r}, which {self.path} reads; the columns are "
+                f"{', '.join(block.names)}; {remedy}"
+            )
+
+    def gold(self, block: Columns | Dataset) -> list[str | None]:
+        """Return the gold labels of all positions of a block; None where there is none."""
+        if isinstance(block, Dataset):
+            label = block.batch.label
+            if label is None:
+                return [None] * block.batch.positions
+            names: list[str | None] = [*block.labels.strings(), None]  # -1 finds the last
+            return [names[y] for y in label.tolist()]
+        named = self.label is None and "label" in block.names
+        place = block.place("label" if named else -1 if self.label is None else self.label)
+        strings: list[str | None] = block.strings()[place].tolist()
+        return strings
+
+    def forced(self, gold: Sequence[str | None]) -> Ids:
+        """Return known labels as ids [P]; -1 where the text is no label of the model: it is free."""
+        return self.model.labels.ids([label or "" for label in gold])
+
+    def parts(self, batch: Batch, forced: Ids | None = None) -> Iterator[tuple[int, Batch, ChainPotentials]]:
+        """Yield the number of the first sequence, and sequences with their scores, a part at a time."""
+        L = self.model.layout.labels
+        by_position = batch.edge_attr is not None and self.model.layout.edge_attributes > 0
+        most = max(_CELLS // (L * L if by_position else L), 1)
+        begin = 0
+        while begin < batch.sequences:
+            end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1
+            end = min(max(end, begin + 1), batch.sequences)
+            part = batch if end - begin == batch.sequences else batch.select(slice(begin, end))
+            potentials = self.model.potentials(part, threads=self.threads)
+            if forced is not None:
+                here = forced[batch.seq_ptr[begin] : batch.seq_ptr[end]]
+                free = here < 0
+                mask = np.repeat(free[:, None], L, axis=1)
+                mask[np.flatnonzero(~free), here[~free]] = True
+                potentials = potentials.clamped(mask)
+            yield begin, part, potentials
+            begin = end
+
+    def predict(self, batch: Batch, forced: Ids | None = None) -> list[list[str]]:
+        """Return the best labels of each sequence."""
+        from crfkit import inference
+
+        names = self.model.chain.labels
+        return [
+            [names[y] for y in labelling.labels.tolist()]
+            for _, _, potentials in self.parts(batch, forced)
+            for labelling in inference.decode(potentials, threads=self.threads)
+        ]
+
+
+def sequences(flat: Sequence[str], block: Columns | Dataset) -> list[list[str]]:
+    """Cut what there is of every position into one list for each sequence."""
+    ptr = block.seq_ptr if isinstance(block, Columns) else block.batch.seq_ptr
+    return [list(flat[a:b]) for a, b in pairwise(ptr.tolist())]

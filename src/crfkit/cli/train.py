@@ -1,0 +1,196 @@
+"""``crfkit train``: learn a model from labelled data."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Annotated, Any
+
+import typer
+
+from crfkit.cli import learning
+from crfkit.cli.learning import L1, L2, Features, MinCount, Order, Scheme, Seed, Template
+from crfkit.cli.options import (
+    AsJson,
+    ColumnNames,
+    DataFormat,
+    LabelColumn,
+    Quiet,
+    Threads,
+    column_names,
+    label_column,
+    say,
+)
+
+
+def train(
+    data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
+    format: DataFormat = None,
+    template: Template = None,
+    columns: ColumnNames = None,
+    label: LabelColumn = None,
+    order: Order = 1,
+    l1: L1 = 0.0,
+    l2: L2 = 1.0,
+    optimizer: Annotated[
+        str, typer.Option("--optimizer", "--optimiser", "-a", help="auto, dual, lbfgs, owlqn, sgd, ...")
+    ] = "auto",
+    min_count: MinCount = 0.0,
+    features: Features = "observed",
+    scheme: Scheme = None,
+    dev: Annotated[
+        str | None,
+        typer.Option("--dev", "-d", help="Data that tell when to stop; the best weights are kept."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="How --dev is judged: segment_f1, token_accuracy, ...")
+    ] = None,
+    threads: Threads = None,
+    seed: Seed = 0,
+    max_iter: Annotated[int | None, typer.Option("--max-iter", help="Most iterations.", min=0)] = None,
+    max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Most time.", min=0.0)] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option("--tolerance", help="Stop when certified to be this near the optimum: 1e-4.", min=0.0),
+    ] = None,
+    init: Annotated[
+        str | None, typer.Option("--init", help="Start from this model (of any kind), or from: memm.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option("--checkpoint", help="Folder: write checkpoints, go on from the last one.")
+    ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Leave weights of zero out of the file.")
+    ] = False,
+    notes: Annotated[str, typer.Option("--notes", help="Free text that goes with the model.")] = "",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a model from labelled data and save it, as a whole or not at all.
+
+    Columns become attributes by a template (CRF++'s, Wapiti's or a crfkit recipe); without one, words, their
+    shapes and affixes in a window. CRFsuite's text, MALLET's and items in JSON lines have attributes already.
+    Ctrl-C ends training and saves the model so far.
+
+    For example:
+
+    crfkit train train.txt -o chunks.crf --template template --dev dev.txt
+
+    crfkit train a.txt b.txt.gz -o chunks.crf --columns word,pos,chunk --scheme bio --l2 0.5
+
+    crfkit train items.jsonl -o m.crf --l1 0.1 --l2 0 --json | jq .loss
+    """
+    check_output(output)
+    names = column_names(columns)
+    column = None if label is None else label_column(label)
+
+    def tell(text: str) -> None:
+        say(text, quiet)
+
+    from crfkit.training import train as fit
+    from crfkit.training.choose import by_name
+
+    kept = learning.features_of(features)
+    constraints = learning.constraints_of(scheme)
+    if optimizer != "auto":
+        by_name(optimizer)  # a wrong name is told before files are read
+    if metric is not None and dev is None:
+        raise ValueError("--metric judges a dev set; give one with --dev FILE")
+    start = _start(init)
+    learn = learning.prepare(
+        data, format=format, columns=names, label=column, template=template, threads=threads, say=tell
+    )
+    judged = None if dev is None else _dev(dev, learn, format, names, threads)
+    from crfkit.objectives import Likelihood
+
+    model = fit(
+        learn.data,
+        judged,
+        objective=Likelihood(l1=l1, l2=l2),
+        optimiser=optimizer,
+        features=kept,
+        min_count=min_count,
+        order=order,
+        constraints=constraints,
+        init=start,
+        metric=metric,
+        tolerance=tolerance,
+        max_seconds=max_seconds,
+        max_iterations=max_iter,
+        checkpoint=checkpoint,
+        seed=seed,
+        threads=threads,
+        progress=not quiet,
+        extractor=learn.extractor,
+        **learn.options,
+    )
+    model.save(output, notes=notes, compact=compact)
+    if output != "-":
+        tell(f"{output}: {os.path.getsize(output):,} bytes")
+    if as_json:
+        print(json.dumps({"model": output, **summary_of(model)}, ensure_ascii=False))
+
+
+def check_output(path: str) -> None:
+    """Refuse a place that cannot be written to, before hours of work and not after."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if path != "-" and os.path.isdir(path):
+        raise ValueError(f"--output is {path}, which is a folder; give the name of a file")
+    if path != "-" and not os.path.isdir(folder):
+        raise ValueError(f"--output is {path}, but there is no folder {folder}; make it first")
+    if path != "-" and not os.access(folder, os.W_OK):
+        raise ValueError(f"--output is {path}, but nothing may be written to {folder}")
+
+
+def summary_of(model: Any) -> dict[str, Any]:
+    """Return sizes and the course of training as plain data; what is not finite is None."""
+    made: dict[str, Any] = {
+        "labels": len(model.labels),
+        "attributes": model.layout.attributes,
+        "weights": model.layout.weights,
+    }
+    told = model.training
+    if told is None:
+        return made
+    for name in ("objective", "optimiser", "why", "iterations", "kept", "evaluations", "seconds", "reason"):
+        made[name] = getattr(told, name)
+    for name in ("loss", "gap", "score"):
+        value = float(getattr(told, name))
+        made[name] = value if math.isfinite(value) else None
+    versions = dict(told.versions)
+    return made | {
+        "metric": told.metric or None,
+        "certificate": told.certificate,
+        "seed": told.seed,
+        "notes": list(told.notes),
+        "versions": versions,
+    }
+
+
+def _start(init: str | None) -> Any:
+    if init is None or init == "memm":
+        return init
+    from crfkit.exchange import read_model
+
+    return read_model(init)
+
+
+def _dev(
+    path: str, learn: learning.Learning, format: str | None, names: list[str] | None, threads: int | None
+) -> Any:
+    """Return the dev set with the attributes of the training data, and labels that may be new."""
+    from crfkit import data
+    from crfkit.batch import Dataset
+    from crfkit.cli.tagging import frozen_extractor
+
+    read = data.read(path, format, columns=names)
+    if isinstance(read, Dataset) != (learn.extractor is None):
+        kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
+        raise ValueError(f"--dev {path} has {kinds[0]}, but the training data have {kinds[1]}")
+    if isinstance(read, Dataset) or learn.extractor is None:
+        return read
+    known = (learn.data.attributes.freeze(), learn.data.edge_attributes.freeze())
+    extract = frozen_extractor(learn.extractor.recipe, *known, label=learn.extractor.label)
+    return extract(read, threads)

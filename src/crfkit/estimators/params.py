@@ -1,0 +1,118 @@
+"""Nested parameters for parts that never change.
+
+scikit-learn reaches into a part by calling its ``set_params``, which changes it in place. Objectives and
+optimisers are frozen dataclasses, so that one may be shared by many estimators (a default argument is): here
+``objective__l2=0.5`` puts a copy with another l2 in the place of the objective.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sklearn.base import BaseEstimator
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["PartParams"]
+
+
+class PartParams(BaseEstimator):
+    """An estimator whose parameters may be dataclasses, with their fields as nested parameters.
+
+    Examples
+    --------
+    >>> from crfkit import Likelihood
+    >>> class Example(PartParams):
+    ...     _parts = ("objective",)
+    ...
+    ...     def __init__(self, objective=None):
+    ...         self.objective = objective
+    >>> example = Example(Likelihood())
+    >>> example.get_params()["objective__l2"]
+    1.0
+    >>> example.set_params(objective__l2=0.5).objective.l2
+    0.5
+    """
+
+    #: Parameters that are reached into; other dataclasses are values.
+    _parts: ClassVar[tuple[str, ...]] = ()
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters.
+
+        Parameters
+        ----------
+        deep : bool
+            With those of the parts, as ``objective__l2``.
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for name in self._parts:
+                params.update(_options_of(params[name], name))
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, whole ones before parts of them; return self."""
+        own = self._get_param_names()
+        nested: dict[str, dict[str, Any]] = defaultdict(dict)
+        for key, value in params.items():
+            name, inside, option = key.partition("__")
+            if name not in own:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {own!r}."
+                )
+            if inside:
+                nested[name][option] = value
+            else:
+                setattr(self, name, value)
+        for name, options in nested.items():
+            setattr(self, name, _changed(getattr(self, name), options, name))
+        return self
+
+
+def _is_part(value: object) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
+
+
+def _options_of(part: Any, path: str) -> dict[str, Any]:
+    """Return the options of a part by their nested names."""
+    found: dict[str, Any] = {}
+    if _is_part(part):
+        for f in fields(part):
+            if f.init:
+                value = getattr(part, f.name)
+                found[f"{path}__{f.name}"] = value
+                found.update(_options_of(value, f"{path}__{f.name}"))
+    return found
+
+
+def _changed(part: Any, options: Mapping[str, Any], path: str) -> Any:
+    """Return a part with other options; a part with ``set_params`` of its own is changed in place."""
+    if callable(getattr(part, "set_params", None)) and not isinstance(part, type):
+        return part.set_params(**options)
+    if not _is_part(part):
+        raise ValueError(
+            f"Invalid parameter {f'{path}__{min(options)}'!r}: {path} is {part!r}, which has no parameters "
+            f"of its own; set {path} to an object first"
+        )
+    own = [f.name for f in fields(part) if f.init]
+    changes: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key, value in options.items():
+        name, inside, option = key.partition("__")
+        if name not in own:
+            raise ValueError(
+                f"Invalid parameter {name!r} of {path}, a {type(part).__name__}. "
+                f"Valid parameters are: {own!r}."
+            )
+        if inside:
+            nested[name][option] = value
+        else:
+            changes[name] = value
+    for name, deeper in nested.items():
+        changes[name] = _changed(changes.get(name, getattr(part, name)), deeper, f"{path}__{name}")
+    return replace(part, **changes)

@@ -1,0 +1,186 @@
+"""What a fitted chain can be asked: labels, probabilities, alternatives, draws, and how good they are."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from crfkit import inference
+from crfkit.batch import Dataset
+from crfkit.estimators.reading import Reader
+from crfkit.metrics import Metric as NamedMetric
+from crfkit.metrics import named
+from crfkit.metrics.encoding import encode
+from crfkit.model import Metric, Model, gold_labels
+from crfkit.structures import ChainPotentials
+from crfkit.structures.constraints import Scheme
+from crfkit.structures.labels import Floats
+
+__all__ = ["ChainQueries", "dev_metric", "metric_of", "weights_of"]
+
+
+def metric_of(metric: Metric | str, scheme: str | Scheme | None) -> Metric:
+    """Return a metric; one of segments reads labels by the scheme."""
+    if not isinstance(metric, str):
+        return metric
+    return named(metric, scheme=scheme) if scheme and metric.startswith("segment") else named(metric)
+
+
+def dev_metric(metric: Metric | str | None, scheme: str | Scheme | None) -> Metric | str | None:
+    """Return what judges a dev set; None: what fits the labels."""
+    name = "segment_f1" if metric is None and scheme else metric
+    if not scheme or not isinstance(name, str) or not name.startswith("segment"):
+        return name
+    reading = metric_of(name, scheme)
+
+    def judge(gold: list[list[str]], found: list[list[str]]) -> float:
+        return reading(gold, found)
+
+    judge.__name__ = name  # what summaries call it
+    return judge
+
+
+def weights_of(sample_weight: ArrayLike | None, N: int) -> Floats | None:
+    """Return weights of sequences, checked: [N]."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (N,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, expected one number for each of {N} sequences"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if wrong.size:
+        raise ValueError(f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}, expected 0 or more, and finite")
+    return weight
+
+
+class ChainQueries:
+    """Queries of an estimator with a fitted chain."""
+
+    model_: Model
+    extractor_: Reader
+    metric: Metric | str | None
+    scheme: str | Scheme | None
+    seed: int
+    threads: int | None
+
+    def predict(self, X: Any) -> list[list[str]]:
+        """Return the best labels of each sequence: always a list of lists of strings."""
+        data = self._data(X)
+        return self.model_.predict(data, threads=self.threads)
+
+    @overload
+    def predict_marginals(self, X: Any, as_array: Literal[False] = False) -> list[list[dict[str, float]]]: ...
+
+    @overload
+    def predict_marginals(self, X: Any, as_array: Literal[True]) -> list[Floats]: ...
+
+    def predict_marginals(
+        self, X: Any, as_array: bool = False
+    ) -> list[Floats] | list[list[dict[str, float]]]:
+        """Return the probability of every label at every position.
+
+        Parameters
+        ----------
+        X : sequences
+        as_array : bool
+            For each sequence an array [T, L] with columns as in ``classes_``, instead of a list of dicts.
+        """
+        data = self._data(X)
+        found = self.model_.marginals(data, threads=self.threads)
+        if as_array:
+            return found
+        names = self.model_.chain.labels
+        return [[dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found]
+
+    def predict_kbest(self, X: Any, k: int) -> list[list[tuple[list[str], float]]]:
+        """Return the k best labellings of each sequence, best first, each with log p(y | x).
+
+        There are fewer where fewer exist.
+        """
+        if operator.index(k) < 1:
+            raise ValueError(f"k is {k}, expected 1 or more")
+        potentials = self._potentials(X)
+        total = inference.log_partition(potentials, threads=self.threads).tolist()
+        names = self.model_.chain.labels
+        return [
+            [([names[i] for i in one.labels.tolist()], one.score - log_z) for one in labellings]
+            for labellings, log_z in zip(
+                inference.kbest(potentials, k, threads=self.threads), total, strict=True
+            )
+        ]
+
+    def sample(self, X: Any, n: int = 1, seed: int | None = None) -> list[list[list[str]]]:
+        """Draw n labellings of each sequence from p(y | x); the seed is the estimator's unless given."""
+        if operator.index(n) < 1:
+            raise ValueError(f"n is {n}, expected 1 or more")
+        draws = inference.sample(
+            self._potentials(X), n, self.seed if seed is None else seed, threads=self.threads
+        )
+        names = self.model_.chain.labels
+        return [[[names[i] for i in one.labels.tolist()] for one in of_one] for of_one in draws]
+
+    def log_proba(self, X: Any, y: Any = None) -> Floats:
+        """Return log p(y | x) of each sequence, [N].
+
+        Positions where y is None are summed over; a label that the model does not know has probability 0.
+        """
+        data = self._data(X, y)
+        label = data.batch.label
+        if label is None:
+            raise ValueError("y is missing: log_proba needs labels")
+        found = self.model_.log_likelihood(data, threads=self.threads)
+        known = np.append(self.model_.labels.ids(data.labels.strings()) >= 0, True)  # the last: -1, None
+        sequence = np.repeat(np.arange(data.batch.sequences), np.diff(data.batch.seq_ptr))  # [P]
+        found[sequence[~known[label]]] = -np.inf
+        return found
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return how good the predictions are: by the metric of the estimator, or the token accuracy.
+
+        Parameters
+        ----------
+        X : sequences
+        y : list of lists of str
+            The gold; may be None where X is a Dataset with labels.
+        sample_weight : array [N], optional
+            How often each sequence counts.
+        """
+        data = self._data(X, y)
+        weight = weights_of(sample_weight, len(data))
+        name: Metric | str = "token_accuracy" if self.metric is None else self.metric
+        if name == "log_likelihood":
+            lengths = np.diff(data.batch.seq_ptr)  # [N]
+            each = np.ones(len(data)) if weight is None else weight
+            return float(each @ self.log_proba(data)) / max(float(each @ lengths), 1e-300)
+        gold = gold_labels(data)
+        found = self.model_.predict(data, threads=self.threads)
+        metric = metric_of(name, self.scheme)
+        return float(metric(gold, found)) if weight is None else _weighted(metric, gold, found, weight)
+
+    def _data(self, X: Any, y: Any = None) -> Dataset:
+        check_is_fitted(self, "model_")
+        data = self.extractor_(X, y, threads=self.threads)
+        given, fitted = data.batch.dense, self.model_.layout.dense
+        columns = 0 if given is None else given.shape[1]
+        if columns != fitted:
+            raise ValueError(f"X has {columns} real-valued columns, the model was fitted with {fitted}")
+        return data
+
+    def _potentials(self, X: Any) -> ChainPotentials:
+        data = self._data(X)
+        return self.model_.potentials(self.model_.batch_of(data), threads=self.threads)
+
+
+def _weighted(metric: Metric, gold: list[list[str]], found: list[list[str]], weight: Floats) -> float:
+    """Return a metric of weighted sequences: metrics are functions of counts that add up."""
+    if not isinstance(metric, NamedMetric):
+        raise ValueError("sample_weight: the metric is a function of labels, which cannot be weighted")
+    encoded = encode({"y_true": gold, "y_pred": found}, None, None)
+    counts: NDArray[Any] = metric.count(encoded, np.arange(encoded.N), encoded.N)  # [N, ...]
+    return float(metric.value(np.tensordot(weight, counts, axes=1)[None])[0])

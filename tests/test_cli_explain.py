@@ -1,0 +1,128 @@
+"""Explanations: contributions add up to the difference of two scores, whatever the model has."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from crfkit import inference, train
+from crfkit.batch import Batch, Dataset
+from crfkit.cli import app
+from crfkit.explain import explain
+from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.formats.columns import Columns
+from crfkit.model import Model
+from crfkit.structures.constraints import START, Forbid, Scheme
+
+LABELS = ("B-X", "I-X", "O")
+
+
+def sentences(count: int = 30, seed: int = 1) -> list[list[tuple[str, str]]]:
+    draw = random.Random(seed)
+    made = []
+    for _ in range(count):
+        rows, inside = [], False
+        for _ in range(draw.randint(1, 7)):
+            label = draw.choice(LABELS if inside else ("B-X", "O"))
+            inside = label != "O"
+            rows.append((f"{label[0].lower()}{draw.randint(0, 3)}", label))
+        made.append(rows)
+    return made
+
+
+def columns_model(recipe: str, **options: Any) -> tuple[Model, Dataset]:
+    extract = Extractor(Recipe.parse(recipe), label=1)
+    data = extract(Columns.from_rows(sentences()))
+    return train(data, optimiser="lbfgs", max_iterations=8, extractor=extract, **options), data
+
+
+def dense_model() -> tuple[Model, Dataset]:
+    draw = np.random.default_rng(0)
+    y = [[label for _, label in rows] for rows in sentences()]
+    items = [[{"w": token, "size": draw.normal()} for token, _ in rows] for rows in sentences()]
+    X = [(mine, draw.normal(size=(len(mine), 3))) for mine in items]
+    data = ItemExtractor()(X, y)
+    return train(data, optimiser="lbfgs", max_iterations=8, start=True, stop=True), data
+
+
+MODELS = {
+    "plain": lambda: columns_model("0[-1..1]"),
+    "edges": lambda: columns_model("0[0]; edge: 0[0]; both: 0[-1]"),
+    "order 2": lambda: columns_model("0[0]; 0[-1]", order=2),
+    "order 0": lambda: columns_model("0[0]", order=0),
+    "constraints": lambda: columns_model("0[0]", constraints=[Scheme("BIO")], start=True, stop=True),
+    "dense": dense_model,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_contributions_add_up(name: str) -> None:
+    model, data = MODELS[name]()
+    batch = model.batch_of(data)
+    predicted, marginals = model.predict(data), model.marginals(data)
+    kinds = set()
+    for n, decisions in enumerate(explain(model, data)):
+        assert [one.label for one in decisions] == predicted[n]
+        potentials = model.potentials(batch.select([n]))
+        best = float(inference.score(potentials, predicted[n])[0])
+        for t, one in enumerate(decisions):
+            assert one.probability == pytest.approx(marginals[n][t, model.labels.find(one.label)])
+            assert one.runner_up is not None
+            assert one.alternative[t] == one.runner_up != one.label
+            other = float(inference.score(potentials, list(one.alternative))[0])
+            assert one.difference == pytest.approx(best - other, abs=1e-9)
+            assert one.difference >= -1e-12
+            assert math.isfinite(other)
+            sizes = [abs(c.amount) for c in one.contributions]
+            assert sizes == sorted(sizes, reverse=True)
+            kinds |= {c.kind for c in one.contributions}
+    expected = {
+        "edges": {"attribute", "edge", "transition"},
+        "order 0": {"attribute"},
+        "constraints": {"attribute", "transition", "start", "stop"},
+        "dense": {"attribute", "transition", "start", "stop", "dense"},
+    }
+    assert kinds == expected.get(name, {"attribute", "transition"})
+
+
+def test_a_wrong_sum_would_be_noticed() -> None:
+    model, data = MODELS["plain"]()
+    one = explain(model, data)[0][0]
+    assert math.fsum(c.amount for c in one.contributions[1:]) != pytest.approx(one.difference, abs=1e-9)
+
+
+def test_no_other_label_is_possible() -> None:
+    data = ItemExtractor()([[["a"], ["b"]]], [["X", "Y"]])
+    model = train(data, optimiser="lbfgs", constraints=[Forbid(START, "Y")])
+    decisions = explain(model, ItemExtractor()([[["a"]]]))
+    assert [(d.label, d.runner_up, d.contributions) for d in decisions[0]] == [("X", None, ())]
+    empty = Batch(seq_ptr=[0, 0], attr_ptr=[0], attr=[])  # type: ignore[arg-type]
+    assert explain(model, empty) == [[]]
+
+
+def test_command(tmp_path: Path) -> None:
+    model, _ = MODELS["plain"]()
+    path, data = tmp_path / "m.crf", tmp_path / "data.txt"
+    model.save(path)
+    data.write_text("b1 ?\ni0 ?\n\no2 ?\n")
+    run = CliRunner()
+    done = run.invoke(app, ["explain", str(path), str(data), "--top", "1"])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("b1 ?\tB-X ")
+    assert lines[1].startswith("    over ")
+    assert any(line.endswith(" others") for line in lines)
+    done = run.invoke(app, ["explain", str(path), "--json", "--sequence", "2"], input=data.read_text())
+    (one,) = json.loads(done.stdout)
+    assert one["token"] == "o2 ?"
+    assert one["difference"] == pytest.approx(sum(c["amount"] for c in one["contributions"]))
+    done = run.invoke(app, ["explain", str(path), str(data), "--sequence", "3"])
+    assert done.exit_code == 2
+    assert "has 2 sequences; there is no sequence 3" in done.stderr

@@ -1,0 +1,101 @@
+"""Mistakes at the command line, help, and how quickly it starts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crfkit.cli.main import COMMANDS
+from crfkit.cli.quick import arguments_of
+from tests.test_cli_models import folder, run
+
+__all__ = ["folder"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "{f}/train.txt", "-o", "{f}/no/m.crf"], "there is no folder .*no; make it first"),
+        (["train", "{f}/train.txt", "-o", "{f}"], "is a folder"),
+        (["train", "{f}/missing", "-o", "{f}/x"], "missing: No such file"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "-a", "lbgfs"], "did you mean 'lbfgs'"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--features", "most"], "'most', expected observed, all"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--scheme", "xyz"], "must be one of BIO"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--label", "9"], "there is no column 9; .* 0, 1, 2"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--columns", "a,b"], "3 columns but 2 names"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--columns", "a,,b"], "expected names between commas"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--metric", "f1"], "give one with --dev"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "-f", "xml"], "there is no format 'xml'"),
+        (["train", "{f}/train.txt", "{f}/items.jsonl", "-o", "{f}/x"], "give one kind"),
+        (["train", "{f}/items.jsonl", "-o", "{f}/x", "-t", "{f}/template"], "--template is for columns"),
+        (
+            ["train", "{f}/train.txt", "-o", "{f}/x", "--init", "{f}/train.txt"],
+            "is no model that crfkit knows",
+        ),
+        (["tag", "{f}/train.txt", "{f}/test.txt"], "is no model that crfkit knows"),
+        (["tag", "{f}/m.crf", "{f}/items.jsonl"], "have attributes already"),
+        (["tag", "{f}/i.crf", "{f}/m.crf"], "is a binary file"),
+        (["tag", "{f}/m.crf", "{f}/test.txt", "--marginals", "-k", "2"], "give one of them"),
+        (["tag", "{f}/m.crf", "{f}/test.txt", "-f", "xml"], "expected one of columns"),
+        (["eval", "{f}/m.crf"], "give MODEL and DATA"),
+        (["eval", "{f}/m.crf", "{f}/test.txt", "-m", "f2"], "f2"),
+        (["eval", "-p", "{f}/test.txt", "-p", "{f}/train.txt"], "differ in their gold labels"),
+        (["eval", "{f}/m.crf", "{f}/test.txt", "--scheme", "xyz"], "'xyz', expected one of lenient"),
+        (["show", "{f}/m.crf", "--label", "B-NB"], "did you mean 'B-NP'"),
+        (["convert", "{f}/m.crf", "{f}/x", "--to", "wapiti"], "'wapiti', expected one of crfkit, crfsuite"),
+        (["convert", "{f}/m.crf", "{f}/x.crfsuite", "--compact"], "--compact is for models of crfkit"),
+        (["cv", "{f}/items.jsonl", "-k", "9"], "has only 2 sequences"),
+    ],
+)
+def test_mistakes_are_told(folder: Path, arguments: list[str], message: str) -> None:
+    before = sorted(folder.iterdir())
+    done = run(*[a.replace("{f}", str(folder)) for a in arguments], status=2)
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("crfkit: ")
+    assert re.search(message, told), told
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_missing_column(folder: Path) -> None:
+    done = run("tag", folder / "m.crf", status=2, text="the\ndog\n")
+    assert "there is no column '1', which" in done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example(name: str) -> None:
+    assert f"crfkit {name} " in run(name, "--help").stdout.split("For example")[1]
+
+
+def test_wrong_usage() -> None:
+    run("nothing", status=2)
+    run("tag", status=2)
+    run("tag", "m", "--kbest", "0", status=2)
+
+
+def test_plain_command_lines_are_read_alike() -> None:
+    tag, train = COMMANDS["tag"], COMMANDS["train"]
+    assert arguments_of(tag, ["m", "-k", "3", "--force"]) == {"model": "m", "kbest": 3, "force": True}
+    made = arguments_of(train, ["a", "b", "--output", "m", "--l2", "0.5", "--optimiser", "sgd"])
+    assert made == {"data": ["a", "b"], "output": "m", "l2": 0.5, "optimizer": "sgd"}
+    for given in (["m", "-k", "0"], ["m", "-k"], ["--help"], [], ["m", "d", "e"], ["m", "--kbest=2"]):
+        assert arguments_of(tag, given) is None
+    assert arguments_of(train, ["a"]) is None
+
+
+def test_tag_starts_at_once(folder: Path) -> None:
+    command = [sys.executable, "-m", "crfkit.cli", "tag", str(folder / "m.crf"), "--labels-only"]
+    code = "import sys, crfkit.cli.main; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "rich", "pydantic"} & set(loaded.stdout.split())
+    taken = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run(command, input=b"the DT\n", capture_output=True, check=True)
+        taken.append(time.perf_counter() - began)
+        assert done.stdout == b"B-NP\n\n"
+    assert min(taken) < 2.0  # 0.35 on an idle machine
