@@ -44,7 +44,7 @@ struct PassTotals {
 
 class DualPass {
  public:
-  static constexpr int kLanes = 4, kBlock = 8;  // sequences of a group, of a block
+  static constexpr int kLanes = 8, kBlock = 16;  // sequences of a group, of a block, at the most
 
   // `ramp`: begin with one sequence at a time, while every visit changes everything.
   DualPass(const Kernels& kernels, const Dual& dual, const std::int64_t* order, std::int64_t count,
@@ -55,8 +55,9 @@ class DualPass {
         count_(count),
         ramp_(ramp),
         threads_(std::min(threads, kBlock)),
-        lanes_(dual.theta_node ? 1 : kLanes),
-        group_(kBlock / lanes_),
+        block_(block_of(count)),
+        lanes_(dual.theta_node ? 1 : std::max(block_ / 2, 1)),
+        group_(block_ / lanes_),
         barrier_(threads_) {
     for (Group& g : group_) g.scratch = kernels_.make_scratch();
   }
@@ -83,6 +84,12 @@ class DualPass {
     int count = 0;
   };
 
+  // A small share of the data: what a block does is unknown to its members.
+  static int block_of(std::int64_t count) {
+    int block = 1;
+    while (block < kBlock && 128 * block <= count) block *= 2;
+    return block;
+  }
   std::int64_t length(std::int64_t n) const { return dual_.seq_ptr[n + 1] - dual_.seq_ptr[n]; }
   double weight(const Visit& v) const { return dual_.weight ? dual_.weight[v.sequence] : 1.0; }
 
@@ -115,8 +122,12 @@ class DualPass {
   void fill() {
     std::int64_t chosen[kBlock], filled = 0;
     while (filled == 0 && done_ < count_) {
-      std::int64_t size = kBlock;
-      if (ramp_) size = done_ < 32 ? 1 : done_ < 96 ? 2 : done_ < 256 ? 4 : size;
+      std::int64_t size = block_;
+      if (ramp_)
+        size = std::min<std::int64_t>(size, done_ < 32    ? 1
+                                            : done_ < 96  ? 2
+                                            : done_ < 256 ? 4
+                                                          : size);
       for (size = std::min(size, count_ - done_); size > 0; --size, ++done_)
         if (length(order_[done_]) > 0) chosen[filled++] = order_[done_];
     }
@@ -179,7 +190,7 @@ class DualPass {
   const std::int64_t* order_;
   std::int64_t count_, done_ = 0;
   bool ramp_, ended_ = false, again_ = false;
-  int threads_, lanes_;
+  int threads_, block_, lanes_;
   std::vector<Group> group_;
   Barrier barrier_;
   std::atomic<bool> failed_{false};

@@ -286,7 +286,8 @@ def test_every_name_trains(data: Dataset, name: str) -> None:
         pytest.skip(f"{NAMES[name][0]} is not written yet")
     l1, l2 = {"bcd": (0.1, 1.0), "sgd-l1": (0.1, 0.0)}.get(name, (0.0, 1.0))
     objective = Likelihood(l1=l1, l2=l2)
-    about = train(data, optimiser=name, max_iterations=2, objective=objective).training
+    few = 5 if NAMES[name][0] == "Dual" else 2  # it begins at the gold labels, not at zero
+    about = train(data, optimiser=name, max_iterations=few, objective=objective).training
     assert about is not None
     assert np.isfinite(about.loss)
     assert about.loss < data.batch.positions * np.log(3)

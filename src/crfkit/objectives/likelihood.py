@@ -133,7 +133,7 @@ class LikelihoodProblem:
         """The native pass over the whole batch, where the structure allows it."""
         if not SharedSums.covers(self.layout, self.chain, self.batch):
             return None
-        return SharedSums(self.layout, self.chain, self.batch, self.weight, self.kind, self.threads)
+        return SharedSums(self.layout, self.chain, self.batch, self.weight, self.kind)
 
     def prepare(self) -> None:
         """Make what the first evaluation would make; for a thread that has nothing else to do."""
@@ -150,7 +150,7 @@ class LikelihoodProblem:
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
         if self.shared_sums is not None:
-            return self.shared_sums.value_and_grad(w, gradient)
+            return self.shared_sums.value_and_grad(w, gradient, self.threads)
         return self.general_value_and_grad(w, gradient)
 
     def general_value_and_grad(self, w: Floats, gradient: Floats) -> float:

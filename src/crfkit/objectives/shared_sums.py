@@ -36,10 +36,8 @@ class SharedSums:
         small = layout.weights < 1 << 31 and batch.positions < 1 << 31
         return chain.order == 1 and small and not (edges or expands or layout.dense or columns)
 
-    def __init__(
-        self, layout: Layout, chain: Chain, batch: Batch, weight: Floats, kind: GoldKind, threads: int | None
-    ) -> None:
-        self.layout, self.chain, self.batch, self.threads = layout, chain, batch, threads
+    def __init__(self, layout: Layout, chain: Chain, batch: Batch, weight: Floats, kind: GoldKind) -> None:
+        self.layout, self.chain, self.batch = layout, chain, batch
         L = layout.labels
         self._evaluator = _native.Evaluator.of(
             kernels,
@@ -65,7 +63,7 @@ class SharedSums:
         """How many rows are added up at positions; the other occurrences are part of them."""
         return self._evaluator.rows_left
 
-    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
+    def value_and_grad(self, w: Floats, gradient: Floats, threads: int | None = None) -> float:
         """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
         layout = self.layout
         weights = scoring.checked_weights(layout, w)
@@ -83,7 +81,7 @@ class SharedSums:
             self._start,
             self._stop,
             self._edge,
-            threads_or_all(self.threads),
+            threads_or_all(threads),
         )
         if not finite:
             scoring.explain(layout, weights)
