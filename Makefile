@@ -147,6 +147,7 @@ bench: $(VENV)/.built ## time the kernels; results go to bench/results
 	@mkdir -p bench/results
 	@$(PY) -m bench.kernels
 	@$(PY) -m bench.features || test $$? = 2
+	@$(PY) -m bench.train --quick || test $$? = 2
 
 wheel: $(VENV)/.deps ## build a wheel into dist
 	@echo "==> building the wheel"
