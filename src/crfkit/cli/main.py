@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from crfkit.cli.convert import convert
 from crfkit.cli.cv import cross_validate
+from crfkit.cli.demo import demo
 from crfkit.cli.eval import evaluate
 from crfkit.cli.explain import explain
 from crfkit.cli.features import features
@@ -81,7 +82,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-#: Commands by name; a new one (demo) is a file here and a line in this table.
+#: Commands by name; a new one is a file here and a line in this table.
 COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "tag": tag,
@@ -91,6 +92,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "explain": explain,
     "features": features,
     "convert": convert,
+    "demo": demo,
 }
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)

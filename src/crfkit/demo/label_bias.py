@@ -6,13 +6,14 @@ At the end the strict network of Figure 1, without slips: a CRF weighs whole pat
 decides; a model that is normalised at each state must pass all its mass to the only successor and cannot
 listen to the letter, which is the label bias problem.
 
-    python -m crfkit.demo [WORD ...]
+    python -m crfkit.demo.label_bias [WORD ...]
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from rich.console import Console
@@ -95,7 +96,7 @@ def show(observed: str, console: Console) -> None:
     )
 
 
-def label_bias(words: list[str]) -> Table:
+def label_bias(words: Sequence[str]) -> Table:
     """Probability of "rib" in the strict network of Figure 1: CRF beside MEMM."""
     table = Table(title="p(rib), no slips", title_justify="left")
     for column in ("observed", "CRF: whole paths", "MEMM: state by state"):
@@ -109,21 +110,26 @@ def label_bias(words: list[str]) -> Table:
     return table
 
 
+def run(words: Sequence[str] = ("rib", "rob", "rxb")) -> None:
+    """Show some observed words of three letters, and what label bias makes of them."""
+    console = Console()
+    for word in words:
+        show(word, console)
+    console.print(label_bias(words))
+    console.print("The middle letter decides for the CRF; the MEMM cannot act on it: label bias.")
+
+
 def main() -> None:
     """Run the demonstration for the words on the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m crfkit.demo", description="The rib/rob network of Lafferty et al. (2001)."
+        prog="python -m crfkit.demo.label_bias", description="The rib/rob network of Lafferty et al. (2001)."
     )
     parser.add_argument("words", nargs="*", default=["rib", "rob", "rxb"], help="three letters each")
     words = parser.parse_args().words
     for word in words:
         if len(word) != 3:
             parser.error(f"{word!r} has {len(word)} letters, expected three")
-    console = Console()
-    for word in words:
-        show(word, console)
-    console.print(label_bias(words))
-    console.print("The middle letter decides for the CRF; the MEMM cannot act on it: label bias.")
+    run(words)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,9 @@
+"""``python -m crfkit.demo``: the same as ``crfkit demo``."""
+
+import sys
+
+from crfkit.cli.main import main
+
+if __name__ == "__main__":
+    sys.argv.insert(1, "demo")
+    main()
