@@ -63,7 +63,7 @@ class Dual:
 
     step: Literal["mixture", "exponentiated"] = "mixture"
     finish: Optimiser | None = field(default_factory=lambda: LBFGS(preconditioner="diagonal", memory=10))
-    switch: float = 0.015
+    switch: float = 0.003
     gap: float = 1e-4
     max_passes: int = 200
     relax: float = 0.7
