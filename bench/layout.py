@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,14 +96,9 @@ def measure(name: str, layout: Layout, batch: Batch, repetitions: int) -> list[d
     for threads in sorted({1, threads_or_all(None)}):
         timings = interleaved(
             {
-                "score": lambda: score(layout, w, batch, threads=threads, out=node),  # noqa: B023
-                "scatter": lambda: scatter(
-                    layout,
-                    batch,
-                    credit,
-                    index=index,
-                    threads=threads,  # noqa: B023
-                    out=gradient,
+                "score": partial(score, layout, w, batch, threads=threads, out=node),
+                "scatter": partial(
+                    scatter, layout, batch, credit, index=index, threads=threads, out=gradient
                 ),
             },
             repetitions,

@@ -22,11 +22,13 @@ import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.status import Status
 
 from bench import measure
 from bench.corpora import CORPORA, Corpus, folder
@@ -260,6 +262,10 @@ def chosen(given: str, known: list[str], what: str) -> list[str]:
     return names
 
 
+def _show(status: Status, name: str, what: str) -> None:
+    status.update(escape(name + what))
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     usual = ",".join(name for name in CORPORA if name != "brown")
@@ -284,7 +290,7 @@ def main(arguments: list[str] | None = None) -> None:
         try:
             for i, (task, limit) in enumerate(plan, start=1):
                 name = f"[{i}/{len(plan)}] {task.corpus}, {task.optimiser or task.kind}: "
-                row = run(task, limit, lambda what: status.update(escape(name + what)))  # noqa: B023
+                row = run(task, limit, partial(_show, status, name))
                 rows.append(row)
                 numbers = f"{row['seconds']:.1f} s, {text(row['objective'])}; " if row["curve"] else ""
                 outcome = row.get("stopped") or row.get("why")

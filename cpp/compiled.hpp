@@ -23,7 +23,6 @@ class Compiled {
            bool alone)
       : L_(labels),
         step_((labels + 7) / 8 * 8),
-        words_((labels + 63) / 64),
         A_(attributes),
         row_ptr_(row_ptr),
         column_(column),
@@ -48,8 +47,7 @@ class Compiled {
     live.short_value = short_.value.data();
     live.values = values_;
     live.table = table_ ? table_->data() : nullptr;
-    live.mask = mask_.empty() ? nullptr : mask_.data();
-    live.words = words_;
+    live.partial = partial_;
     live.cell = cell_.data();
     live.alone = alone_.empty() ? nullptr : alone_.data();
     live.alone_full = alone_full_;
@@ -125,14 +123,13 @@ class Compiled {
 
   void place_rows() {
     std::int64_t cells = 0;
-    bool partial = false;
     for (std::int64_t a = 0; a < A_; ++a) {
       const std::int64_t n = weights(a);
       if (place_[a] == kAlone || n == 0) continue;
       if (wide(n)) {
         place_[a] = 2 * static_cast<std::int64_t>(rows_.size());
         rows_.push_back(static_cast<std::int32_t>(a));
-        partial |= n < L_;
+        partial_ |= n < L_;
       } else {
         place_[a] = 2 * cells + 1;
         cells += n;
@@ -147,15 +144,11 @@ class Compiled {
     }
     const std::int64_t rows = static_cast<std::int64_t>(rows_.size());
     table_ = std::make_unique<Table>(rows * step_);
-    std::fill_n(table_->data(), rows * step_, partial ? kNoWeight : 0.0);
-    if (!partial) return;
+    std::fill_n(table_->data(), rows * step_, partial_ ? kNoWeight : 0.0);
+    if (!partial_) return;
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t k = row_ptr_[rows_[r]]; k < row_ptr_[rows_[r] + 1]; ++k)
         table_->data()[r * step_ + column_[k]] = 0.0;
-    mask_.assign(rows * words_, 0);
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t k = row_ptr_[rows_[r]]; k < row_ptr_[rows_[r] + 1]; ++k)
-        mask_[r * words_ + column_[k] / 64] |= std::uint64_t{1} << column_[k] % 64;
   }
 
   // Attributes in their order, each to the shard with the least work so far.
@@ -214,15 +207,14 @@ class Compiled {
     }
   }
 
-  int L_, step_, words_;
+  int L_, step_;
   std::int64_t A_;
   const std::int64_t* row_ptr_;
   const std::int32_t* column_;
-  bool values_, alone_full_ = false;
+  bool values_, partial_ = false, alone_full_ = false;
   std::vector<std::int64_t> count_, place_;
   Entries wide_, short_;
   std::vector<std::int32_t> rows_;
-  std::vector<std::uint64_t> mask_;
   std::vector<Cell> cell_;
   std::vector<float> alone_;
   std::vector<Lone> lone_;

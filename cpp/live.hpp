@@ -3,7 +3,7 @@
 //
 // A batch is compiled once into entries: for every position the rows of weights that its attributes
 // have, cut into shards by attribute so that threads can update disjoint rows.  Rows with more than
-// a few weights are padded and lie in a table, with a mask of the labels that have a weight; the
+// a few weights are padded and lie in a table, where labels without a weight hold kNoWeight; the
 // others are short lists of cells.  An attribute that only one position has needs no row at all:
 // under penalised likelihood its weights follow from the marginals of that position.
 #pragma once
@@ -33,9 +33,7 @@ struct Live {
   const double* short_value;      // value of each
   bool values;                    // whether there are values; all are 1 without
   double* table;                  // [rows, step]
-  const std::uint64_t* mask;      // [rows, words] labels with a weight, or null when all have one;
-                                  // the others hold kNoWeight
-  int words;                      // of 64 labels in a mask
+  bool partial;                   // some labels have no weight in some rows: they hold kNoWeight
   Cell* cell;
   const float* alone;          // [P] attributes that only this position has, or null
   bool alone_full;             // they have weights for all labels, not for the gold one only

@@ -13,17 +13,6 @@
 
 namespace crfkit::CRFKIT_ARCH {
 
-// The lanes of v whose bits are set, 0 elsewhere.
-inline Vec select(std::uint64_t bits, Vec v) {
-#if defined(__AVX512F__)
-  return (Vec)_mm512_maskz_mov_pd(static_cast<__mmask8>(bits), (__m512d)v);
-#else
-  VecInt on;
-  for (int i = 0; i < W; ++i) on[i] = -static_cast<std::int64_t>(bits >> i & 1);
-  return (Vec)((VecInt)v & on);
-#endif
-}
-
 inline VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); }
 
 // Soft threshold: what is left of v after l1 is taken off its size.
@@ -148,7 +137,8 @@ struct LiveUpdater {
  private:
   template <bool kValues, bool kShrink>
   void whole(std::int64_t at, const double* change) {
-    w.mask ? rows<kValues, kShrink, true>(at, change) : rows<kValues, kShrink, false>(at, change);
+    w.partial ? rows<kValues, kShrink, true>(at, change)
+              : rows<kValues, kShrink, false>(at, change);
     for (std::int64_t i = w.short_ptr[at]; i < w.short_ptr[at + 1]; ++i) {
       if (i + kAhead < short_end) __builtin_prefetch(w.cell + w.first[i + kAhead], 1);
       const double value = kValues ? w.short_value[i] : 1.0;

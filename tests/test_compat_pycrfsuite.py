@@ -147,7 +147,7 @@ def test_files_go_both_ways(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["usaddress", "mytokenize_wordseg"])
 def test_real_models(name: str) -> None:
-    path = Path(os.environ.get("CRFKIT_MODELS", "/work/shared/models")) / f"{name}.crfsuite"
+    path = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "models" / f"{name}.crfsuite"
     if not path.exists():
         pytest.skip("the models are not here")
     tagger = pycrfsuite.Tagger()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -60,9 +60,9 @@ def convert(
     else:
         said = about(source) if found == "crfkit" else None
         text = notes if notes is not None else said.notes if said else f"from {os.path.basename(source)}"
-        dtype = "float32" if single else "float64"
+        dtype: Literal["float32", "float64"] = "float32" if single else "float64"
         licence = said.licence if said else ""
-        model.save(target, dtype=dtype, compact=compact, notes=text, licence=licence)  # type: ignore[arg-type]
+        model.save(target, dtype=dtype, compact=compact, notes=text, licence=licence)
     if target == "-":
         return
     before, after = os.path.getsize(source), os.path.getsize(target)

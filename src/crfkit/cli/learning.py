@@ -15,7 +15,20 @@ if TYPE_CHECKING:
     from crfkit.formats.columns import Columns
     from crfkit.structures.constraints import Constraint
 
-__all__ = ["L1", "L2", "Features", "Learning", "MinCount", "Order", "Scheme", "Seed", "Template", "prepare"]
+__all__ = [
+    "L1",
+    "L2",
+    "Features",
+    "Learning",
+    "MaxIter",
+    "MinCount",
+    "Optimizer",
+    "Order",
+    "Scheme",
+    "Seed",
+    "Template",
+    "prepare",
+]
 
 Template = Annotated[
     str | None,
@@ -23,6 +36,10 @@ Template = Annotated[
         "--template", "-t", help="Template file: CRF++, Wapiti or a crfkit recipe; default: a good recipe."
     ),
 ]
+Optimizer = Annotated[
+    str, typer.Option("--optimizer", "--optimiser", "-a", help="auto, dual, lbfgs, owlqn, sgd, ...")
+]
+MaxIter = Annotated[int | None, typer.Option("--max-iter", help="Most iterations.", min=0)]
 Order = Annotated[
     int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
 ]

@@ -10,7 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from crfkit.cli import learning
-from crfkit.cli.learning import L1, L2, Features, MinCount, Order, Scheme, Seed, Template
+from crfkit.cli.learning import (
+    L1,
+    L2,
+    Features,
+    MaxIter,
+    MinCount,
+    Optimizer,
+    Order,
+    Scheme,
+    Seed,
+    Template,
+)
 from crfkit.cli.options import (
     AsJson,
     ColumnNames,
@@ -34,9 +45,7 @@ def train(
     order: Order = 1,
     l1: L1 = 0.0,
     l2: L2 = 1.0,
-    optimizer: Annotated[
-        str, typer.Option("--optimizer", "--optimiser", "-a", help="auto, dual, lbfgs, owlqn, sgd, ...")
-    ] = "auto",
+    optimizer: Optimizer = "auto",
     min_count: MinCount = 0.0,
     features: Features = "observed",
     scheme: Scheme = None,
@@ -49,7 +58,7 @@ def train(
     ] = None,
     threads: Threads = None,
     seed: Seed = 0,
-    max_iter: Annotated[int | None, typer.Option("--max-iter", help="Most iterations.", min=0)] = None,
+    max_iter: MaxIter = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Most time.", min=0.0)] = None,
     tolerance: Annotated[
         float | None,

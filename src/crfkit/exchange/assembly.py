@@ -115,8 +115,7 @@ def assemble(
 def _alphabet(names: Sequence[str], what: str) -> Alphabet:
     made = Alphabet(names)
     if len(made) != len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        twice = next(name for i, name in enumerate(names) if made.find(name) < i)
         raise ValueError(f"the {what} {twice!r} occurs twice")
     return made.freeze()
 

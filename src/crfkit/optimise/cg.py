@@ -16,10 +16,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from crfkit.optimise.batchrun import BatchRun, refuse_l1
-from crfkit.optimise.descent import ScaledDescent
-from crfkit.optimise.linesearch import Wolfe
+from crfkit.optimise.descent import ScaledDescent, Searching
 from crfkit.optimise.problem import Penalty, Smooth
-from crfkit.optimise.stopping import Stopping
 from crfkit.structures.labels import Floats
 
 __all__ = ["ConjugateGradient", "Preconditioned"]
@@ -34,7 +32,7 @@ class Preconditioned(Smooth, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConjugateGradient(Stopping):
+class ConjugateGradient(Searching):
     """Conjugate gradients of Polak and Ribiere.
 
     Parameters
@@ -47,12 +45,8 @@ class ConjugateGradient(Stopping):
         The diagonal is computed anew every so many iterations, at the price of one evaluation.
     restart : float
         Begin again from the gradient when it is less orthogonal than this to the one before (Powell 1977).
-    c1, c2 : float
-        Wolfe conditions; a good conjugate direction needs a small c2.
-    max_evaluations : int
-        The most evaluations of one line search.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
+    c1, c2, max_evaluations, max_iterations, tolerance, period, delta, threads
+        As in `Searching`; a good conjugate direction needs a small c2.
 
     Examples
     --------
@@ -64,9 +58,7 @@ class ConjugateGradient(Stopping):
     preconditioned: int = 20
     refresh: int = 5
     restart: float = 0.2
-    c1: float = 1e-4
     c2: float = 0.1
-    max_evaluations: int = 20
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +68,6 @@ class ConjugateGradient(Stopping):
             )
         if self.preconditioned < 0 or self.refresh < 1 or not self.restart >= 0.0:
             raise ValueError("preconditioned and restart must be 0 or more, refresh 1 or more")
-        Wolfe(self.c1, self.c2, self.max_evaluations)
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -107,9 +98,7 @@ class ConjugateRun(ScaledDescent):
         self.z = self.scaled  # [F] M g; the gradient itself without preconditioner
         self.gz = self.beta = 0.0  # g.M g of the weights of now
         self.conjugate = False  # whether d counts
-        super().__init__(
-            options, Wolfe(options.c1, options.c2, options.max_evaluations), problem, penalty, w, state
-        )
+        super().__init__(options, problem, penalty, w, state)
 
     def begin(self) -> bool:
         """Evaluate the first weights."""

@@ -5,6 +5,7 @@ Weights and gradients live in pairs of buffers that change places when a point i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -16,7 +17,35 @@ from crfkit.optimise.problem import Penalty
 from crfkit.optimise.stopping import Stopping
 from crfkit.structures.labels import Floats
 
-__all__ = ["Descent", "ScaledDescent"]
+__all__ = ["Descent", "ScaledDescent", "Searching"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searching(Stopping):
+    """Options of every method that searches along a direction.
+
+    Parameters
+    ----------
+    c1, c2 : float
+        Wolfe conditions: share of the decrease that the slope promises, share of the slope that may be left.
+    max_evaluations : int
+        The most evaluations of one line search.
+    max_iterations, tolerance, period, delta, threads
+        As in `Stopping`.
+    """
+
+    c1: float = 1e-4
+    c2: float = 0.9
+    max_evaluations: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.rule
+
+    @property
+    def rule(self) -> Wolfe:
+        """The line search, checked."""
+        return Wolfe(self.c1, self.c2, self.max_evaluations)
 
 
 class Descent(BatchRun):
@@ -24,14 +53,13 @@ class Descent(BatchRun):
 
     def __init__(
         self,
-        options: Stopping,
-        rule: Wolfe,
+        options: Searching,
         problem: Any,
         penalty: Penalty,
         w: Floats,
         state: dict[str, Any] | None,
     ) -> None:
-        self.rule = rule
+        self.rule = options.rule
         self.gradient, self.spare, self.trial, self.d = (np.zeros(problem.size) for _ in range(4))
         self.least = (inf, inf)  # objective and norm of the gradient
         self.stale = 0  # iterations since one of them fell

@@ -18,12 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crfkit.optimise.descent import Descent
-from crfkit.optimise.linesearch import Found, Trial, Wolfe
+from crfkit.optimise.descent import Descent, Searching
+from crfkit.optimise.linesearch import Found, Trial
 from crfkit.optimise.pairs import Pairs
 from crfkit.optimise.preconditioned import ScaledRun
 from crfkit.optimise.problem import Penalty, Run, Smooth
-from crfkit.optimise.stopping import Stopping
 from crfkit.optimise.vectors import Vectors
 from crfkit.structures.labels import Floats
 
@@ -31,22 +30,18 @@ __all__ = ["LBFGS"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LBFGS(Stopping):
+class LBFGS(Searching):
     """Limited-memory BFGS; OWL-QN by itself where the penalty has an L1 part.
 
     Parameters
     ----------
     memory : int
         Pairs to remember.
-    c1, c2 : float
-        Wolfe conditions: share of the decrease that the slope promises, share of the slope that may be left.
-    max_evaluations : int
-        The most evaluations of one line search.
     preconditioner : {"none", "diagonal"}
         "diagonal" works on weights scaled by the diagonal of the Hessian at the start, for which it asks the
         problem (`diagonal(w)`): far fewer iterations from a good start, none gained from a bad one.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
+    c1, c2, max_evaluations, max_iterations, tolerance, period, delta, threads
+        As in `Searching`.
 
     Examples
     --------
@@ -68,9 +63,6 @@ class LBFGS(Stopping):
     """
 
     memory: int = 6
-    c1: float = 1e-4
-    c2: float = 0.9
-    max_evaluations: int = 20
     preconditioner: Literal["none", "diagonal"] = "none"
 
     def __post_init__(self) -> None:
@@ -79,10 +71,6 @@ class LBFGS(Stopping):
             raise ValueError(f"preconditioner is {self.preconditioner!r}, expected 'none' or 'diagonal'")
         if self.memory < 1:
             raise ValueError(f"memory is {self.memory}, expected 1 or more")
-        self._rule()
-
-    def _rule(self) -> Wolfe:
-        return Wolfe(self.c1, self.c2, self.max_evaluations)
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -91,7 +79,7 @@ class LBFGS(Stopping):
         if self.preconditioner == "diagonal":
             return ScaledRun(replace(self, preconditioner="none").start, problem, penalty, w, state)
         kind = OrthantRun if penalty.sparse else LBFGSRun
-        return kind(self, self._rule(), self.memory, problem, penalty, w, state)
+        return kind(self, problem, penalty, w, state)
 
 
 class LBFGSRun(Descent):
@@ -99,16 +87,14 @@ class LBFGSRun(Descent):
 
     def __init__(
         self,
-        options: Stopping,
-        rule: Wolfe,
-        memory: int,
+        options: LBFGS,
         problem: Smooth,
         penalty: Penalty,
         w: Floats,
         state: dict[str, Any] | None,
     ) -> None:
-        self.pairs = Pairs(memory, Vectors(problem.size, options.threads))
-        super().__init__(options, rule, problem, penalty, w, state)
+        self.pairs = Pairs(options.memory, Vectors(problem.size, options.threads))
+        super().__init__(options, problem, penalty, w, state)
 
     def direction(self) -> float:
         """Go along -H g."""
@@ -145,16 +131,14 @@ class OrthantRun(LBFGSRun):
 
     def __init__(
         self,
-        options: Stopping,
-        rule: Wolfe,
-        memory: int,
+        options: LBFGS,
         problem: Smooth,
         penalty: Penalty,
         w: Floats,
         state: dict[str, Any] | None,
     ) -> None:
         self.pseudo = np.zeros(problem.size)  # [F]
-        super().__init__(options, rule, memory, problem, penalty, w, state)
+        super().__init__(options, problem, penalty, w, state)
         if state is not None:
             self.vectors.pseudo_gradient(self.l1, self.w, self.gradient, self.pseudo)
 

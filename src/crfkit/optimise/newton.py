@@ -18,10 +18,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from crfkit.optimise.batchrun import BatchRun, refuse_l1
-from crfkit.optimise.descent import Descent
-from crfkit.optimise.linesearch import Wolfe
+from crfkit.optimise.descent import Descent, Searching
 from crfkit.optimise.problem import Penalty, Smooth
-from crfkit.optimise.stopping import Stopping
 from crfkit.structures.labels import Floats
 
 __all__ = ["Curved", "TruncatedNewton"]
@@ -36,7 +34,7 @@ class Curved(Smooth, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TruncatedNewton(Stopping):
+class TruncatedNewton(Searching):
     """Newton's method with an inner conjugate-gradient solver.
 
     Parameters
@@ -45,12 +43,8 @@ class TruncatedNewton(Stopping):
         The most products with the Hessian per step.
     differences : {"forward", "central"}
         How to multiply by the Hessian when the problem cannot.
-    c1, c2 : float
-        Wolfe conditions.
-    max_evaluations : int
-        The most evaluations of one line search.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
+    c1, c2, max_evaluations, max_iterations, tolerance, period, delta, threads
+        As in `Searching`.
 
     Examples
     --------
@@ -60,9 +54,6 @@ class TruncatedNewton(Stopping):
 
     max_inner: int = 50
     differences: Literal["forward", "central"] = "forward"
-    c1: float = 1e-4
-    c2: float = 0.9
-    max_evaluations: int = 20
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,7 +61,6 @@ class TruncatedNewton(Stopping):
             raise ValueError(f"max_inner is {self.max_inner}, expected 1 or more")
         if self.differences not in ("forward", "central"):
             raise ValueError(f"differences is {self.differences!r}, expected 'forward' or 'central'")
-        Wolfe(self.c1, self.c2, self.max_evaluations)
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -95,9 +85,7 @@ class NewtonRun(Descent):
         self.norm_before = 0.0  # of the gradient of the step before
         self.plain = False  # whether to go along -g, after a Newton direction that failed
         self.residual, self.p, self.hp = (np.zeros(problem.size) for _ in range(3))
-        super().__init__(
-            options, Wolfe(options.c1, options.c2, options.max_evaluations), problem, penalty, w, state
-        )
+        super().__init__(options, problem, penalty, w, state)
 
     def direction(self) -> float:
         """Solve H d = -g until the residual is small; stop where H does not curve upwards."""

@@ -6,27 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from crfkit.optimise.batchrun import BatchRun, refuse_l1
-from crfkit.optimise.descent import ScaledDescent
-from crfkit.optimise.linesearch import Wolfe
+from crfkit.optimise.descent import ScaledDescent, Searching
 from crfkit.optimise.problem import Penalty, Smooth
-from crfkit.optimise.stopping import Stopping
 from crfkit.structures.labels import Floats
 
 __all__ = ["SteepestDescent"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SteepestDescent(Stopping):
+class SteepestDescent(Searching):
     """Gradient descent with a line search.
 
     Parameters
     ----------
-    c1, c2 : float
-        Wolfe conditions.
-    max_evaluations : int
-        The most evaluations of one line search.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
+    c1, c2, max_evaluations, max_iterations, tolerance, period, delta, threads
+        As in `Searching`.
 
     Examples
     --------
@@ -34,21 +28,14 @@ class SteepestDescent(Stopping):
     50
     """
 
-    c1: float = 1e-4
     c2: float = 0.5
-    max_evaluations: int = 20
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        Wolfe(self.c1, self.c2, self.max_evaluations)
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "SteepestDescent")
-        rule = Wolfe(self.c1, self.c2, self.max_evaluations)
-        return SteepestRun(self, rule, problem, penalty, w, state)
+        return SteepestRun(self, problem, penalty, w, state)
 
 
 class SteepestRun(ScaledDescent):

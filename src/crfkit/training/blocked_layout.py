@@ -43,7 +43,8 @@ def layout_of_blocks(
     L, order = len(data.labels), given.get("order", 1)
     A = given.get("attributes", len(data.attributes) or _shown(data, "attr"))
     E = given.get("edge_attributes", len(data.edge_attributes) or _shown(data, "edge_attr"))
-    empty = Batch(seq_ptr=[0], attr_ptr=[0], attr=[], label=[], dense=np.zeros((0, data.dense)))  # type: ignore[arg-type]
+    zero, none = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    empty = Batch(seq_ptr=zero, attr_ptr=zero, attr=none, label=none, dense=np.zeros((0, data.dense)))
     minimum = given.get("min_count", 0.0)
     plain: Any = {**given, "attributes": A, "edge_attributes": E}
     base = Layout.all_pairs(empty, L, **plain) if all_pairs else Layout.observed(empty, L, **plain)
