@@ -6,8 +6,7 @@
 // and the width of the vectors alone, not on the number of threads.
 #pragma once
 
-#include <memory>
-
+#include "archive.hpp"
 #include "factor.hpp"
 #include "index.hpp"
 #include "pool.hpp"
@@ -38,11 +37,22 @@ class Arrangement {
     order_positions(batch);
     lay_out(batch, table_bytes);
     gold_ = {batch.label ? label_.data() : nullptr, batch.soft, batch.allowed, source_.data()};
-    factoring_->forget_occurrences();
   }
 
+  // The arrangement that `pack` wrote, with the same rows and the same soft or allowed gold.
+  Arrangement(const Kernels& kernels, ArchiveReader from, const double* soft,
+              const std::uint8_t* allowed, const std::int64_t* ptr, const std::int32_t* column,
+              std::int64_t attributes, int labels)
+      : kernels_(kernels), L_(labels), step_((labels + 7) / 8 * 8) {
+    rows_ = {attributes, labels, ptr, column, nullptr, nullptr, 0, nullptr};
+    each_part(*this, from);
+    gold_ = {label_.empty() ? nullptr : label_.data(), soft, allowed, source_.data()};
+  }
+
+  void pack(ArchiveWriter& to) const { each_part(*this, to); }
+
   std::int64_t positions() const { return static_cast<std::int64_t>(source_.size()); }
-  std::int64_t slots() const { return factoring_->slots(); }
+  std::int64_t slots() const { return slots_.size(); }
   std::int64_t rows_left() const { return left_.ptr.back(); }
 
  protected:
@@ -56,7 +66,7 @@ class Arrangement {
   const Kernels& kernels_;
   int L_, step_;
   Rows rows_;
-  std::unique_ptr<Factoring> factoring_;
+  Slots slots_;
 
   std::vector<Group> group_;
   std::vector<Block> block_;            // [blocks + 1]
@@ -80,6 +90,21 @@ class Arrangement {
   std::vector<Task> loose_tasks_;
 
  private:
+  // Everything that is made here, but for rows_ and gold_.
+  template <class Self, class Archive>
+  static void each_part(Self& self, Archive& archive) {
+    const auto each = [&](auto&... parts) { (archive(parts), ...); };
+    each(self.slots_.attribute, self.slots_.level_ptr, self.slots_.member_ptr, self.slots_.member,
+         self.slots_.container_ptr, self.slots_.container);
+    each(self.group_, self.block_, self.sequence_, self.length_, self.weight_, self.source_,
+         self.label_);
+    each(self.left_.ptr, self.left_.id, self.left_.value, self.single_ptr_, self.full_ptr_,
+         self.single_, self.column_, self.full_, self.single_value_, self.full_value_, self.loose_);
+    for (auto* index : {&self.loose_index_, &self.partials_, &self.credits_})
+      each(index->ptr, index->position, index->value);
+    each(self.compose_tasks_, self.gather_tasks_, self.loose_tasks_);
+  }
+
   void order_positions(const Batched& batch) {
     Problem p = {};
     p.sequences = batch.sequences;
@@ -122,10 +147,9 @@ class Arrangement {
   // The occurrences that are left, in the order of the sweep, and who has them.
   void lay_out(const Batched& batch, std::int64_t table_bytes) {
     const Occurrences& o = batch.occurrences;
-    factoring_ = std::make_unique<Factoring>(o, batch.seq_ptr[batch.sequences], rows_.ptr,
-                                             rows_.attributes, L_, table_bytes);
-    const Factoring& f = *factoring_;
-    order_loose(o);
+    Factoring f(o, batch.seq_ptr[batch.sequences], rows_.ptr, rows_.attributes, L_, table_bytes);
+    slots_ = std::move(f.slots);
+    order_loose(o, f);
     std::vector<std::int32_t> place(rows_.attributes, -1);
     for (std::size_t i = 0; i < loose_.size(); ++i) place[loose_[i]] = static_cast<std::int32_t>(i);
     bool full = false;
@@ -144,7 +168,7 @@ class Arrangement {
           left_.add(f.slot[a], value);
         } else if (place[a] >= 0) {
           loose.add(place[a], value);
-          add_loose(a, value);
+          add_loose(a, f.reading[a], value);
         }
       }
       left_.close();
@@ -160,8 +184,8 @@ class Arrangement {
     cut_tasks();
   }
 
-  void add_loose(std::int32_t a, const double* value) {
-    if (factoring_->reading[a] == Reading::full) {
+  void add_loose(std::int32_t a, Reading reading, const double* value) {
+    if (reading == Reading::full) {
       full_.push_back(rows_.ptr[a]);
       if (value) full_value_.push_back(*value);
       return;
@@ -176,7 +200,7 @@ class Arrangement {
   std::int64_t first_position(std::int64_t b) const { return block_[b].position; }
 
   // Attributes without a row in the table: first those that occur in one block alone, by block.
-  void order_loose(const Occurrences& o) {
+  void order_loose(const Occurrences& o, const Factoring& f) {
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
     constexpr std::int32_t kNowhere = -1, kEverywhere = -2;
     std::vector<std::int32_t> home(rows_.attributes, kNowhere);
@@ -192,7 +216,7 @@ class Arrangement {
     }
     std::vector<std::int64_t> next(blocks + 1, 0);
     const auto is_loose = [&](std::int64_t a) {
-      return factoring_->reading[a] != Reading::table && rows_.ptr[a] < rows_.ptr[a + 1];
+      return f.reading[a] != Reading::table && rows_.ptr[a] < rows_.ptr[a + 1];
     };
     std::int64_t others = 0;
     for (std::int64_t a = 0; a < rows_.attributes; ++a)
@@ -209,7 +233,7 @@ class Arrangement {
   void index_slots() {
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
     const bool values = !left_.value.empty();
-    std::vector<std::int32_t> count(factoring_->slots(), 0), partial(factoring_->slots(), -1);
+    std::vector<std::int32_t> count(slots(), 0), partial(slots(), -1);
     std::vector<std::int32_t> slot_of;  // [partial sums]
     Lists summed, rest;                 // by position
     for (std::int64_t b = 0; b < blocks; ++b) {
@@ -237,11 +261,11 @@ class Arrangement {
     partials_ = Index(summed, static_cast<std::int64_t>(slot_of.size()));
     const double one = 1.0;
     for (const std::int32_t s : slot_of) rest.add(s, values ? &one : nullptr), rest.close();
-    credits_ = Index(rest, factoring_->slots());
+    credits_ = Index(rest, slots());
   }
 
   void cut_tasks() {
-    const Factoring& f = *factoring_;
+    const Slots& f = slots_;
     compose_tasks_.resize(f.levels());
     gather_tasks_.resize(f.levels());
     for (std::int64_t level = 0; level < f.levels(); ++level) {

@@ -18,15 +18,24 @@ using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>
 
 // An evaluator with the arrays that it refers to.
 struct BoundEvaluator {
-  RowPlan rows;
+  Pointers ptr;  // the rows of the layout
+  Integers column;
+  int width;
   std::optional<Matrix> soft;
   std::optional<Mask> allowed;
   std::unique_ptr<Evaluator> evaluator;
   std::mutex guard;  // one evaluation at a time
 
-  BoundEvaluator(const RowPlan& rows_, const std::optional<Matrix>& soft_,
-                 const std::optional<Mask>& allowed_)
-      : rows(rows_), soft(soft_), allowed(allowed_) {}
+  BoundEvaluator(int width_, const Pointers& ptr_, const Integers& column_,
+                 const std::optional<Matrix>& soft_, const std::optional<Mask>& allowed_)
+      : ptr(ptr_), column(column_), width(width_), soft(soft_), allowed(allowed_) {}
+
+  std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  std::int64_t weights() const { return ptr.data()[attributes()]; }
+  const double* soft_data() const { return soft ? soft->data() : nullptr; }
+  const std::uint8_t* allowed_data() const {
+    return allowed ? reinterpret_cast<const std::uint8_t*>(allowed->data()) : nullptr;
+  }
 };
 
 template <class Given>
@@ -56,18 +65,51 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
       if (label->data()[p] < 0 || label->data()[p] >= rows.width)
         refuse("label[" + text(p) + "] is out of range");
   }
-  auto made = std::make_unique<BoundEvaluator>(rows, soft, allowed);
+  auto made = std::make_unique<BoundEvaluator>(rows.width, rows.ptr, rows.column, soft, allowed);
   const Batched batch{N,
                       seq_ptr.data(),
                       o,
                       weight ? weight->data() : nullptr,
                       label ? label->data() : nullptr,
-                      soft ? soft->data() : nullptr,
-                      allowed ? reinterpret_cast<const std::uint8_t*>(allowed->data()) : nullptr};
+                      made->soft_data(),
+                      made->allowed_data()};
   nb::gil_scoped_release release;
   made->evaluator =
-      std::make_unique<Evaluator>(kernels, batch, made->rows.ptr.data(), made->rows.column.data(),
+      std::make_unique<Evaluator>(kernels, batch, made->ptr.data(), made->column.data(),
                                   rows.attributes(), rows.width, table_bytes);
+  return made;
+}
+
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenBytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::uint64_t packed_size(const BoundEvaluator& bound) {
+  ArchiveWriter counter(nullptr);
+  bound.evaluator->pack(counter);
+  return counter.bytes();
+}
+
+void pack(const BoundEvaluator& bound, const WrittenBytes& out) {
+  check_length("out", out.size(), static_cast<std::int64_t>(packed_size(bound)));
+  nb::gil_scoped_release release;
+  ArchiveWriter writer(out.data());
+  bound.evaluator->pack(writer);
+}
+
+// What `pack` wrote in this process, for the same rows and gold, which were checked then.
+std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const Pointers& ptr,
+                                       const Integers& column, const std::optional<Matrix>& soft,
+                                       const std::optional<Mask>& allowed, const Bytes& packed) {
+  auto made = std::make_unique<BoundEvaluator>(width, ptr, column, soft, allowed);
+  {
+    nb::gil_scoped_release release;
+    made->evaluator =
+        std::make_unique<Evaluator>(kernels, ArchiveReader(packed.data(), packed.size()),
+                                    made->soft_data(), made->allowed_data(), made->ptr.data(),
+                                    made->column.data(), made->attributes(), made->width);
+  }
+  if (soft) check_matrix("soft", *soft, made->evaluator->positions(), width);
+  if (allowed) check_matrix("allowed", *allowed, made->evaluator->positions(), width);
   return made;
 }
 
@@ -77,8 +119,8 @@ nb::tuple evaluate(BoundEvaluator& bound, const Reals& weights, const Scores& ed
                    const Written& gradient, const Written& start_credit, const Written& stop_credit,
                    const WrittenMatrix& edge_credit, int threads) {
   check_threads(threads);
-  const std::int64_t L = bound.rows.width;
-  if (static_cast<std::int64_t>(weights.size()) < bound.rows.weights())
+  const std::int64_t L = bound.width;
+  if (static_cast<std::int64_t>(weights.size()) < bound.weights())
     refuse("the weights are fewer than the layout has");
   check_length("gradient", gradient.size(), static_cast<std::int64_t>(weights.size()));
   check_shape(edge, "edge", {L, L});
@@ -106,6 +148,10 @@ void bind_evaluate(nb::module_& m) {
       .def_static("of", &make_evaluator, "kernels"_a, "rows"_a, "seq_ptr"_a, "attr_ptr"_a, "attr"_a,
                   "value"_a.none(), "weight"_a.none(), "label"_a.none(), "soft"_a.none(),
                   "allowed"_a.none(), "table_bytes"_a)
+      .def_static("unpack", &unpack, "kernels"_a, "width"_a, "ptr"_a, "column"_a, "soft"_a.none(),
+                  "allowed"_a.none(), "packed"_a)
+      .def_prop_ro("packed_size", &packed_size)
+      .def("pack", &pack, "out"_a)
       .def_prop_ro("table_rows", [](const BoundEvaluator& b) { return b.evaluator->slots(); })
       .def_prop_ro("rows_left", [](const BoundEvaluator& b) { return b.evaluator->rows_left(); })
       .def("evaluate", &evaluate, "weights"_a, "edge"_a, "start"_a.none(), "stop"_a.none(),

@@ -2,21 +2,16 @@
 // rows, short rows as cells (live.hpp).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "live.hpp"
-#include "rows.hpp"
-#include "table.hpp"
+#include "entries.hpp"
 
 namespace crfkit {
 
 class Compiled {
  public:
-  static constexpr int kShards = 2;
-
   // `alone`: leave attributes with one occurrence of value 1 to the marginals of their position.
   Compiled(const Occurrences& o, std::int64_t positions, const std::int32_t* label, int labels,
            std::int64_t attributes, const std::int64_t* row_ptr, const std::int32_t* column,
@@ -26,26 +21,18 @@ class Compiled {
         A_(attributes),
         row_ptr_(row_ptr),
         column_(column),
-        values_(o.value != nullptr) {
-    count_occurrences(o, positions);
-    if (alone) choose_alone(o, positions, label);
+        place_(attributes, kNone) {
+    const std::vector<std::int64_t> count = count_occurrences(o, positions, A_);
+    if (alone) choose_alone(o, positions, label, count);
     place_rows();
-    choose_shards();
-    write_entries(o, positions);
+    entries_ = Entries(o, positions, place_, count);
   }
 
   Live view() {
     Live live = {};
     live.labels = L_;
     live.step = step_;
-    live.shards = kShards;
-    live.row_ptr = wide_.ptr.data();
-    live.row = wide_.place.data();
-    live.row_value = wide_.value.data();
-    live.short_ptr = short_.ptr.data();
-    live.first = short_.place.data();
-    live.short_value = short_.value.data();
-    live.values = values_;
+    entries_.show(live);
     live.table = table_ ? table_->data() : nullptr;
     live.partial = partial_;
     live.cell = cell_.data();
@@ -61,6 +48,11 @@ class Compiled {
   }
   void write(const double* weights) {
     visit([&](std::int64_t k, const double& weight) { const_cast<double&>(weight) = weights[k]; });
+  }
+
+  // Other sequences as entries of the same weights, none of which may be left to marginals.
+  Entries entries(const Occurrences& o, std::int64_t positions) const {
+    return {o, positions, place_, count_occurrences(o, positions, A_)};
   }
 
   std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
@@ -97,14 +89,8 @@ class Compiled {
     return static_cast<std::uint32_t>(attr) < static_cast<std::uint64_t>(A_);
   }
 
-  void count_occurrences(const Occurrences& o, std::int64_t positions) {
-    count_.assign(A_, 0);
-    place_.assign(A_, kNone);
-    for (std::int64_t i = 0; i < o.ptr[positions]; ++i)
-      if (known(o.attr[i])) ++count_[o.attr[i]];
-  }
-
-  void choose_alone(const Occurrences& o, std::int64_t positions, const std::int32_t* label) {
+  void choose_alone(const Occurrences& o, std::int64_t positions, const std::int32_t* label,
+                    const std::vector<std::int64_t>& count) {
     bool full = true;
     for (std::int64_t a = 0; a < A_ && full; ++a) full = weights(a) == L_;
     alone_full_ = full;
@@ -112,7 +98,7 @@ class Compiled {
     for (std::int64_t p = 0; p < positions; ++p) {
       for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
         const std::int32_t a = o.attr[i];
-        if (!known(a) || count_[a] != 1 || (o.value && o.value[i] != 1.0)) continue;
+        if (!known(a) || count[a] != 1 || (o.value && o.value[i] != 1.0)) continue;
         if (!full && (weights(a) != 1 || column_[row_ptr_[a]] != label[p])) continue;
         place_[a] = kAlone;
         alone_[p] += 1.0f;
@@ -151,74 +137,17 @@ class Compiled {
         table_->data()[r * step_ + column_[k]] = 0.0;
   }
 
-  // Attributes in their order, each to the shard with the least work so far.
-  void choose_shards() {
-    std::int64_t work[kShards] = {};
-    shard_.assign(A_, 0);
-    for (std::int64_t a = 0; a < A_; ++a) {
-      if (place_[a] < 0) continue;
-      const int k = static_cast<int>(std::min_element(work, work + kShards) - work);
-      shard_[a] = static_cast<std::uint8_t>(k);
-      work[k] += count_[a];
-    }
-  }
-
-  struct Entries {
-    std::vector<std::int64_t> ptr;     // [P * K + 1]
-    std::vector<std::uint32_t> place;  // row, or first cell
-    std::vector<double> value;
-
-    void add(std::int64_t at, const double* x) {
-      place.push_back(static_cast<std::uint32_t>(at));
-      if (x) value.push_back(*x);
-    }
-    void append(Entries& later) {
-      place.insert(place.end(), later.place.begin(), later.place.end());
-      value.insert(value.end(), later.value.begin(), later.value.end());
-      later.place.clear();
-      later.value.clear();
-    }
-    void close() { ptr.push_back(static_cast<std::int64_t>(place.size())); }
-  };
-
-  void write_entries(const Occurrences& o, std::int64_t positions) {
-    for (Entries* e : {&wide_, &short_}) {
-      reserve_large(e->ptr, positions * kShards + 1);
-      e->close();
-    }
-    reserve_large(wide_.place, o.ptr[positions]);
-    Entries later[2][kShards];  // of the other shards of one position
-    for (std::int64_t p = 0; p < positions; ++p) {
-      for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
-        const std::int32_t a = o.attr[i];
-        if (!known(a) || place_[a] < 0) continue;
-        const bool cells = place_[a] & 1;
-        Entries& to = shard_[a] ? later[cells][shard_[a]] : cells ? short_ : wide_;
-        to.add(place_[a] >> 1, o.value ? o.value + i : nullptr);
-      }
-      for (int k = 0; k < kShards; ++k) {
-        if (k > 0) {
-          wide_.append(later[0][k]);
-          short_.append(later[1][k]);
-        }
-        wide_.close();
-        short_.close();
-      }
-    }
-  }
-
   int L_, step_;
   std::int64_t A_;
   const std::int64_t* row_ptr_;
   const std::int32_t* column_;
-  bool values_, partial_ = false, alone_full_ = false;
-  std::vector<std::int64_t> count_, place_;
-  Entries wide_, short_;
+  bool partial_ = false, alone_full_ = false;
+  std::vector<std::int64_t> place_;  // [A] as entries take it
+  Entries entries_;
   std::vector<std::int32_t> rows_;
   std::vector<Cell> cell_;
   std::vector<float> alone_;
   std::vector<Lone> lone_;
-  std::vector<std::uint8_t> shard_;
   std::unique_ptr<Table> table_;
 };
 

@@ -48,9 +48,8 @@ class Evaluator : public Arrangement {
 
  private:
   Composed composed() const {
-    const Factoring& f = *factoring_;
-    return {f.attribute.data(), f.member_ptr.data(), f.member.data(), f.container_ptr.data(),
-            f.container.data()};
+    return {slots_.attribute.data(), slots_.member_ptr.data(), slots_.member.data(),
+            slots_.container_ptr.data(), slots_.container.data()};
   }
 
   void compose(int threads) {
@@ -128,7 +127,7 @@ class Evaluator : public Arrangement {
 
   void gather(double* gradient, int threads) {
     const Gathering g{composed(), credits_.view()};
-    const std::int64_t top = factoring_->levels() - 1;
+    const std::int64_t top = slots_.levels() - 1;
     for (std::int64_t level = top; level >= 0; --level) {
       const std::vector<Task>& tasks = gather_tasks_[level];
       const std::int64_t rows = static_cast<std::int64_t>(tasks.size());

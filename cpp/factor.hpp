@@ -26,17 +26,25 @@ namespace crfkit {
 // has all of them, or from a table of rows padded to whole cache lines.
 enum class Reading : std::uint8_t { singles, full, table };
 
-class Factoring {
- public:
-  std::vector<Reading> reading;             // [A]
-  std::vector<std::int32_t> slot;           // [A] row of the table, or -1
+// The rows of the table, and which of them contain which.
+struct Slots {
   std::vector<std::int32_t> attribute;      // [slots], by level, then by rising attribute
   std::vector<std::int64_t> level_ptr;      // [levels + 1] slots; members have lower levels
   std::vector<std::int64_t> member_ptr;     // [slots + 1]
   std::vector<std::int32_t> member;         // slots that a row contains, and kAhead more entries
   std::vector<std::int64_t> container_ptr;  // [slots + 1]
   std::vector<std::int32_t> container;      // slots of rows that contain a row, likewise
+
+  std::int64_t size() const { return static_cast<std::int64_t>(attribute.size()); }
+  std::int64_t levels() const { return static_cast<std::int64_t>(level_ptr.size()) - 1; }
+};
+
+class Factoring {
+ public:
+  std::vector<Reading> reading;        // [A]
+  std::vector<std::int32_t> slot;      // [A] row of the table, or -1
   std::vector<std::uint8_t> absorbed;  // [nnz] occurrences that a row of their position contains
+  Slots slots;
 
   // `weights` are the weights of each attribute, ptr [A + 1] of a layout.
   Factoring(const Occurrences& o, std::int64_t positions, const std::int64_t* weights,
@@ -47,15 +55,6 @@ class Factoring {
     choose_readings(weights);
     absorb();
     number_slots();
-  }
-
-  std::int64_t slots() const { return static_cast<std::int64_t>(attribute.size()); }
-  std::int64_t levels() const { return static_cast<std::int64_t>(level_ptr.size()) - 1; }
-
-  // Gives back what only serves to lay out occurrences.
-  void forget_occurrences() {
-    reading = {}, slot = {}, absorbed = {};
-    ptr_ = {}, position_ = {}, plain_ = {}, weights_ = {}, level_ = {}, implied_ = {}, pairs_ = {};
   }
 
  private:
@@ -179,6 +178,7 @@ class Factoring {
   }
 
   void number_slots() {
+    auto& [attribute, level_ptr, member_ptr, member, container_ptr, container] = slots;
     const std::int32_t top = A_ ? *std::max_element(level_.begin(), level_.end()) : 0;
     level_ptr.assign(top + 2, 0);
     for (std::int64_t a = 0; a < A_; ++a)
@@ -192,8 +192,8 @@ class Factoring {
       slot[a] = static_cast<std::int32_t>(next[level_[a]]++);
       attribute[slot[a]] = a;
     }
-    member_ptr.assign(slots() + 1, 0);
-    container_ptr.assign(slots() + 1, 0);
+    member_ptr.assign(slots.size() + 1, 0);
+    container_ptr.assign(slots.size() + 1, 0);
     for (const auto& [b, a] : pairs_) ++member_ptr[slot[b] + 1], ++container_ptr[slot[a] + 1];
     std::partial_sum(member_ptr.begin(), member_ptr.end(), member_ptr.begin());
     std::partial_sum(container_ptr.begin(), container_ptr.end(), container_ptr.begin());
@@ -204,7 +204,7 @@ class Factoring {
       member[to_member[slot[b]]++] = slot[a];
       container[to_container[slot[a]]++] = slot[b];
     }
-    for (std::int64_t s = 0; s < slots(); ++s)
+    for (std::int64_t s = 0; s < slots.size(); ++s)
       std::sort(container.begin() + container_ptr[s], container.begin() + container_ptr[s + 1]);
     member.resize(member.size() + kAhead, 0);
     container.resize(container.size() + kAhead, 0);

@@ -54,9 +54,10 @@ struct Kernels {
   void (*dual_settle)(const Dual&, Visit&);
   void (*dual_revise)(const Dual&, Visit&);
 
-  // Stochastic training (sgd.hpp): a pass over some sequences, each with its rate.
-  double (*stochastic_pass)(Stochastic&, const std::int64_t* order, const double* rate,
-                            std::int64_t count, void* scratch);
+  // Stochastic training (sgd.hpp): visits of some sequences, each with its rate; the end of a pass.
+  double (*stochastic_visits)(Stochastic&, const std::int64_t* order, const double* rate,
+                              std::int64_t count, void* scratch);
+  void (*stochastic_settle)(Stochastic&, void* scratch);
 
   // The likelihood with shared sums (compose.hpp, evaluate.hpp).
   int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most

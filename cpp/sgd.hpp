@@ -66,7 +66,6 @@ class StochasticVisit {
     return loss;
   }
 
-  // Ends a pass: every weight gets what is due to it.
   void settle() {
     if (s_.rule == Rule::decayed) {
       for (std::int64_t k = 0; k < s_.rows * step_; k += W)
@@ -266,8 +265,8 @@ class StochasticVisit {
 };
 
 // Visits sequences in the given order; the sum of their losses, or the first that is not finite.
-inline double stochastic_pass(Stochastic& s, const std::int64_t* order, const double* rate,
-                              std::int64_t count, void* scratch) {
+inline double stochastic_visits(Stochastic& s, const std::int64_t* order, const double* rate,
+                                std::int64_t count, void* scratch) {
   Arena& arena = *static_cast<Arena*>(scratch);
   double total = 0.0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -276,8 +275,12 @@ inline double stochastic_pass(Stochastic& s, const std::int64_t* order, const do
     if (!std::isfinite(loss)) return loss;
     total += loss;
   }
-  StochasticVisit(s, arena).settle();
   return total;
+}
+
+// Ends a pass: every weight gets what is due to it.
+inline void stochastic_settle(Stochastic& s, void* scratch) {
+  StochasticVisit(s, *static_cast<Arena*>(scratch)).settle();
 }
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from crfkit.layout import Layout
 from crfkit.objectives import Likelihood, LikelihoodProblem
 from crfkit.optimise.problem import Penalty
 from crfkit.structures import Chain
+from crfkit.structures.labels import Pointers
 
 L, A, N = 4, 30, 60
 FLAT = Penalty(l2=1.0)
@@ -48,3 +50,10 @@ def layout_of(data: Batch, *, observed: bool = False) -> Layout:
 
 def bound(data: Batch, chain: Chain | None = None, *, observed: bool = False) -> LikelihoodProblem:
     return Likelihood().bind(layout_of(data, observed=observed), chain or Chain(L), data, threads=1)
+
+
+def order_of(run: Any, data: Batch, number: int) -> Pointers:
+    """The sequences of a pass over data in one block, counted from 1, in the order of their visits."""
+    ((_, places),) = run.sequences.plan(run.method.seed, number)
+    visited: Pointers = np.flatnonzero(np.diff(data.seq_ptr))[places]
+    return visited

@@ -14,7 +14,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimise import SGD, SGDL1, AdaGrad
 from crfkit.optimise.problem import Penalty
 from crfkit.structures import Chain
-from tests.stochastic_cases import BOTH, FLAT, SPARSE, A, N, batch, bound
+from tests.stochastic_cases import BOTH, FLAT, SPARSE, A, N, batch, bound, order_of
 
 
 def soft(z: Any, l1: Any) -> Any:
@@ -48,7 +48,7 @@ def test_adagrad_equals_a_dense_reference(penalty: Penalty, observed: bool) -> N
     run = options.start(problem, penalty, begin)
     dense, w, squares, visits = Dense(data, problem.layout), begin.copy(), np.zeros(problem.size), N - 1
     for number in (1, 2, 3):
-        for n in run.order(number):
+        for n in order_of(run, data, number):
             g = dense.gradient(n, w)
             squares += g * g
             a = options.eta / (options.offset + np.sqrt(squares))
@@ -69,7 +69,7 @@ def test_rows_of_every_width(labels: int, observed: bool) -> None:
     begin = rng.normal(size=problem.size)
     run = AdaGrad().start(problem, BOTH, begin)
     dense, w, squares = Dense(data, layout), begin.copy(), np.zeros(problem.size)
-    for n in run.order(1):
+    for n in order_of(run, data, 1):
         g = dense.gradient(n, w)
         squares += g * g
         a = 0.1 / (1e-8 + np.sqrt(squares))
@@ -87,7 +87,7 @@ def test_sgd_equals_a_dense_reference(observed: bool) -> None:
     run = SGD(eta=0.3, max_passes=9).start(problem, Penalty(l2=l2), np.ones(problem.size))
     dense, w, t0, t = Dense(data, problem.layout), np.ones(problem.size), (N - 1) / 2.0 / 0.3, 0
     for number in (1, 2):
-        for n in run.order(number):
+        for n in order_of(run, data, number):
             rate = (N - 1) / 2.0 / (t0 + t)
             w[:nodes] *= 1.0 - rate * 2.0 / (N - 1)
             w[nodes:] /= 1.0 + rate * 5.0 / (N - 1)
@@ -115,7 +115,7 @@ def test_cumulative_penalty_equals_a_plain_reference(observed: bool) -> None:
         q[where] += w[where] - z
 
     for number in (1, 2):
-        for n in run.order(number):
+        for n in order_of(run, data, number):
             rate = options.eta0 * options.alpha ** (t / visits)
             w -= rate * dense.gradient(n, w)
             due += rate * SPARSE.l1 / visits

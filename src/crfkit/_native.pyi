@@ -210,11 +210,16 @@ class Labelled:
         forbidden: NDArray[np.float64] | None,
     ) -> None: ...
 
+class CompiledSequences: ...
+
 class StochasticTrainer:
-    def __init__(self, data: Labelled, rule: int) -> None: ...
+    def __init__(self, layout: Labelled, rule: int) -> None: ...
+    def compile(self, data: Labelled) -> CompiledSequences: ...
+    def settle(self, kernels: Kernels) -> None: ...
     def run(
         self,
         kernels: Kernels,
+        sequences: CompiledSequences,
         order: NDArray[np.int64],
         rate: NDArray[np.float64],
         strengths: NDArray[np.float64],
@@ -324,6 +329,19 @@ class Evaluator:
         allowed: NDArray[np.bool_] | None,
         table_bytes: int,
     ) -> Evaluator: ...
+    @staticmethod
+    def unpack(
+        kernels: Kernels,
+        width: int,
+        ptr: NDArray[np.int64],
+        column: NDArray[np.int32],
+        soft: NDArray[np.float64] | None,
+        allowed: NDArray[np.bool_] | None,
+        packed: NDArray[np.uint8],
+    ) -> Evaluator: ...
+    @property
+    def packed_size(self) -> int: ...
+    def pack(self, out: NDArray[np.uint8]) -> None: ...
     @property
     def table_rows(self) -> int: ...
     @property

@@ -13,6 +13,7 @@ distribution    ``batch.soft``        expected score when positions are drawn on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -21,12 +22,14 @@ import numpy as np
 from crfkit.batch import Batch
 from crfkit.layout_plan import run_cells
 from crfkit.structures import Chain
-from crfkit.structures.labels import Bools, Floats, Ids, sum_by_sequence
+from crfkit.structures.labels import Bools, Floats, Ids, Pointers, sum_by_sequence
 
 __all__ = [
     "allowed_labels",
     "before",
     "check_gold",
+    "check_labels",
+    "check_learnable",
     "kind_of_gold",
     "label_weighted",
     "run_counts",
@@ -125,25 +128,52 @@ def label_weighted(batch: Batch, label_weights: Floats) -> Floats:
 
 def check_gold(batch: Batch, chain: Chain) -> None:
     """Raise where there is nothing to learn from, or where the gold is impossible under the chain."""
-    L = len(chain.labels)
-    if batch.positions == 0:
+    check_labels(batch, chain)
+    label = np.zeros(0, dtype=np.int32) if batch.label is None else batch.label
+    counts = np.bincount(label[label >= 0], minlength=len(chain.labels))
+    known = batch.allowed is not None or batch.soft is not None
+    check_learnable(batch.positions, counts, chain.labels, sure=kind_of_gold(batch) == "path", known=known)
+
+
+def check_learnable(
+    positions: int, counts: Pointers, names: Sequence[str], *, sure: bool, known: bool
+) -> None:
+    """Raise where data as a whole teach nothing; a part of them may have one label, or none.
+
+    Parameters
+    ----------
+    positions : int
+    counts : array [L]
+        Positions of each label.
+    names : sequence of str
+        Of the labels.
+    sure : bool
+        Whether every position has a label.
+    known : bool
+        Whether positions without a label may say something else of it.
+    """
+    if positions == 0:
         raise ValueError("there is no position to learn from: the data are empty")
+    if sure and np.count_nonzero(counts) == 1:
+        name = names[int(np.argmax(counts))]
+        raise ValueError(f"all {positions} positions have the label {name!r}: nothing to learn")
+    if not known and not np.any(counts):
+        raise ValueError("no position has a label: training needs some")
+
+
+def check_labels(batch: Batch, chain: Chain, before: int = 0) -> None:
+    """Raise where the gold of a sequence is impossible; `before` counts the sequences before the batch."""
+    L = len(chain.labels)
     if batch.label is not None:
         wrong = np.flatnonzero((batch.label < -1) | (batch.label >= L))
         if wrong.size:
             p = int(wrong[0])
             raise ValueError(f"label[{p}] is {batch.label[p]}, expected 0 to {L - 1}, or -1 where unknown")
-    kind = kind_of_gold(batch)
-    if kind == "path" and batch.label is not None:
-        if (batch.label == batch.label[0]).all():
-            name = chain.labels[batch.label[0]]
-            raise ValueError(f"all {batch.positions} positions have the label {name!r}: nothing to learn")
-        _check_paths(batch, batch.label, chain)
-    elif batch.allowed is None and batch.soft is None and (batch.label is None or (batch.label < 0).all()):
-        raise ValueError("no position has a label: training needs some")
+    if batch.label is not None and kind_of_gold(batch) == "path":
+        _check_paths(batch, batch.label, chain, before)
 
 
-def _check_paths(batch: Batch, label: Ids, chain: Chain) -> None:
+def _check_paths(batch: Batch, label: Ids, chain: Chain, sequences: int) -> None:
     """Name the first gold path that the constraints forbid, and where."""
     rules = chain.resolved
     if rules is None:
@@ -165,10 +195,12 @@ def _check_paths(batch: Batch, label: Ids, chain: Chain) -> None:
             n = int(np.searchsorted(batch.seq_ptr, p, side="right")) - 1
             before = f" {names[label[p - 1]]!r}" if what == "may not follow" else ""
             raise ValueError(
-                f"sequence {n}, position {p - int(batch.seq_ptr[n])}: label {names[label[p]]!r} "
+                f"sequence {sequences + n}, position {p - int(batch.seq_ptr[n])}: label {names[label[p]]!r} "
                 f"{what}{before} under the constraints, so no weights can produce the gold labels; {remedy}"
             )
     if rules.expansion:
         for n, (a, b) in enumerate(pairwise(batch.seq_ptr)):
             if not rules.accepts(label[a:b].tolist()):
-                raise ValueError(f"sequence {n}: its gold labels break a limit on segment lengths; {remedy}")
+                raise ValueError(
+                    f"sequence {sequences + n}: its gold labels break a limit on segment lengths; {remedy}"
+                )

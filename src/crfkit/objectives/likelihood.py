@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crfkit import _native, inference
 from crfkit.batch import Batch
@@ -22,7 +24,7 @@ from crfkit.objectives.diagonal import approximate_diagonal
 from crfkit.objectives.gold import (
     allowed_labels,
     before,
-    check_gold,
+    check_labels,
     kind_of_gold,
     label_weighted,
     run_counts,
@@ -101,7 +103,9 @@ class LikelihoodProblem:
     def __init__(
         self, layout: Layout, chain: Chain, batch: Batch, weight: Floats | None, threads: int | None
     ) -> None:
-        check_gold(batch, chain)
+        if batch.positions == 0:
+            raise ValueError("there is no position to learn from: the batch is empty")
+        check_labels(batch, chain)
         if len(chain.labels) != layout.labels:
             raise ValueError(f"the layout has {layout.labels} labels, the chain {len(chain.labels)}")
         if chain.order != layout.order:
@@ -138,6 +142,16 @@ class LikelihoodProblem:
     def prepare(self) -> None:
         """Make what the first evaluation would make; for a thread that has nothing else to do."""
         _ = self.shared_sums
+
+    def packed(self) -> dict[str, NDArray[Any]]:
+        """Return what evaluations need beside layout and batch, for `unpack`; perhaps nothing."""
+        return {} if self.shared_sums is None else self.shared_sums.packed()
+
+    def unpack(self, kept: Mapping[str, NDArray[Any]]) -> None:
+        """Take what `packed` gave for the same layout and batch in this process, instead of making it."""
+        self.__dict__["shared_sums"] = SharedSums(
+            self.layout, self.chain, self.batch, self.weight, self.kind, kept
+        )
 
     @cached_property
     def _index(self) -> _native.Transpose:

@@ -11,7 +11,11 @@ general path of `likelihood.py`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from crfkit import _native, scoring
 from crfkit.batch import Batch
@@ -25,7 +29,15 @@ __all__ = ["SharedSums"]
 
 
 class SharedSums:
-    """Loss and gradient of one batch; made once, evaluated again and again."""
+    """Loss and gradient of one batch; made once, evaluated again and again.
+
+    Parameters
+    ----------
+    layout, chain, batch, weight, kind
+        What is evaluated; `weight` [N] of the sequences, `kind` of gold.
+    kept : mapping, optional
+        What `packed` gave for the same arguments in this process: it need not be made again.
+    """
 
     @staticmethod
     def covers(layout: Layout, chain: Chain, batch: Batch) -> bool:
@@ -36,9 +48,28 @@ class SharedSums:
         small = layout.weights < 1 << 31 and batch.positions < 1 << 31
         return chain.order == 1 and small and not (edges or expands or layout.dense or columns)
 
-    def __init__(self, layout: Layout, chain: Chain, batch: Batch, weight: Floats, kind: GoldKind) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        chain: Chain,
+        batch: Batch,
+        weight: Floats,
+        kind: GoldKind,
+        kept: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
         self.layout, self.chain, self.batch = layout, chain, batch
         L = layout.labels
+        soft = batch.soft if kind == "soft" else None
+        allowed = allowed_labels(batch, L) if kind == "set" else None
+        self._start, self._stop = np.empty(L), np.empty(L)
+        self._edge = np.empty((L, L))
+        if kept is not None:
+            self._evaluator = _native.Evaluator.unpack(
+                kernels, L, layout.node_ptr, layout.node_label, soft, allowed, kept["evaluator"]
+            )
+            self._gold_transitions = kept["gold_transitions"]
+            self._gold_ends = kept["gold_start"], kept["gold_stop"]
+            return
         self._evaluator = _native.Evaluator.of(
             kernels,
             layout.rows,
@@ -48,15 +79,25 @@ class SharedSums:
             batch.value,
             weight,
             batch.label if kind == "path" else None,
-            batch.soft if kind == "soft" else None,
-            allowed_labels(batch, L) if kind == "set" else None,
+            soft,
+            allowed,
             layout.table_bytes,
         )
-        self._start, self._stop = np.empty(L), np.empty(L)
-        self._edge = np.empty((L, L))
         steps, ends = _gold_counts(batch, weight, kind, L)
         self._gold_transitions = steps.ravel()[layout.transition_cell]
         self._gold_ends = ends
+
+    def packed(self) -> dict[str, NDArray[Any]]:
+        """Return everything that was made of the batch, as arrays."""
+        evaluator = np.empty(self._evaluator.packed_size, dtype=np.uint8)
+        self._evaluator.pack(evaluator)
+        start, stop = self._gold_ends
+        return {
+            "evaluator": evaluator,
+            "gold_transitions": self._gold_transitions,
+            "gold_start": start,
+            "gold_stop": stop,
+        }
 
     @property
     def rows_left(self) -> int:

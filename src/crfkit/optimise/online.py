@@ -15,7 +15,7 @@ from crfkit import _native
 from crfkit.optimise.problem import Penalty, Smooth
 from crfkit.structures.labels import Floats, Ids, Pointers
 
-__all__ = ["Online", "OnlineArrays", "arrays_of", "begin_at", "evaluate"]
+__all__ = ["Online", "OnlineArrays", "OnlineBlocks", "arrays_of", "begin_at", "evaluate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,19 @@ class Online(Smooth, Protocol):
 
     def online(self) -> OnlineArrays:
         """Return the arrays; raise a ValueError where the loss is not of this form."""
+        ...
+
+
+@runtime_checkable
+class OnlineBlocks(Smooth, Protocol):
+    """A loss that is a sum over labelled sequences in blocks, which need not be in memory together."""
+
+    def online_sizes(self, who: str) -> Pointers:
+        """Return how many sequences of each block are not empty; raise as `arrays_of` does."""
+        ...
+
+    def online_block(self, i: int) -> OnlineArrays:
+        """Return the arrays of one block."""
         ...
 
 

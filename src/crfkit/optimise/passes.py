@@ -1,21 +1,22 @@
-"""A run of stochastic passes: order, rates, stopping rule and state; the steps themselves are native.
+"""A run of stochastic passes: rates, stopping rule and state; the steps themselves are native.
 
-The order of pass p is drawn by a generator seeded with (seed, p), so that the number of the pass is all the
-state that it has. Every weight is up to date at the end of a pass: what was left out for weights that no
-sequence touched is made up for there.
+The order of visits is said in `visits.py`. Every weight is up to date at the end of a pass, not of a block:
+what was left out for weights that no sequence touched is made up for there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.native import kernels
-from crfkit.optimise.online import arrays_of, begin_at, evaluate
+from crfkit.optimise.online import begin_at, evaluate
 from crfkit.optimise.problem import Penalty, Step
-from crfkit.structures.labels import Floats, Pointers
+from crfkit.optimise.visits import Visit, Visits
+from crfkit.structures.labels import Floats
 
 __all__ = ["Method", "PassRun"]
 
@@ -62,8 +63,11 @@ class Method(Protocol):
         """Prepare a new run: return the time that its rates begin at."""
         ...
 
-    def rates(self, origin: float, first: int, count: int, lam: float) -> Floats:
-        """Return the rates of `count` steps after the first ones; `lam` is the l2 of one step."""
+    def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
+        """Return the rates of steps, by their numbers from 0 on; a pass has so many `visits`.
+
+        `lam` is the l2 of one step.
+        """
         ...
 
     def check(self, strengths: tuple[float, float, float, float]) -> None:
@@ -79,13 +83,13 @@ class PassRun:
     ) -> None:
         name = type(method).__name__
         self.method, self.problem, self.penalty = method, problem, penalty
-        self.arrays = arrays_of(problem, name)
-        strengths = self.arrays.strengths(penalty, name)
+        self.sequences = Visits(problem, name)
+        strengths = self.sequences.layout.strengths(penalty, name)
         method.check(strengths)
-        self.visits = len(self.arrays.filled)
+        self.visits = self.sequences.total
         self.strengths = np.array(strengths) / self.visits  # [4] of one step
         self.w = begin_at(w if state is None else state["w"], problem.size)  # [F]
-        self.trainer = _native.StochasticTrainer(self.arrays.native, method.rule)
+        self.trainer = _native.StochasticTrainer(self.sequences.layout.native, method.rule)
         self.trainer.write(self.w)
         if state is None:
             self.memory = np.zeros(problem.size if method.rule else 0)
@@ -108,10 +112,15 @@ class PassRun:
 
     def step(self) -> Step:
         """Make one pass."""
-        order, due = self.order(self.passes + 1), self.due.copy()
-        rates = self.method.rates(self.start, self.passes * self.visits, self.visits, self.strengths[1])
+        plan, due = self.sequences.plan(self.method.seed, self.passes + 1), self.due.copy()
+        before = self.passes * self.visits
+
+        def rates(first: int, count: int) -> Floats:
+            steps = np.arange(before + first, before + first + count, dtype=np.float64)
+            return self.method.rates(self.start, steps, self.visits, self.strengths[1])
+
         with np.errstate(all="ignore"):
-            loss = self.trainer.run(kernels, order, rates, self.strengths, self.method.offset, due)
+            loss = self.visit(plan, rates, self.strengths, due)
             after = np.empty_like(self.w)
             self.trainer.read(after)
             objective = loss + self.penalty.value(after)
@@ -127,19 +136,34 @@ class PassRun:
         if objective < self.best:
             self.best = objective
             self.best_w = None if self.best_w is None else after.copy()
+        length = float(rates(self.visits - 1, 1)[0])
         stopped = self._verdict()
         self.history = [*self.history, self.best][-self.method.period :]
         if not stopped:
-            return Step(objective, length=float(rates[-1]), evaluations=self.evaluations)
+            return Step(objective, length=length, evaluations=self.evaluations)
         if self.best_w is not None:
             self.w = self.best_w.copy()
-        return self._end(stopped, float(rates[-1]))
+        return self._end(stopped, length)
 
-    def order(self, number: int) -> Pointers:
-        """Return the order of a pass, counted from 1."""
-        generator = np.random.default_rng([self.method.seed, number])
-        drawn: Pointers = generator.permutation(self.arrays.filled)
-        return drawn
+    def visit(
+        self, visits: Iterable[Visit], rates: Callable[[int, int], Floats], strengths: Floats, due: Floats
+    ) -> float:
+        """Make some visits and bring all weights up to date; return the sum of the losses.
+
+        ``rates(first, count)`` are those of visits, `strengths` [4] those of the penalty in one step; `due`
+        [2], the L1 that weights should have received, goes in and out. Where the sum is not finite, the
+        weights are spoilt.
+        """
+        loss, done = 0.0, 0
+        for sequences, order in self.sequences.compiled(self.trainer, visits):
+            given = rates(done, len(order))
+            loss += self.trainer.run(kernels, sequences, order, given, strengths, self.method.offset, due)
+            done += len(order)
+            del sequences  # before the next block but one is made
+            if not np.isfinite(loss):
+                return loss
+        self.trainer.settle(kernels)
+        return loss
 
     def state(self) -> dict[str, Any]:
         """Return everything that goes on from here needs; the seed is an option."""

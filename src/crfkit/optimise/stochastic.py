@@ -13,6 +13,9 @@ step is an estimate, the losses as they were met on the way plus the exact penal
 of the pass, until the run ends by itself: then it is exact, at the weights that are kept, and costs one more
 evaluation. A loss that is not finite ends the run as "diverged", with the weights of the pass before.
 
+Data may lie in blocks on disk, one of them in memory at a time; `visits.py` says in which order they are
+visited. What a rule remembers of weights goes on from block to block as if there were none.
+
 Formulas: cpp/sgd.hpp. One thread; the same seed gives the same bits.
 """
 
@@ -23,7 +26,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.native import kernels
 from crfkit.optimise.passes import PassRun
 from crfkit.optimise.problem import Penalty
 from crfkit.structures.labels import Floats
@@ -109,9 +111,9 @@ class SGD:
             raise ValueError(f"eta is {eta:g}, expected less than N / l2 = {1.0 / lam:g}")
         return 1.0 / (lam * eta)
 
-    def rates(self, origin: float, first: int, count: int, lam: float) -> Floats:
+    def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
         """Return 1 / (lambda (t0 + t))."""
-        rates: Floats = 1.0 / (lam * (origin + np.arange(first, first + count, dtype=np.float64)))
+        rates: Floats = 1.0 / (lam * (origin + steps))
         return rates
 
     def _calibrated(self, run: PassRun, lam: float) -> float:
@@ -120,14 +122,13 @@ class SGD:
         CRFsuite adds up the losses met during the pass; the objective after it, as in Bottou's original, does
         not punish a rate for what a step does to the next sequence.
         """
-        order = run.order(0)[: self.calibration_samples]
-        part, after = len(order) / run.visits, np.empty_like(run.w)
-        zeros = np.zeros(len(order)), np.zeros(4)
+        sample = run.sequences.sample(self.seed, self.calibration_samples)
+        part, after = sum(len(places) for _, places in sample) / run.visits, np.empty_like(run.w)
 
         def objective() -> float:
             run.trainer.read(after)
             run.evaluations += part
-            loss = run.trainer.run(kernels, order, *zeros, 0.0, run.due)
+            loss = run.visit(sample, lambda _, count: np.zeros(count), np.zeros(4), run.due)
             return loss + part * run.penalty.value(after)
 
         def trial(eta: float) -> float:
@@ -135,8 +136,12 @@ class SGD:
                 return float("nan")
             run.trainer.write(run.w)
             run.evaluations += part
-            rates = self.rates(1.0 / (lam * eta), 0, len(order), lam)
-            loss = run.trainer.run(kernels, order, rates, run.strengths, 0.0, run.due)
+
+            def rates(first: int, count: int) -> Floats:
+                steps = np.arange(first, first + count, dtype=np.float64)
+                return self.rates(1.0 / (lam * eta), steps, run.visits, lam)
+
+            loss = run.visit(sample, rates, run.strengths, run.due)
             return objective() if np.isfinite(loss) else loss
 
         before, best = objective(), float("inf")
@@ -182,7 +187,7 @@ class SGDL1:
 
     Examples
     --------
-    >>> SGDL1().rates(0.0, 10, 2, 0.0).round(4).tolist()  # N = 2, after 5 passes
+    >>> SGDL1().rates(0.0, np.array([10.0, 11.0]), 2, 0.0).round(4).tolist()  # N = 2, after 5 passes
     [0.355, 0.3273]
     """
 
@@ -220,9 +225,9 @@ class SGDL1:
         """Return 0: these rates begin where they begin."""
         return 0.0
 
-    def rates(self, origin: float, first: int, count: int, lam: float) -> Floats:
+    def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
         """Return eta0 * alpha^(t / N)."""
-        rates: Floats = self.eta0 * self.alpha ** (np.arange(first, first + count, dtype=np.float64) / count)
+        rates: Floats = self.eta0 * self.alpha ** (steps / visits)
         return rates
 
 
@@ -282,9 +287,9 @@ class AdaGrad:
         """Return 0: these rates do not depend on the time."""
         return 0.0
 
-    def rates(self, origin: float, first: int, count: int, lam: float) -> Floats:
+    def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
         """Return eta, for every step."""
-        return np.full(count, self.eta)
+        return np.full(len(steps), self.eta)
 
 
 def _check_limits(max_passes: int, period: int) -> None:

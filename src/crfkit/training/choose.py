@@ -5,6 +5,8 @@ penalised likelihood with L2   the dual method: no step size, and a duality gap 
 L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
 everything else                L-BFGS: needs nothing but values and gradients
 =============================  ==================================================================
+
+Data in blocks are for methods that ask for values and gradients of the whole, and for stochastic ones.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from crfkit.optimise.problem import Optimiser, Penalty
+from crfkit.training.blocked import BlockedProblem
 
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
-__all__ = ["NAMES", "by_name", "choose", "name_of", "suited"]
+__all__ = ["NAMES", "by_name", "check_blockwise", "choose", "name_of", "suited"]
 
 #: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,6 +47,25 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "adagrad": ("AdaGrad", {}),
     "bcd": ("BlockCoordinate", {}),
 }
+
+_WHOLE = ("Dual", "BlockCoordinate", "IterativeScaling")  # optimisers that need all data in memory
+
+
+def check_blockwise(optimiser: Any) -> None:
+    """Raise where an optimiser, or one of this name, cannot learn from data in blocks on disk.
+
+    Examples
+    --------
+    >>> check_blockwise("sgd")
+    >>> check_blockwise("dual")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: dual needs all data in memory; blocks on disk are for lbfgs, owlqn, ...
+    """
+    made = by_name(optimiser) if isinstance(optimiser, str) else optimiser
+    if type(made).__name__ in _WHOLE:
+        able = ", ".join(name for name, (kind, _) in NAMES.items() if kind not in _WHOLE)
+        name = optimiser if isinstance(optimiser, str) else name_of(optimiser)
+        raise ValueError(f"{name} needs all data in memory; blocks on disk are for {able}")
 
 
 def by_name(
@@ -74,8 +96,6 @@ def suited(problem: Any, optimiser: Optimiser) -> Any:
     """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts."""
     if type(optimiser).__name__ != "IterativeScaling" or hasattr(problem, "expect"):
         return problem
-    if not hasattr(problem, "batch"):
-        raise ValueError("iterative scaling needs the data in memory, not in blocks; use lbfgs")
     return import_module("crfkit.objectives.counts").ChainCounts(problem)
 
 
@@ -113,7 +133,7 @@ def _against_dual(problem: Any, penalty: Penalty) -> str:
 
     layout, chain = getattr(problem, "layout", None), getattr(problem, "chain", None)
     batch = getattr(problem, "batch", None)
-    if hasattr(problem, "blocks"):
+    if isinstance(problem, BlockedProblem):
         return "data in blocks"
     if not isinstance(problem, LikelihoodProblem) or layout is None or chain is None or batch is None:
         return "this objective"

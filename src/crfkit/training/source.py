@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,7 +103,7 @@ class Source:
     def check(self, chain: Chain) -> list[str]:
         """Raise where there is nothing to learn, or gold is impossible; return remarks."""
         if isinstance(self.data, BlockedData):
-            check_blocks(self.data, chain.labels)
+            check_blocks(self.data, chain)
             counts = self.data.label_counts
         else:
             check_gold(self.data.batch, chain)
@@ -137,21 +137,23 @@ class Source:
     def bind(self, objective: Objective, layout: Layout, chain: Chain) -> Smooth:
         """Return the loss as a function of the weights."""
 
-        def bound(batch: Batch) -> Smooth:
+        def bound(layout: Layout, batch: Batch) -> Smooth:
             return objective.bind(layout, chain, batch, threads=self.threads)
 
         return self._summed(layout, chain, bound)
 
     def local(self, layout: Layout, chain: Chain) -> Smooth:
         """Return the loss of the local model."""
-        return self._summed(
-            layout, chain, lambda batch: LocalProblem(layout, chain, batch, threads=self.threads)
-        )
 
-    def _summed(self, layout: Layout, chain: Chain, bind: Any) -> Smooth:
+        def bound(layout: Layout, batch: Batch) -> Smooth:
+            return LocalProblem(layout, chain, batch, threads=self.threads)
+
+        return self._summed(layout, chain, bound)
+
+    def _summed(self, layout: Layout, chain: Chain, bind: Callable[[Layout, Batch], Smooth]) -> Smooth:
         if isinstance(self.data, BlockedData):
             return BlockedProblem(self.data, layout, chain, bind, threads=self.threads)
-        made: Smooth = bind(self.data.batch)
+        made: Smooth = bind(layout, self.data.batch)
         return made
 
     def likely(self, model: Model, epsilon: float) -> Pointers:

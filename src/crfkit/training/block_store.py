@@ -1,0 +1,70 @@
+"""What evaluations need of a block, made once and kept on disk: arrays by block, mapped when they are read.
+
+The file has no name (where the system allows it), so that it goes with the process, however that ends.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BlockStore"]
+
+_ALIGNED = 64  # bytes
+
+
+class BlockStore:
+    """Named arrays for each block, in one temporary file.
+
+    Parameters
+    ----------
+    folder : Path
+        Where there is room.
+
+    Examples
+    --------
+    >>> store = BlockStore(Path(tempfile.gettempdir()))
+    >>> store.put(3, {"a": np.arange(3), "b": np.zeros((2, 0))})
+    >>> 3 in store, 4 in store
+    (True, False)
+    >>> store.get(3)["a"].tolist(), store.get(3)["b"].shape
+    ([0, 1, 2], (2, 0))
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder, prefix="crfkit-")  # noqa: SIM115
+        finalize(self, self._file.close)
+        self._end = 0
+        #: by block: where its arrays begin, and name, type, shape and offset of each
+        self._places: dict[int, tuple[int, list[tuple[str, np.dtype[Any], tuple[int, ...], int]]]] = {}
+
+    def __contains__(self, i: int) -> bool:
+        return i in self._places
+
+    def put(self, i: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write the arrays of block i."""
+        begin, places = self._end, []
+        for name, array in arrays.items():
+            self._file.seek(self._end)
+            np.ascontiguousarray(array).tofile(self._file)
+            places.append((name, array.dtype, array.shape, self._end - begin))
+            self._end += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        self._file.truncate(self._end)
+        self._file.flush()
+        self._places[i] = begin, places
+
+    def get(self, i: int) -> dict[str, NDArray[Any]]:
+        """Return the arrays of block i, which stay in the file until they are looked at."""
+        begin, places = self._places[i]
+        data = np.memmap(self._file, dtype=np.uint8, mode="r", offset=begin)
+        made = {}
+        for name, dtype, shape, offset in places:
+            size = dtype.itemsize * int(np.prod(shape))
+            made[name] = np.asarray(data[offset : offset + size]).view(dtype).reshape(shape)
+        return made
