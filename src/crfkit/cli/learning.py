@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import typer
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from crfkit.features import Extractor, Recipe
     from crfkit.formats.columns import Columns
     from crfkit.structures.constraints import Constraint
+
+Data = TypeVar("Data")
 
 __all__ = [
     "L1",
@@ -58,10 +60,10 @@ Seed = Annotated[int, typer.Option("--seed", help="For everything that draws.", 
 
 
 @dataclass
-class Learning:
-    """A data set, what made it, and the options of `crfkit.train` that follow from both."""
+class Learning(Generic[Data]):
+    """A data set or blocks, what made them, and the options of `crfkit.train` that follow from both."""
 
-    data: Dataset
+    data: Data
     extractor: Extractor | None  #: None where the data have attributes already
     options: dict[str, Any]
 
@@ -75,39 +77,63 @@ def prepare(
     template: str | None,
     threads: int | None,
     say: Callable[[str], object] | None,
-) -> Learning:
+) -> Learning[Dataset]:
     """Read files and make attributes; several files are laid end to end."""
     from crfkit import data
     from crfkit.batch import Dataset
-    from crfkit.features import Extractor, read_recipe
+    from crfkit.features import read_recipe
 
     recipe = None if template is None else read_recipe(template)  # mistakes in it come first
-    if len([path for path in paths if path == "-"]) > 1:
-        raise ValueError("- is given twice, but there is one standard input")
+    check_paths(paths)
     given = [data.read(path, format, columns=columns, say=say) for path in paths]
     datasets = [one for one in given if isinstance(one, Dataset)]
     if datasets:
-        if len(datasets) < len(given):
-            raise ValueError(f"some of {', '.join(paths)} are columns, others have attributes; give one kind")
-        for name, option in (("--template", template), ("--label", label)):
-            if option is not None:
-                raise ValueError(f"{name} is for columns, but {paths[0]} has attributes and labels already")
+        check_attributes(paths, given, template, label)
         return Learning(joined_datasets(datasets), None, {})
     whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
+    extract = extractor_for(whole, recipe, columns, label)
+    return Learning(extract(whole, threads), extract, options_for(extract))
+
+
+def check_paths(paths: Sequence[str]) -> None:
+    """Refuse to read standard input twice."""
+    if len([path for path in paths if path == "-"]) > 1:
+        raise ValueError("- is given twice, but there is one standard input")
+
+
+def check_attributes(
+    paths: Sequence[str], given: Sequence[Columns | Dataset], template: str | None, label: str | int | None
+) -> None:
+    """Refuse a mixture of columns and attributes, and options for columns where there are none."""
+    if len({type(one) for one in given}) > 1:
+        raise ValueError(f"some of {', '.join(paths)} are columns, others have attributes; give one kind")
+    for name, option in (("--template", template), ("--label", label)):
+        if option is not None:
+            raise ValueError(f"{name} is for columns, but {paths[0]} has attributes and labels already")
+
+
+def extractor_for(
+    read: Columns, recipe: Recipe | None, columns: list[str] | None, label: str | int | None
+) -> Extractor:
+    """Return what makes attributes of such columns; `columns` are names from the command line."""
+    from crfkit.features import Extractor
+
     if label is None:
-        label = "label" if "label" in whole.names else -1
-    place = whole.place(label)
-    if len(whole.names) < 2:
-        raise ValueError(f"{paths[0]} has one column, expected tokens and labels")
-    recipe = recipe or default_recipe([name for c, name in enumerate(whole.names) if c != place])
-    if columns is not None and whole.format in ("columns", "crfpp", "wapiti"):
-        recipe, label = by_place(recipe, whole.names), place  # files to tag do not name their columns
-    extract = Extractor(recipe, label)
-    made = extract(whole, threads)
-    options: dict[str, Any] = {}
-    if recipe.dialect != "crfkit" and not extract.plain_transitions:
-        options["transitions"] = "none"  # CRF++ and Wapiti have them only where a line B asks for them
-    return Learning(made, extract, options)
+        label = "label" if "label" in read.names else -1
+    place = read.place(label)
+    if len(read.names) < 2:
+        raise ValueError(f"{read.source} has one column, expected tokens and labels")
+    recipe = recipe or default_recipe([name for c, name in enumerate(read.names) if c != place])
+    if columns is not None and read.format in ("columns", "crfpp", "wapiti"):
+        recipe, label = by_place(recipe, read.names), place  # files to tag do not name their columns
+    return Extractor(recipe, label)
+
+
+def options_for(extract: Extractor) -> dict[str, Any]:
+    """Return the options of `crfkit.train` that follow from a recipe."""
+    if extract.recipe.dialect != "crfkit" and not extract.plain_transitions:
+        return {"transitions": "none"}  # CRF++ and Wapiti have them only where a line B asks for them
+    return {}
 
 
 def default_recipe(columns: Sequence[str]) -> Recipe:
@@ -154,11 +180,7 @@ def joined_columns(parts: Sequence[Columns]) -> Columns:
     if len(parts) == 1:
         return first
     for part in parts[1:]:
-        if part.names != first.names:
-            raise ValueError(
-                f"{part.source} has the columns {', '.join(part.names)}, "
-                f"expected {', '.join(first.names)} as in {first.source}"
-            )
+        check_columns(part, first)
     ids = tuple(
         np.concatenate([alphabet.merge(part.alphabets[c])[part.ids[c]] for part in parts])
         for c, alphabet in enumerate(first.alphabets)
@@ -167,24 +189,36 @@ def joined_columns(parts: Sequence[Columns]) -> Columns:
     return replace(first, ids=ids, seq_ptr=np.concatenate([[0], np.cumsum(lengths)]))
 
 
+def check_columns(part: Columns, first: Columns) -> None:
+    """Refuse columns with other names than those before them."""
+    if part.names != first.names:
+        raise ValueError(
+            f"{part.source} has the columns {', '.join(part.names)}, "
+            f"expected {', '.join(first.names)} as in {first.source}"
+        )
+
+
 def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
     """Lay data sets of several files end to end."""
-    import numpy as np
-
     from crfkit.batch import Dataset
     from crfkit.formats.assemble import concatenate
 
-    first = parts[0]
-    moved = [first]
-    for part in parts[1:]:
-        batch = part.batch
-        ids = np.append(first.labels.ids(part.labels.strings()), np.int32(-1))  # -1 finds the last
-        label = None if batch.label is None else ids[batch.label]
-        attr = first.attributes.merge(part.attributes)[batch.attr]
-        moved.append(replace(first, batch=replace(batch, attr=attr, label=label)))
-    made = concatenate(moved)
+    made = concatenate([renamed(part, parts[0]) for part in parts])
     assert isinstance(made, Dataset)
     return made
+
+
+def renamed(part: Dataset, first: Dataset) -> Dataset:
+    """Return a data set with the alphabets of another, which take what they do not know yet."""
+    import numpy as np
+
+    if part.attributes is first.attributes:
+        return part
+    batch = part.batch
+    ids = np.append(first.labels.ids(part.labels.strings()), np.int32(-1))  # -1 finds the last
+    label = None if batch.label is None else ids[batch.label]
+    attr = first.attributes.merge(part.attributes)[batch.attr]
+    return replace(first, batch=replace(batch, attr=attr, label=label))
 
 
 def constraints_of(scheme: str | None) -> list[Constraint]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +36,7 @@ from crfkit.cli.options import (
     label_column,
     say,
 )
+from crfkit.cli.streamed import BlockPositions, prepare_blocks
 
 
 def train(
@@ -70,6 +74,7 @@ def train(
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", help="Folder: write checkpoints, go on from the last one.")
     ] = None,
+    block_positions: BlockPositions = None,
     compact: Annotated[
         bool, typer.Option("--compact", help="Leave weights of zero out of the file.")
     ] = False,
@@ -90,6 +95,8 @@ def train(
     crfkit train a.txt b.txt.gz -o chunks.crf --columns word,pos,chunk --scheme bio --l2 0.5
 
     crfkit train items.jsonl -o m.crf --l1 0.1 --l2 0 --json | jq .loss
+
+    crfkit train huge.txt.gz -o m.crf --block-positions 100000 --optimizer adagrad
     """
     check_output(output)
     names = column_names(columns)
@@ -99,42 +106,58 @@ def train(
         say(text, quiet)
 
     from crfkit.training import train as fit
-    from crfkit.training.choose import by_name
+    from crfkit.training.choose import by_name, check_blockwise
 
     kept = learning.features_of(features)
     constraints = learning.constraints_of(scheme)
     if optimizer != "auto":
         by_name(optimizer)  # a wrong name is told before files are read
+        if block_positions is not None:
+            check_blockwise(optimizer)
     if metric is not None and dev is None:
         raise ValueError("--metric judges a dev set; give one with --dev FILE")
     start = _start(init)
-    learn = learning.prepare(
-        data, format=format, columns=names, label=column, template=template, threads=threads, say=tell
-    )
-    judged = None if dev is None else _dev(dev, learn, format, names, threads)
     from crfkit.objectives import Likelihood
 
-    model = fit(
-        learn.data,
-        judged,
-        objective=Likelihood(l1=l1, l2=l2),
-        optimiser=optimizer,
-        features=kept,
-        min_count=min_count,
-        order=order,
-        constraints=constraints,
-        init=start,
-        metric=metric,
-        tolerance=tolerance,
-        max_seconds=max_seconds,
-        max_iterations=max_iter,
-        checkpoint=checkpoint,
-        seed=seed,
-        threads=threads,
-        progress=not quiet,
-        extractor=learn.extractor,
-        **learn.options,
-    )
+    reading: dict[str, Any] = {
+        "format": format,
+        "columns": names,
+        "label": column,
+        "template": template,
+        "threads": threads,
+        "say": tell,
+    }
+    with ExitStack() as stack:
+        learn: learning.Learning[Any]
+        if block_positions is None:
+            learn = learning.prepare(data, **reading)
+        else:
+            # Beside the model there is room on a disk; the system's folder may lie in memory.
+            beside = None if output == "-" else os.path.dirname(os.path.abspath(output))
+            folder = stack.enter_context(TemporaryDirectory(prefix="crfkit-blocks-", dir=beside))
+            learn = prepare_blocks(data, Path(folder), block_positions, **reading)
+        judged = None if dev is None else _dev(dev, learn, format, names, threads)
+        model = fit(
+            learn.data,
+            judged,
+            objective=Likelihood(l1=l1, l2=l2),
+            optimiser=optimizer,
+            features=kept,
+            min_count=min_count,
+            order=order,
+            constraints=constraints,
+            init=start,
+            metric=metric,
+            tolerance=tolerance,
+            max_seconds=max_seconds,
+            max_iterations=max_iter,
+            checkpoint=checkpoint,
+            seed=seed,
+            threads=threads,
+            progress=not quiet,
+            extractor=learn.extractor,
+            **learn.options,
+        )
     model.save(output, notes=notes, compact=compact)
     if output != "-":
         tell(f"{output}: {os.path.getsize(output):,} bytes")
@@ -187,7 +210,7 @@ def _start(init: str | None) -> Any:
 
 
 def _dev(
-    path: str, learn: learning.Learning, format: str | None, names: list[str] | None, threads: int | None
+    path: str, learn: learning.Learning[Any], format: str | None, names: list[str] | None, threads: int | None
 ) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit import data

@@ -1,0 +1,73 @@
+"""Files turned into blocks on disk, for training on data larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crfkit.cli import learning
+
+if TYPE_CHECKING:
+    from crfkit.batch import Dataset
+    from crfkit.features import Extractor
+    from crfkit.training import BlockedData
+
+__all__ = ["BlockPositions", "prepare_blocks"]
+
+BlockPositions = Annotated[
+    int | None,
+    typer.Option(
+        "--block-positions",
+        help="For data larger than memory: keep them in blocks of so many positions (100000) on disk, in a "
+        "temporary folder beside the model; for lbfgs, owlqn, sgd, sgd-l1, adagrad, ...",
+        min=1,
+    ),
+]
+
+
+def prepare_blocks(
+    paths: Sequence[str],
+    folder: Path,
+    positions: int,
+    *,
+    format: str | None,
+    columns: list[str] | None,
+    label: str | int | None,
+    template: str | None,
+    threads: int | None,
+    say: Callable[[str], object] | None,
+) -> learning.Learning[BlockedData]:
+    """Read files in chunks and write their attributes to a folder; the rest is as in `learning.prepare`."""
+    from crfkit import data
+    from crfkit.batch import Dataset
+    from crfkit.features import read_recipe
+    from crfkit.training import BlockedData
+
+    recipe = None if template is None else read_recipe(template)  # mistakes in it come first
+    learning.check_paths(paths)
+    made: list[Extractor] = []
+
+    def parts() -> Iterator[Dataset]:
+        first: data.Columns | Dataset | None = None
+        for path in paths:
+            for chunk in data.stream(path, format, chunk_positions=positions, columns=columns, say=say):
+                first = chunk if first is None else first
+                if isinstance(first, Dataset):
+                    learning.check_attributes(paths, [first, chunk], template, label)
+                    assert isinstance(chunk, Dataset)
+                    yield learning.renamed(chunk, first)
+                    continue
+                learning.check_attributes(paths, [first, chunk], None, None)
+                assert isinstance(chunk, data.Columns)
+                learning.check_columns(chunk, first)
+                if not made:
+                    made.append(learning.extractor_for(chunk, recipe, columns, label))
+                yield made[0](chunk, threads)
+
+    blocks = BlockedData.write(folder, parts())
+    if not made:
+        return learning.Learning(blocks, None, {})
+    return learning.Learning(blocks, made[0], learning.options_for(made[0]))
