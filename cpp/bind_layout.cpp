@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -162,6 +163,41 @@ nb::object observed(const Transpose& t, const Integers& cell, const std::optiona
   return ptr ? give(std::move(columns)) : give(std::move(found));
 }
 
+// ---- some of the rows
+
+// Calls f(first weight among all, first weight among the chosen, count) for the chosen rows.
+template <class F>
+void each_row(const Pointers& ptr, const Integers& chosen, std::size_t whole, std::size_t part,
+              F f) {
+  const std::int64_t A = static_cast<std::int64_t>(ptr.size()) - 1;
+  std::int64_t to = 0;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::int32_t a = chosen.data()[i];
+    if (a < 0 || a >= A) refuse("chosen[" + text(static_cast<std::int64_t>(i)) + "] is no row");
+    const std::int64_t first = ptr.data()[a], n = ptr.data()[a + 1] - first;
+    if (first < 0 || n < 0 || first + n > static_cast<std::int64_t>(whole) ||
+        to + n > static_cast<std::int64_t>(part))
+      refuse("the rows are longer than the weights");
+    f(first, to, n);
+    to += n;
+  }
+}
+
+void take_rows(const Pointers& ptr, const Integers& chosen, const Reals& weights,
+               const Written& out) {
+  each_row(ptr, chosen, weights.size(), out.size(),
+           [&](std::int64_t first, std::int64_t to, std::int64_t n) {
+             std::copy_n(weights.data() + first, n, out.data() + to);
+           });
+}
+
+void add_rows(const Pointers& ptr, const Integers& chosen, const Reals& part, const Written& out) {
+  each_row(ptr, chosen, out.size(), part.size(),
+           [&](std::int64_t first, std::int64_t to, std::int64_t n) {
+             for (std::int64_t k = 0; k < n; ++k) out.data()[first + k] += part.data()[to + k];
+           });
+}
+
 }  // namespace
 
 void bind_layout(nb::module_& m) {
@@ -178,6 +214,8 @@ void bind_layout(nb::module_& m) {
       .def_ro("positions", &Transpose::positions)
       .def("observed", &observed, "cell"_a, "weight"_a.none(), "width"_a, "minimum"_a,
            "ptr"_a.none(), "threads"_a);
+  m.def("take_rows", &take_rows, "ptr"_a, "chosen"_a, "weights"_a, "out"_a);
+  m.def("add_rows", &add_rows, "ptr"_a, "chosen"_a, "part"_a, "out"_a);
   m.def("score", &score, "kernels"_a, "rows"_a, "weights"_a, "offset"_a, "ptr"_a, "attr"_a,
         "value"_a.none(), "base"_a.none(), "first"_a, "last"_a, "out"_a, "threads"_a);
   m.def("scatter", &scatter, "kernels"_a, "rows"_a, "transpose"_a, "credit"_a, "gradient"_a,

@@ -117,6 +117,18 @@ class Transpose:
         threads: int,
     ) -> NDArray[Any]: ...
 
+def take_rows(
+    ptr: NDArray[np.int64],
+    chosen: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None: ...
+def add_rows(
+    ptr: NDArray[np.int64],
+    chosen: NDArray[np.int32],
+    part: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None: ...
 def score(
     kernels: Kernels,
     rows: Rows,

@@ -8,7 +8,7 @@ sequence has none. Real-valued rows (`dense`) need no names.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,14 @@ class Batch:
             if wrong.size:
                 p = int(wrong[0])
                 raise ValueError(f"soft[{p}] is no distribution: {self.soft[p].tolist()}")
+
+    @classmethod
+    def unchecked(cls, **arrays: Any) -> Batch:
+        """Return a batch of arrays that a checked one had: a mapped file is not read before it is needed."""
+        made = object.__new__(cls)
+        for f in fields(cls):
+            object.__setattr__(made, f.name, arrays.get(f.name))
+        return made
 
     @property
     def sequences(self) -> int:

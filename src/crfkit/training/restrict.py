@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crfkit import _native
 from crfkit.batch import Batch
 from crfkit.layout import Layout
-from crfkit.structures.labels import Ids, Pointers
+from crfkit.structures.labels import Floats, Ids
 
-__all__ = ["Restricted", "restrict"]
+__all__ = ["Restricted", "add", "restrict", "take"]
 
 
 class Restricted(NamedTuple):
@@ -19,7 +20,7 @@ class Restricted(NamedTuple):
 
     layout: Layout
     attr: Ids  #: [nnz] attributes by their numbers in this layout
-    places: Pointers  #: [weights] where each weight lies in the whole layout, rising
+    shown: Ids  #: [attributes] their numbers in the whole layout, rising
 
 
 def restrict(layout: Layout, batch: Batch) -> Restricted:
@@ -29,20 +30,43 @@ def restrict(layout: Layout, batch: Batch) -> Restricted:
     --------
     >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[1, 5, 9], label=[0, 1])
     >>> whole = Layout.all_pairs(batch, 2, attributes=8)
-    >>> layout, attr, places = restrict(whole, batch)
-    >>> layout.attributes, attr.tolist(), places.tolist()
-    (2, [0, 1, 2], [2, 3, 10, 11, 16, 17, 18, 19])
+    >>> layout, attr, shown = restrict(whole, batch)
+    >>> layout.attributes, attr.tolist(), shown.tolist()
+    (2, [0, 1, 2], [1, 5])
+    >>> part = take(whole, shown, np.arange(20.0))
+    >>> part.tolist()
+    [2.0, 3.0, 10.0, 11.0, 16.0, 17.0, 18.0, 19.0]
+    >>> sums = np.ones(20)
+    >>> add(whole, shown, part, sums)
+    >>> sums[9:].tolist()
+    [1.0, 11.0, 12.0, 1.0, 1.0, 1.0, 1.0, 17.0, 18.0, 19.0, 20.0]
     """
     A = layout.attributes
     known = np.minimum(batch.attr, A)  # [nnz] A stands for all that have no weights
     seen = np.zeros(A + 1, dtype=np.bool_)
     seen[known] = True
-    shown = np.flatnonzero(seen[:A])
+    shown = np.flatnonzero(seen[:A]).astype(np.int32)
     number = np.full(A + 1, len(shown), dtype=np.int32)
     number[shown] = np.arange(len(shown), dtype=np.int32)
     counts = np.diff(layout.node_ptr)[shown]
     ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     node = np.repeat(layout.node_ptr[shown] - ptr[:-1], counts) + np.arange(ptr[-1])
-    others = np.arange(len(layout.node_label), layout.weights)
     made = replace(layout, node_ptr=ptr, node_label=layout.node_label[node])
-    return Restricted(made, number[known], np.concatenate([node, others]))
+    return Restricted(made, number[known], shown)
+
+
+def take(layout: Layout, shown: Ids, w: Floats) -> Floats:
+    """Return the weights of some attributes, and those of no attribute, from all weights [F]."""
+    others = w[len(layout.node_label) :]
+    rows = int((layout.node_ptr[1:][shown] - layout.node_ptr[shown]).sum())
+    part = np.empty(rows + len(others))
+    _native.take_rows(layout.node_ptr, shown, w, part)
+    part[rows:] = others
+    return part
+
+
+def add(layout: Layout, shown: Ids, part: Floats, sums: Floats) -> None:
+    """Add such a part to all weights [F]."""
+    others = sums[len(layout.node_label) :]
+    _native.add_rows(layout.node_ptr, shown, part, sums)
+    others += part[len(part) - len(others) :]

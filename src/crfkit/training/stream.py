@@ -144,11 +144,14 @@ class BlockedData:
         return int(self.sizes[:, 0].sum())
 
     def block(self, i: int) -> Batch:
-        """Return one block, whose arrays stay in the file until they are looked at."""
+        """Return one block, checked."""
+        return Batch(**self.arrays(i))
+
+    def arrays(self, i: int) -> dict[str, Any]:
+        """Return the arrays of one block, which stay in the file until they are looked at."""
         if not 0 <= i < self.blocks:
             raise IndexError(f"block {i} does not exist; there are {self.blocks}")
-        arrays: dict[str, Any] = read_tree(_block(self.folder, i), mapped=True)
-        return Batch(**arrays)
+        return read_tree(_block(self.folder, i), mapped=True)
 
     def __iter__(self) -> Iterator[Batch]:
         return (self.block(i) for i in range(self.blocks))
