@@ -37,7 +37,7 @@ def layout_of_blocks(
 
     Notes
     -----
-    Memory: one block, and 16 bytes for each observed pair.
+    Memory: one block, and 80 bytes at the most for each observed pair, while pairs of blocks are united.
     """
     given: LayoutOptions = {**options}  # type: ignore[typeddict-item]
     L, order = len(data.labels), given.get("order", 1)
@@ -85,12 +85,17 @@ def layout_of_blocks(
 
 
 class _Tally:
-    """How often each (attribute, column) was seen."""
+    """How often each (attribute, column) was seen.
+
+    Blocks wait until they have as many pairs as were seen before: uniting each at once would sort all pairs
+    as often as there are blocks.
+    """
 
     def __init__(self, width: int, attributes: int, minimum: float) -> None:
         self.width, self.attributes, self.minimum = width, attributes, minimum
         self.seen: Pointers = np.zeros(0, dtype=np.int64)  # attribute * width + column, rising
         self.sums: Floats = np.zeros(0)
+        self.waiting: list[tuple[Pointers, Floats]] = []  # the same of single blocks
 
     def add(self, batch: Batch, kind: str, column: Ids | Pointers, by_value: bool) -> None:
         ptr, attr, value = (
@@ -108,13 +113,25 @@ class _Tally:
             if batch.weight is not None:
                 each *= np.repeat(np.repeat(batch.weight, np.diff(batch.seq_ptr)), counts)
         kept = (columns >= 0) & (attr < self.attributes)
-        keys = np.concatenate([self.seen, attr[kept].astype(np.int64) * self.width + columns[kept]])
-        self.seen, at = np.unique(keys, return_inverse=True)
-        sums = np.bincount(at, np.concatenate([self.sums, each[kept]]), minlength=len(self.seen))
-        self.sums = sums.astype(np.float64)
+        keys = attr[kept].astype(np.int64) * self.width + columns[kept]
+        self.waiting.append(_united(keys, each[kept]))
+        if sum(len(keys) for keys, _ in self.waiting) > len(self.seen):
+            self._unite()
+
+    def _unite(self) -> None:
+        keys, sums = zip((self.seen, self.sums), *self.waiting, strict=True)
+        self.waiting = []
+        self.seen, self.sums = _united(np.concatenate(keys), np.concatenate(sums))
 
     def keys(self) -> Pointers:
+        self._unite()
         return self.seen if self.minimum <= 0.0 else self.seen[self.sums >= self.minimum]
+
+
+def _united(keys: Pointers, sums: Floats) -> tuple[Pointers, Floats]:
+    """Return each key once, rising, with the sum of its numbers."""
+    seen, at = np.unique(keys, return_inverse=True)
+    return seen, np.bincount(at, sums, minlength=len(seen)).astype(np.float64)
 
 
 def _widened(attributes: Pointers, width: int) -> Pointers:

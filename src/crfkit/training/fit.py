@@ -18,7 +18,7 @@ from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 from crfkit.training.checkpoint import Checkpoints
-from crfkit.training.choose import by_name
+from crfkit.training.choose import by_name, check_blockwise
 from crfkit.training.judge import function_of
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
@@ -70,7 +70,8 @@ def train(
     objective : Likelihood or "likelihood"
         What to optimise, penalty included: ``Likelihood(l2=0.5)``.
     optimiser : an optimiser, its name, or "auto"
-        "auto" takes the fastest sound one and says why.
+        "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
+        gradients, and for the stochastic ones, which visit blocks in random order.
     features : {"observed", "all", "likely"} or Likely
         Which pairs of attribute and label have a weight.
     min_count, count, transitions, start, stop, max_weights
@@ -128,6 +129,8 @@ def train(
     _check_names(unknown)
     _check_options(features, patience, dev_every, tolerance, max_seconds, max_iterations)
     _check_parts(optimiser, init, metric)
+    if isinstance(data, BlockedData) and optimiser != "auto":
+        check_blockwise(optimiser)
     hashed = getattr(extractor, "hashed", None)
     source = Source(data, hashed, threads)
     dev = None if dev is None else checked_dataset(dev, "dev")

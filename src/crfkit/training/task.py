@@ -25,7 +25,7 @@ from crfkit.structures.labels import Floats, Pointers
 from crfkit.training.blocked import BlockedProblem
 from crfkit.training.certificate import certify, curvature_of, exact_step
 from crfkit.training.checkpoint import Checkpoints
-from crfkit.training.choose import by_name, check_blockwise, choose, name_of, suited
+from crfkit.training.choose import by_name, choose, name_of, suited
 from crfkit.training.fingerprint import described, digest, fingerprint_of
 from crfkit.training.judge import Judge
 from crfkit.training.loop import Course, Outcome, Rules, follow
@@ -99,8 +99,6 @@ class Task:
         self.convex = "set" not in self.source.kinds and getattr(self.problem, "convex", True)
 
     def _optimiser(self, given: Optimiser | str) -> tuple[Optimiser, str]:
-        if given != "auto" and isinstance(self.problem, BlockedProblem):
-            check_blockwise(given)
         if not isinstance(given, str):
             return given, "as asked for"
         if given == "auto":
