@@ -24,7 +24,7 @@ class DualTrainer {
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     {
       nb::gil_scoped_release release;
-      compiled_ = std::make_unique<Compiled>(data_.occurrences(), data_.positions(),
+      compiled_ = std::make_unique<CompiledOf<float>>(data_.occurrences(), data_.positions(),
                                              data_.label.data(), L_, data_.attributes(),
                                              data_.row_ptr.data(), data_.column.data(), true);
       begin_at_gold();
@@ -69,11 +69,26 @@ class DualTrainer {
     double* v = out.data();
     compiled_->read(v);
     std::int64_t n = 0;
-    for (const Compiled::Lone& lone : compiled_->lone()) {
+    for (const CompiledOf<float>::Lone& lone : compiled_->lone()) {
       while (data_.seq_ptr.data()[n + 1] <= lone.position) ++n;
       read_lone(lone, data_.share ? data_.share->data()[n] : 1.0, v);
     }
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { v[k] = small_[i * step_ + j]; });
+  }
+
+  // v as the marginals now have it, without the rounding of the rows that the passes change.
+  void exact(const Written& out) const {
+    data_.check_weights(out.size());
+    nb::gil_scoped_release release;
+    const std::int32_t* label = data_.label.data();
+    gather(
+        out, false,
+        [&](std::int64_t p, int y) { return (label[p] == y ? 1.0 : 0.0) - node_[p * step_ + y]; },
+        [&](std::int64_t n, double c, std::vector<double>& small) {
+          for (std::int64_t p = data_.seq_ptr.data()[n] + 1; p < data_.seq_ptr.data()[n + 1]; ++p)
+            small[label[p - 1] * step_ + label[p]] += c;
+          for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] -= c * edge_[n * L_ * step_ + k];
+        });
   }
 
   // Roughly the diagonal of the Hessian of the loss, from the marginals now: mu (1 - mu) at the
@@ -81,31 +96,15 @@ class DualTrainer {
   void diagonal(const Written& out) const {
     data_.check_weights(out.size());
     nb::gil_scoped_release release;
-    double* h = out.data();
-    std::fill_n(h, out.size(), 0.0);
-    const Occurrences o = data_.occurrences();
-    std::vector<double> variance(L_), small((L_ + 2) * step_, 0.0);
-    for (std::int64_t n = 0; n < data_.sequences(); ++n) {
-      const double c = data_.share ? data_.share->data()[n] : 1.0;
-      const std::int64_t first = data_.seq_ptr.data()[n], last = data_.seq_ptr.data()[n + 1];
-      for (std::int64_t p = first; p < last; ++p) {
-        for (int y = 0; y < L_; ++y) {
+    gather(
+        out, true,
+        [&](std::int64_t p, int y) {
           const double mu = node_[p * step_ + y];
-          variance[y] = c * mu * (1.0 - mu);
-          if (p == first) small[L_ * step_ + y] += variance[y];
-          if (p + 1 == last) small[(L_ + 1) * step_ + y] += variance[y];
-        }
-        for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
-          const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
-          if (a >= static_cast<std::uint64_t>(data_.attributes())) continue;
-          const double square = o.value ? o.value[i] * o.value[i] : 1.0;
-          for (std::int64_t k = data_.row_ptr.data()[a]; k < data_.row_ptr.data()[a + 1]; ++k)
-            h[k] += square * variance[data_.column.data()[k]];
-        }
-      }
-      for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] += c * edge_[n * L_ * step_ + k];
-    }
-    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { h[k] = small[i * step_ + j]; });
+          return mu * (1.0 - mu);
+        },
+        [&](std::int64_t n, double c, std::vector<double>& small) {
+          for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] += c * edge_[n * L_ * step_ + k];
+        });
   }
 
   // The sum of weight * entropy.
@@ -133,6 +132,37 @@ class DualTrainer {
   }
 
  private:
+  // out[k] = sum over the positions of weight k of node(position, label), times the value there or
+  // its square; edge(sequence, weight, sums) adds what a sequence has for transitions.
+  template <class Node, class Edge>
+  void gather(const Written& out, bool squares, Node node, Edge edge) const {
+    double* sum = out.data();
+    std::fill_n(sum, out.size(), 0.0);
+    const Occurrences o = data_.occurrences();
+    std::vector<double> credit(L_), small((L_ + 2) * step_, 0.0);
+    for (std::int64_t n = 0; n < data_.sequences(); ++n) {
+      const double c = data_.share ? data_.share->data()[n] : 1.0;
+      const std::int64_t first = data_.seq_ptr.data()[n], last = data_.seq_ptr.data()[n + 1];
+      for (std::int64_t p = first; p < last; ++p) {
+        for (int y = 0; y < L_; ++y) {
+          credit[y] = c * node(p, y);
+          if (p == first) small[L_ * step_ + y] += credit[y];
+          if (p + 1 == last) small[(L_ + 1) * step_ + y] += credit[y];
+        }
+        for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+          const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
+          if (a >= static_cast<std::uint64_t>(data_.attributes())) continue;
+          const double value = o.value ? squares ? o.value[i] * o.value[i] : o.value[i] : 1.0;
+          for (std::int64_t k = data_.row_ptr.data()[a]; k < data_.row_ptr.data()[a + 1]; ++k)
+            sum[k] += value * credit[data_.column.data()[k]];
+        }
+      }
+      edge(n, c, small);
+    }
+    data_.visit_small(
+        [&](std::int64_t k, std::int64_t i, int j) { sum[k] = small[i * step_ + j]; });
+  }
+
   template <class T>
   using Parts = std::vector<std::pair<const char*, std::vector<T>*>>;
   Parts<float> floats() {
@@ -175,7 +205,7 @@ class DualTrainer {
     steps_.assign((L_ + 2) * step_, 0.0);
     data_.visit_small([&](std::int64_t, std::int64_t i, int j) { steps_[i * step_ + j] = 1.0; });
     dual_.live = compiled_->view();
-    Live& live = dual_.live;
+    LiveOf<float>& live = dual_.live;
     live.transition = small_.data();
     live.steps = steps_.data();
     live.start = data_.start ? small_.data() + L_ * step_ : nullptr;
@@ -218,7 +248,7 @@ class DualTrainer {
     return nb::make_tuple(totals.gap, totals.gain, totals.revised, totals.visits);
   }
 
-  void read_lone(const Compiled::Lone& lone, double c, double* v) const {
+  void read_lone(const CompiledOf<float>::Lone& lone, double c, double* v) const {
     const std::int64_t p = lone.position;
     const std::int64_t* row = data_.row_ptr.data() + lone.attribute;
     for (std::int64_t k = row[0]; k < row[1]; ++k) {
@@ -230,7 +260,7 @@ class DualTrainer {
   Labelled data_;
   int L_;
   std::int64_t step_;
-  std::unique_ptr<Compiled> compiled_;
+  std::unique_ptr<CompiledOf<float>> compiled_;
   std::vector<float> node_, edge_, theta_node_, theta_edge_;
   std::vector<double> entropy_, curvature_, rate_;
   std::vector<double> small_, steps_, forbidden_;  // [L + 2, step]: transitions, start, stop
@@ -249,6 +279,7 @@ void bind_dual(nb::module_& m) {
       .def("begin", &DualTrainer::begin, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(),
            "order"_a, "threads"_a)
       .def("read", &DualTrainer::read, "out"_a)
+      .def("exact", &DualTrainer::exact, "out"_a)
       .def("diagonal", &DualTrainer::diagonal, "out"_a)
       .def("entropy", &DualTrainer::entropy)
       .def("state", &DualTrainer::state)

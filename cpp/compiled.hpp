@@ -10,10 +10,11 @@
 
 namespace crfkit {
 
-class Compiled {
+template <class Real>
+class CompiledOf {
  public:
   // `alone`: leave attributes with one occurrence of value 1 to the marginals of their position.
-  Compiled(const Occurrences& o, std::int64_t positions, const std::int32_t* label, int labels,
+  CompiledOf(const Occurrences& o, std::int64_t positions, const std::int32_t* label, int labels,
            std::int64_t attributes, const std::int64_t* row_ptr, const std::int32_t* column,
            bool alone)
       : L_(labels),
@@ -28,8 +29,8 @@ class Compiled {
     entries_ = Entries(o, positions, place_, count);
   }
 
-  Live view() {
-    Live live = {};
+  LiveOf<Real> view() {
+    LiveOf<Real> live = {};
     live.labels = L_;
     live.step = step_;
     entries_.show(live);
@@ -44,10 +45,12 @@ class Compiled {
   // The weights in the order of the layout, and back.  Weights of attributes without a row are left
   // as they are.
   void read(double* weights) const {
-    visit([&](std::int64_t k, const double& weight) { weights[k] = weight; });
+    visit([&](std::int64_t k, const Real& weight) { weights[k] = weight; });
   }
   void write(const double* weights) {
-    visit([&](std::int64_t k, const double& weight) { const_cast<double&>(weight) = weights[k]; });
+    visit([&](std::int64_t k, const Real& weight) {
+      const_cast<Real&>(weight) = static_cast<Real>(weights[k]);
+    });
   }
 
   // Other sequences as entries of the same weights, none of which may be left to marginals.
@@ -79,7 +82,7 @@ class Compiled {
       if (place_[a] & 1) {
         for (std::int64_t i = 0; i < n; ++i) f(first + i, cell_[(place_[a] >> 1) + i].weight);
       } else {
-        const double* row = table_->data() + (place_[a] >> 1) * step_;
+        const Real* row = table_->data() + (place_[a] >> 1) * step_;
         for (std::int64_t i = 0; i < n; ++i) f(first + i, row[column_[first + i]]);
       }
     }
@@ -126,15 +129,15 @@ class Compiled {
       if (place_[a] < 0 || !(place_[a] & 1)) continue;
       const std::int64_t first = row_ptr_[a], n = weights(a);
       for (std::int64_t i = 0; i < n; ++i)
-        cell_[(place_[a] >> 1) + i] = {0.0, column_[first + i], i + 1 == n};
+        cell_[(place_[a] >> 1) + i] = {Real{0}, column_[first + i], i + 1 == n};
     }
     const std::int64_t rows = static_cast<std::int64_t>(rows_.size());
-    table_ = std::make_unique<Table>(rows * step_);
-    std::fill_n(table_->data(), rows * step_, partial_ ? kNoWeight : 0.0);
+    table_ = std::make_unique<TableOf<Real>>(rows * step_);
+    std::fill_n(table_->data(), rows * step_, static_cast<Real>(partial_ ? kNoWeight : 0.0));
     if (!partial_) return;
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t k = row_ptr_[rows_[r]]; k < row_ptr_[rows_[r] + 1]; ++k)
-        table_->data()[r * step_ + column_[k]] = 0.0;
+        table_->data()[r * step_ + column_[k]] = Real{0};
   }
 
   int L_, step_;
@@ -145,10 +148,12 @@ class Compiled {
   std::vector<std::int64_t> place_;  // [A] as entries take it
   Entries entries_;
   std::vector<std::int32_t> rows_;
-  std::vector<Cell> cell_;
+  std::vector<CellOf<Real>> cell_;
   std::vector<float> alone_;
   std::vector<Lone> lone_;
-  std::unique_ptr<Table> table_;
+  std::unique_ptr<TableOf<Real>> table_;
 };
+
+using Compiled = CompiledOf<double>;
 
 }  // namespace crfkit

@@ -20,23 +20,13 @@
 // Marginals are stored as floats; changes are taken between stored values, so v agrees with them.
 #pragma once
 
+#include <cstring>
+
+#include "group_sum.hpp"
 #include "online.hpp"
-#include "sums.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
-typedef float Half __attribute__((vector_size(W * 4)));
-typedef float HalfAnywhere __attribute__((vector_size(W * 4), aligned(4), may_alias));
-
-inline Vec load_floats(const float* p) {
-  return __builtin_convertvector(*reinterpret_cast<const HalfAnywhere*>(p), Vec);
-}
-inline void store_floats(float* p, Vec v) {
-  *reinterpret_cast<HalfAnywhere*>(p) = __builtin_convertvector(v, Half);
-}
-inline Vec as_float(Vec v) {
-  return __builtin_convertvector(__builtin_convertvector(v, Half), Vec);
-}
 inline Vec product_or_zero(Vec share, Vec score) { return share != 0.0 ? share * score : Vec{}; }
 
 class DualVisit {
@@ -48,53 +38,43 @@ class DualVisit {
   // marginals; what has to be added to v stays in the visits.  `soon` are sequences to come.
   void answer(const std::int64_t* sequences, int lanes, const std::int64_t* soon, int next,
               Visit* visits) {
-    std::int64_t* seq_ptr = arena_.take<std::int64_t>(lanes + 1);
-    std::int64_t* order = arena_.take<std::int64_t>(lanes);
-    seq_ptr[0] = 0;
-    for (int b = 0; b < lanes; ++b) {
-      const std::int64_t n = sequences[b];
-      seq_ptr[b + 1] = seq_ptr[b] + d_.seq_ptr[n + 1] - d_.seq_ptr[n];
-      order[b] = b;
-    }
-    const std::size_t cells = static_cast<std::size_t>(seq_ptr[lanes]) * L_;
-    double* node = arena_.take<double>(cells + kPad);
-    double* found = arena_.take<double>(cells + kPad);
-    double* value = arena_.take<double>(lanes);
+    std::int32_t* length = arena_.take<std::int32_t>(lanes);
+    for (int b = 0; b < lanes; ++b)
+      length[b] = static_cast<std::int32_t>(d_.seq_ptr[sequences[b] + 1] - d_.seq_ptr[sequences[b]]);
+    const Packed rows(Group{0, 0, lanes, length[0]}, length, arena_);
+    const std::size_t cells = static_cast<std::size_t>(rows.positions()) * step_;
+    double* score = arena_.take<double>(cells);
+    const double *start = ends(w_.start, 0), *stop = ends(w_.stop, 1);
     fetch_weights(sequences[0]);
     for (int b = 0; b < lanes; ++b) {
       if (b + 1 < lanes) fetch_weights(sequences[b + 1]);
-      score(sequences[b], node + seq_ptr[b] * L_);
+      for (int t = 0; t < length[b]; ++t)
+        score_position(sequences[b], t, score + rows.position(b, t) * step_);
       if (b < next) fetch(soon[b]);
+      if (start) add_to(score + rows.position(b, 0) * step_, start);
+      if (stop) add_to(score + rows.position(b, length[b] - 1) * step_, stop);
     }
 
     Problem p = {};
     p.shape = Shape::chain;
-    p.sequences = lanes;
-    p.seq_ptr = seq_ptr;
     p.labels = L_;
     p.order = 1;
-    p.node = node;
     p.edge[0] = transitions();
-    p.start = ends(w_.start, 0);
-    p.stop = ends(w_.stop, 1);
-    if (d_.theta_node) {
-      fold_ends(node, seq_ptr[1] * L_, p);
-      if (!d_.given) approach(sequences[0], node, const_cast<double*>(p.edge[0]));
-    }
-    Task t = {};
-    t.query = Query::sum;
-    t.value = value;
-    t.credits.node = found;
-    const PooledLayout layout(p);
-    t.credits.pooled_step = layout.size;
-    double* pooled = arena_.take<double>(layout.size * lanes, 0.0);
-    const Prepared prepared(p, t);
-    sum<Chain>(Call{p, t, prepared, pooled, arena_}, order, lanes);
+    if (d_.theta_node && !d_.given) approach(sequences[0], score, const_cast<double*>(p.edge[0]));
+    const Tables probabilities(p, true, true), scores(p, true, false);
+    const GroupSum sum(p, probabilities, scores, rows, arena_);
+    const double* one = arena_.take<double>(lanes, 1.0);
+    double *found = arena_.take<double>(cells), *log_z = arena_.take<double>(lanes);
+    const std::ptrdiff_t table = static_cast<std::ptrdiff_t>(L_) * step_;
+    const EdgeSums sums = {arena_.take<double>(table * lanes, 0.0),
+                           arena_.take<double>(table * lanes, 0.0), table};
+    const auto copy = [&] { std::memcpy(found, score, cells * sizeof(double)); };
+    copy();
+    sum.run(found, one, w_.forbidden != nullptr, sums, log_z, copy);
     for (int b = 0; b < lanes; ++b) {
-      double* own = pooled + b * layout.size;
-      finish_products(p, prepared.probabilities, own);
-      take(sequences[b], value[b], node + seq_ptr[b] * L_, found + seq_ptr[b] * L_, p,
-           own + layout.table[0], visits[b]);
+      double* edge = sums.edge + b * table;
+      add_credits(probabilities.table[0], 0, sums.products + b * table, edge);
+      take({sequences[b], rows, b, score, found, p.edge[0], edge, log_z[b]}, visits[b]);
     }
   }
 
@@ -164,18 +144,18 @@ class DualVisit {
       float* stored = d_.node + (p0 + t) * step_;
       double* change = visit.node + t * step_;
       for (int j = 0; j < step_; j += W) {
-        const Vec before = load_floats(stored + j);
-        const Vec after = as_float(before - f / c * load(change + j));
-        store_floats(stored + j, after);
+        const Vec before = load(stored + j);
+        const Vec after = rounded<float>(before - f / c * load(change + j));
+        store(stored + j, after);
         store(change + j, c * (before - after));
         visit.alone += alone_change(p0 + t, j, before, after, c);
       }
     }
     for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
       float* stored = d_.edge + n * L_ * step_ + k;
-      const Vec before = load_floats(stored);
-      const Vec after = as_float(before - f / c * load(visit.edge + k));
-      store_floats(stored, after);
+      const Vec before = load(stored);
+      const Vec after = rounded<float>(before - f / c * load(visit.edge + k));
+      store(stored, after);
       store(visit.edge + k, c * (before - after));
     }
     const double gamma = visit.gamma * (1.0 + f);
@@ -212,6 +192,13 @@ class DualVisit {
     return a * a - b * b;
   }
 
+  // Attributes of position p, with a row or without.
+  double rows_of(std::int64_t p) const {
+    const std::int64_t a = p * w_.shards, b = a + w_.shards;
+    return static_cast<double>(w_.row_ptr[b] - w_.row_ptr[a] + w_.short_ptr[b] - w_.short_ptr[a]) +
+           (w_.alone ? w_.alone[p] : 0.0f);
+  }
+
   // Does an attribute that only position p has carry a weight for these columns?
   Vec alone_on(std::int64_t p, int j) const {
     if (w_.alone_full) return splat(1.0);
@@ -233,28 +220,28 @@ class DualVisit {
     return w_.alone[p] / d_.l2 * sum_of(on * (a * a - b * b));
   }
 
-  void score(std::int64_t n, double* out) {
-    const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
+  // Scores of position t of a sequence into out[step].
+  void score_position(std::int64_t n, int t, double* out) const {
+    const std::int64_t p = d_.seq_ptr[n] + t;
     if (d_.given) {
-      for (std::int64_t k = first * L_; k < last * L_; ++k) *out++ = d_.given[k];
+      for (int j = 0; j < L_; ++j) out[j] = d_.given[p * L_ + j];
       return;
     }
-    const double c = weight(n);
-    const LiveScorer scorer(w_, d_.l1, 1.0 / d_.l2, last);
-    for (std::int64_t p = first; p < last; ++p, out += L_) {
-      scorer.position(p, out);
-      if (!w_.alone || w_.alone[p] == 0.0f) continue;
-      const double each = w_.alone[p] / d_.l2;
-      if (!w_.alone_full) {
-        const int y = d_.label[p];
-        out[y] += each * soft(c * (1.0 - d_.node[p * step_ + y]), d_.l1);
-        continue;
-      }
-      for (int j = 0; j < L_; j += W) {
-        const Vec v = c * gold_minus(p, j, load_floats(d_.node + p * step_ + j));
-        store_part(out + j, L_ - j, load_part(out + j, L_ - j, 0.0) + each * soft(v, splat(d_.l1)));
-      }
+    LiveScorer(w_, d_.l1, 1.0 / d_.l2, d_.seq_ptr[n + 1]).position(p, out);
+    if (!w_.alone || w_.alone[p] == 0.0f) return;
+    const double c = weight(n), each = w_.alone[p] / d_.l2;
+    if (!w_.alone_full) {
+      const int y = d_.label[p];
+      out[y] += each * soft(c * (1.0 - d_.node[p * step_ + y]), d_.l1);
+      return;
     }
+    for (int j = 0; j < step_; j += W) {
+      const Vec v = c * gold_minus(p, j, load(d_.node + p * step_ + j));
+      store(out + j, load(out + j) + each * soft(v, splat(d_.l1)));
+    }
+  }
+  void add_to(double* out, const double* from) const {
+    for (int j = 0; j < L_; ++j) out[j] += from[j];
   }
 
   // Transition scores [L, L] of the present weights.
@@ -281,72 +268,64 @@ class DualVisit {
     return out;
   }
 
-  // Log-potentials have start and stop in their first and last row.
-  void fold_ends(double* node, std::int64_t size, Problem& p) const {
-    for (int j = 0; j < L_; ++j) {
-      if (p.start) node[j] += p.start[j];
-      if (p.stop) node[size - L_ + j] += p.stop[j];
-    }
-    p.start = p.stop = nullptr;
-  }
-
   // Exponentiated step: scores become theta + rate (scores - theta), as they will be stored.
-  void approach(std::int64_t n, double* node, double* edge) const {
+  // Start and stop are part of the first and last rows.
+  void approach(std::int64_t n, double* score, double* edge) const {
     const double rate = d_.rate[n];
-    const std::int64_t p0 = d_.seq_ptr[n], size = (d_.seq_ptr[n + 1] - p0) * L_;
-    for (std::int64_t k = 0; k < size; ++k) {
-      const double theta = d_.theta_node[(p0 + k / L_) * step_ + k % L_];
-      if (node[k] > kZero) node[k] = static_cast<float>(theta + rate * (node[k] - theta));
-    }
-    for (int i = 0; i < L_; ++i) {
-      for (int j = 0; j < L_; ++j) {
-        const double theta = d_.theta_edge[(n * L_ + i) * step_ + j];
-        double& score = edge[i * L_ + j];
-        if (score > kZero) score = static_cast<float>(theta + rate * (score - theta));
-      }
-    }
-  }
-  void keep_theta(const Visit& visit) const {
-    const std::int64_t n = visit.sequence, p0 = d_.seq_ptr[n];
-    for (std::int64_t k = 0; k < (d_.seq_ptr[n + 1] - p0) * L_; ++k)
-      if (visit.scores[k] > kZero)
-        d_.theta_node[(p0 + k / L_) * step_ + k % L_] = static_cast<float>(visit.scores[k]);
+    const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
+    const auto nearer = [rate](double& to, double theta) {
+      if (to > kZero) to = static_cast<float>(theta + rate * (to - theta));
+    };
+    for (std::int64_t p = first; p < last; ++p)
+      for (int j = 0; j < L_; ++j)
+        nearer(score[(p - first) * step_ + j], d_.theta_node[p * step_ + j]);
     for (int i = 0; i < L_; ++i)
       for (int j = 0; j < L_; ++j)
-        if (visit.edge_scores[i * L_ + j] > kZero)
-          d_.theta_edge[(n * L_ + i) * step_ + j] =
-              static_cast<float>(visit.edge_scores[i * L_ + j]);
+        nearer(edge[i * L_ + j], d_.theta_edge[(n * L_ + i) * step_ + j]);
+  }
+  void keep_theta(const Visit& visit) const {
+    const std::int64_t n = visit.sequence, first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
+    const auto keep = [](float& theta, double score) {
+      if (score > kZero) theta = static_cast<float>(score);
+    };
+    for (std::int64_t p = first; p < last; ++p)
+      for (int j = 0; j < L_; ++j)
+        keep(d_.theta_node[p * step_ + j], visit.scores[(p - first) * step_ + j]);
+    for (int i = 0; i < L_; ++i)
+      for (int j = 0; j < L_; ++j)
+        keep(d_.theta_edge[(n * L_ + i) * step_ + j], visit.edge_scores[i * L_ + j]);
   }
 
+  // What one sequence answers: scores and marginals [positions, step] among those of its group,
+  // the table [L, L] and the sums of edge marginals [L, step].
+  struct Answer {
+    std::int64_t sequence;
+    const Packed& rows;
+    int lane;
+    const double *score, *found, *edge_score, *edge_found;
+    double log_z;
+  };
+
   // The step of one sequence, from its scores and the marginals found.
-  void take(std::int64_t n, double log_z, const double* node, const double* found, const Problem& p,
-            const double* edge_found, Visit& visit) {
-    const std::int64_t p0 = d_.seq_ptr[n];
-    const std::int32_t T = static_cast<std::int32_t>(d_.seq_ptr[n + 1] - p0);
-    const double* edge_score = p.edge[0];
+  void take(const Answer& answer, Visit& visit) {
+    const std::int64_t n = answer.sequence, p0 = d_.seq_ptr[n];
+    const std::int32_t T = answer.rows.length(answer.lane);
     visit.sequence = n;
-    visit.scores = node;
-    visit.edge_scores = edge_score;
+    visit.scores = answer.score;
+    visit.edge_scores = answer.edge_score;
     visit.node = arena_.take<double>(static_cast<std::size_t>(T) * step_);
     visit.edge = arena_.take<double>(static_cast<std::size_t>(L_) * step_);
     visit.active = arena_.take<std::int32_t>(T);
     visit.before = d_.entropy[n];
     Vec scored_old = {}, scored_new = {}, squares = {}, edge_squares = {};
     for (std::int32_t t = 0; t < T; ++t) {
-      const std::int64_t at = (p0 + t) * w_.shards;
-      const double rows = static_cast<double>(w_.row_ptr[at + w_.shards] - w_.row_ptr[at] +
-                                              w_.short_ptr[at + w_.shards] - w_.short_ptr[at]) +
-                          (w_.alone ? w_.alone[p0 + t] : 0.0f);
+      const std::int64_t at = answer.rows.position(answer.lane, t) * step_;
+      const double rows = rows_of(p0 + t);
       for (int j = 0; j < step_; j += W) {
-        const int part = L_ - j;
-        const Vec old = load_floats(d_.node + (p0 + t) * step_ + j);
-        const Vec now = load_part(found + static_cast<std::int64_t>(t) * L_ + j, part, 0.0);
-        Vec s = load_part(node + static_cast<std::int64_t>(t) * L_ + j, part, 0.0);
-        if (t == 0 && p.start) s += load_part(p.start + j, part, 0.0);
-        if (t == T - 1 && p.stop) s += load_part(p.stop + j, part, 0.0);
+        const Vec old = load(d_.node + (p0 + t) * step_ + j), now = load(answer.found + at + j);
+        const Vec s = load(answer.score + at + j), change = old - now;
         scored_old += product_or_zero(old, s);
         scored_new += product_or_zero(now, s);
-        const Vec change = old - now;
         squares += rows * (change * change);
         store(visit.node + static_cast<std::int64_t>(t) * step_ + j, change);
       }
@@ -354,10 +333,8 @@ class DualVisit {
     for (int i = 0; i < L_; ++i) {
       for (int j = 0; j < step_; j += W) {
         const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
-        const int part = L_ - j;
-        const Vec old = load_floats(d_.edge + n * L_ * step_ + k);
-        const Vec now = part >= W ? load(edge_found + k) : load_part(edge_found + k, part, 0.0);
-        const Vec s = load_part(edge_score + static_cast<std::int64_t>(i) * L_ + j, part, 0.0);
+        const Vec old = load(d_.edge + n * L_ * step_ + k), now = load(answer.edge_found + k);
+        const Vec s = load_part(answer.edge_score + static_cast<std::int64_t>(i) * L_ + j, L_ - j, 0.0);
         scored_old += product_or_zero(old, s);
         scored_new += product_or_zero(now, s);
         const Vec change = old - now;
@@ -366,8 +343,8 @@ class DualVisit {
       }
     }
     const double c = weight(n), h = visit.before;
-    const double entropy = log_z - sum_of(scored_new);
-    visit.gap = log_z - sum_of(scored_old) - h;
+    const double entropy = answer.log_z - sum_of(scored_new);
+    visit.gap = answer.log_z - sum_of(scored_old) - h;
     visit.slope = entropy - h - visit.gap;
     visit.estimate = c * c * (sum_of(squares) / d_.l2 + sum_of(edge_squares) / d_.transition_l2);
     visit.alone = 0.0;
@@ -389,9 +366,9 @@ class DualVisit {
     for (std::int32_t t = 0; t < T; ++t) move(visit, t, T, c);
     for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
       float* stored = d_.edge + n * L_ * step_ + k;
-      const Vec old = load_floats(stored);
-      const Vec now = as_float(old - visit.gamma * load(visit.edge + k));
-      store_floats(stored, now);
+      const Vec old = load(stored);
+      const Vec now = rounded<float>(old - visit.gamma * load(visit.edge + k));
+      store(stored, now);
       store(visit.edge + k, c * (old - now));
     }
   }
@@ -405,9 +382,9 @@ class DualVisit {
     if (visit.gamma * max_of(largest) <= d_.threshold) return;
     for (int j = 0; j < step_; j += W) {
       float* stored = d_.node + p * step_ + j;
-      const Vec old = load_floats(stored);
-      const Vec now = as_float(old - visit.gamma * load(change + j));
-      store_floats(stored, now);
+      const Vec old = load(stored);
+      const Vec now = rounded<float>(old - visit.gamma * load(change + j));
+      store(stored, now);
       store(change + j, c * (old - now));
       visit.alone += alone_change(p, j, old, now, c);
     }
@@ -422,7 +399,7 @@ class DualVisit {
   }
 
   const Dual& d_;
-  const Live& w_;
+  const LiveOf<float>& w_;
   int L_, step_;
   Arena& arena_;
 };

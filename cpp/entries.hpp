@@ -36,7 +36,8 @@ class Entries {
     shard_ = {};
   }
 
-  void show(Live& live) const {
+  template <class Real>
+  void show(LiveOf<Real>& live) const {
     live.shards = kShards;
     live.row_ptr = wide_.ptr.data();
     live.row = wide_.place.data();

@@ -8,9 +8,7 @@
 #pragma once
 
 #include "compose.hpp"
-#include "logs.hpp"
-#include "packed.hpp"
-#include "sweep.hpp"
+#include "group_sum.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -29,7 +27,6 @@ class GroupLoss {
             const Group& group, BlockSums& sums, Arena& arena)
       : e_(e),
         probabilities_(probabilities),
-        scores_(scores),
         sums_(sums),
         arena_(arena),
         length_(e.length + group.first_lane),
@@ -40,6 +37,7 @@ class GroupLoss {
         step_(padded(L_)),
         first_(group.first_position),
         s_(group, length_, arena),
+        sum_(e.problem, probabilities, scores, s_, arena),
         node_(e.node + first_ * step_),
         log_z_(arena.take<double>(lanes_)) {}
 
@@ -50,7 +48,7 @@ class GroupLoss {
     if (!e_.gold.allowed) subtract_gold_scores();
     add_ends();
     double* clamped = e_.gold.allowed ? clamp_and_sum(impossible) : nullptr;
-    sum(node_, weight_, holes_, [&] {
+    sum_.run(node_, weight_, holes_, edges(), log_z_, [&] {
       score_packed(e_, first_, first_ + s_.positions());
       add_ends();
     });
@@ -74,8 +72,9 @@ class GroupLoss {
  private:
   // Row of position t of a lane.
   double* row(double* rows, int lane, int t) const {
-    return rows + (s_.begin(s_.rows() - length_[lane] + t) + lane) * step_;
+    return rows + s_.position(lane, t) * step_;
   }
+  EdgeSums edges() const { return {sums_.edge, sums_.products, 0}; }
 
   void add_to(double* out, const double* from) const {
     for (int j = 0; j < L_; j += W)
@@ -143,7 +142,7 @@ class GroupLoss {
       });
     };
     fill();
-    sum(clamped, negative, true, fill);
+    sum_.run(clamped, negative, true, edges(), log_z_, fill);
     for (int lane = 0; lane < lanes_; ++lane) {
       if (log_z_[lane] == kZero) *impossible = lane;
       value_[lane] -= weight_[lane] * log_z_[lane];
@@ -151,70 +150,8 @@ class GroupLoss {
     return clamped;
   }
 
-  // log_z_ of each lane; scores become credits times `weight`.  `restore` makes the scores again.
-  template <class Restore>
-  void sum(double* node, const double* weight, bool watched, Restore restore) {
-    bool done;
-    switch (step_ / W) {
-      case 1:
-        done = sum_scaled<1>(node, weight, watched);
-        break;
-      case 2:
-        done = sum_scaled<2>(node, weight, watched);
-        break;
-      case 3:
-        done = sum_scaled<3>(node, weight, watched);
-        break;
-      case 4:
-        done = sum_scaled<4>(node, weight, watched);
-        break;
-      default:
-        done = sum_scaled<0>(node, weight, watched);
-    }
-    if (done) return;
-    restore();
-    for (int lane = 0; lane < lanes_; ++lane) sum_in_logs(node, lane, weight[lane]);
-  }
-
-  template <int V>
-  bool sum_scaled(double* node, const double* weight, bool watched) {
-    PackedSum<V> semiring(s_, probabilities_.table[0], L_, weight, watched, node, sums_.products,
-                          arena_);
-    forward(semiring, s_);
-    if (!semiring.exact()) return false;
-    for (int lane = 0; lane < lanes_; ++lane)
-      log_z_[lane] = semiring.value(s_, lane, length_[lane]);
-    reverse(semiring, s_);
-    return true;
-  }
-
-  // One lane, laid out as a sequence of its own.
-  void sum_in_logs(double* node, int lane, double weight) {
-    const int T = length_[lane];
-    const std::int64_t seq_ptr[2] = {0, T}, first = 0;
-    double* own = arena_.take<double>(static_cast<std::size_t>(T) * L_);  // [T, L]
-    for (int t = 0; t < T; ++t)
-      for (int j = 0; j < L_; ++j) own[t * L_ + j] = row(node, lane, t)[j];
-    Problem p = e_.problem;
-    p.sequences = 1;
-    p.seq_ptr = seq_ptr;
-    p.node = own;
-    Task task = {};
-    task.credits.node = own;
-    const PooledLayout layout(p);
-    double* pooled = arena_.take<double>(layout.size, 0.0);
-    const Chain chain(p, task, pooled, &first, 1, arena_);
-    LogSum semiring(chain, scores_, arena_, nullptr);
-    forward(semiring, chain);
-    log_z_[lane] = semiring.value(chain.row(chain.rows() - 1));
-    reverse(semiring, chain);
-    for (int t = 0; t < T; ++t)
-      for (int j = 0; j < L_; ++j) row(node, lane, t)[j] = weight * own[t * L_ + j];
-    for (int c = 0; c < L_ * step_; ++c) sums_.edge[c] += weight * pooled[layout.table[0] + c];
-  }
-
   const Evaluation& e_;
-  const Tables &probabilities_, &scores_;
+  const Tables& probabilities_;
   BlockSums& sums_;
   Arena& arena_;
   const std::int32_t* length_;  // [lanes]
@@ -223,6 +160,7 @@ class GroupLoss {
   int lanes_, L_, step_;
   std::int64_t first_;
   Packed s_;
+  GroupSum sum_;
   double* node_;   // [positions, step]
   double* log_z_;  // [lanes]
   bool holes_ = false;
@@ -253,14 +191,7 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   }
   add_partials(e.partials, from.partial, to.partial, step, e.positions, e.node);
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
-  const Table& table = probabilities.table[0];
-  for (int i = 0; i < L; ++i)
-    for (int j = 0; j < step; j += W) {
-      const std::ptrdiff_t c = static_cast<std::ptrdiff_t>(i) * step + j;
-      store(sums.edge + c,
-            load(sums.edge + c) +
-                load(sums.products + c) * load(table.matrix(0) + packed_index(L, L, i, j)));
-    }
+  add_credits(probabilities.table[0], 0, sums.products, sums.edge);
   return true;
 }
 

@@ -16,13 +16,16 @@ namespace crfkit {
 // numbers are -0 only when all of them are.
 inline constexpr double kNoWeight = -0.0;
 
-struct Cell {
-  double weight;
+template <class Real>
+struct CellOf {
+  Real weight;
   std::int32_t column;
   std::int32_t last;  // 1 for the last cell of a row
 };
 
-struct Live {
+// Real is double where weights are exact, float where they steer a search and speed is all.
+template <class Real>
+struct LiveOf {
   int labels, step;               // L, and padded to 8
   int shards;                     // K
   const std::int64_t* row_ptr;    // [P * K + 1] entries with rows of the table
@@ -32,9 +35,9 @@ struct Live {
   const std::uint32_t* first;     // first cell of each
   const double* short_value;      // value of each
   bool values;                    // whether there are values; all are 1 without
-  double* table;                  // [rows, step]
+  Real* table;                    // [rows, step]
   bool partial;                   // some labels have no weight in some rows: they hold kNoWeight
-  Cell* cell;
+  CellOf<Real>* cell;
   const float* alone;          // [P] attributes that only this position has, or null
   bool alone_full;             // they have weights for all labels, not for the gold one only
   double* transition;          // [L, step]
@@ -44,9 +47,11 @@ struct Live {
   const double* forbidden_at;  // [2, step] the same for start and stop
 };
 
+using Live = LiveOf<double>;
+
 // Dual training: w = soft(v, l1) / l2, where v = sum over sequences of weight * (gold - marginals).
 struct Dual {
-  Live live;  // v
+  LiveOf<float> live;  // v
   const std::int64_t* seq_ptr;
   const std::int32_t* label;  // [P]
   const double* weight;       // [N] of sequences, or null

@@ -19,15 +19,18 @@ inline VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); 
 inline Vec soft(Vec v, Vec l1) { return v - min(max(v, -l1), l1); }
 inline double soft(double v, double l1) { return v > l1 ? v - l1 : v < -l1 ? v + l1 : 0.0; }
 
-inline __attribute__((always_inline)) void fetch_row(const Live& w, std::int64_t i,
+template <class Real>
+inline __attribute__((always_inline)) void fetch_row(const LiveOf<Real>& w, std::int64_t i,
                                                      std::int64_t end) {
   if (i >= end) return;
-  const double* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step;
-  for (int j = 0; j < w.step && j < kLines * kPad; j += kPad) __builtin_prefetch(row + j);
+  constexpr int line = 64 / sizeof(Real);
+  const Real* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step;
+  for (int j = 0; j < w.step && j < kLines * kPad; j += line) __builtin_prefetch(row + j);
 }
 
 // Fetches the lists of positions [first, last), which the rows of their weights wait for.
-inline void fetch_lists(const Live& w, std::int64_t first, std::int64_t last) {
+template <class Real>
+inline void fetch_lists(const LiveOf<Real>& w, std::int64_t first, std::int64_t last) {
   const auto fetch = [](const auto* from, const auto* to) {
     const char* end = reinterpret_cast<const char*>(to);
     for (const char* p = reinterpret_cast<const char*>(from); p < end; p += 64)
@@ -42,7 +45,8 @@ inline void fetch_lists(const Live& w, std::int64_t first, std::int64_t last) {
 }
 
 // Fetches the first weights of the positions from `first` on.
-inline void fetch_first(const Live& w, std::int64_t first, std::int64_t last) {
+template <class Real>
+inline void fetch_first(const LiveOf<Real>& w, std::int64_t first, std::int64_t last) {
   const std::int64_t a = first * w.shards, b = last * w.shards;
   const std::int64_t row = w.row_ptr[a], row_end = w.row_ptr[b];
   for (std::int64_t i = row; i < row + kAhead; ++i) fetch_row(w, i, row_end);
@@ -50,12 +54,13 @@ inline void fetch_first(const Live& w, std::int64_t first, std::int64_t last) {
     __builtin_prefetch(w.cell + w.first[i]);
 }
 
+template <class Real>
 struct LiveScorer {
-  const Live& w;
+  const LiveOf<Real>& w;
   double l1, scale;
   std::int64_t row_end, short_end;  // of the sequence: nothing beyond is fetched early
 
-  LiveScorer(const Live& live, double l1_, double scale_, std::int64_t last)
+  LiveScorer(const LiveOf<Real>& live, double l1_, double scale_, std::int64_t last)
       : w(live),
         l1(l1_),
         scale(scale_),
@@ -90,7 +95,7 @@ struct LiveScorer {
     for (std::int64_t i = w.short_ptr[p * w.shards]; i < w.short_ptr[(p + 1) * w.shards]; ++i) {
       if (i + kAhead < short_end) __builtin_prefetch(w.cell + w.first[i + kAhead]);
       const double value = kValues ? scale * w.short_value[i] : scale;
-      const Cell* cell = w.cell + w.first[i];
+      const CellOf<Real>* cell = w.cell + w.first[i];
       do {
         out[cell->column] += value * (kShrink ? soft(cell->weight, l1) : cell->weight);
       } while (!cell++->last);
@@ -102,7 +107,7 @@ struct LiveScorer {
     Vec acc[V] = {};
     for (std::int64_t i = w.row_ptr[p * w.shards]; i < w.row_ptr[(p + 1) * w.shards]; ++i) {
       if (column == 0) fetch_row(w, i + kAhead, row_end);
-      const double* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step + column;
+      const Real* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step + column;
       for (int v = 0; v < V; ++v) {
         const Vec x = kShrink ? soft(load(row + v * W), splat(l1)) : load(row + v * W);
         acc[v] += kValues ? w.row_value[i] * x : x;
@@ -114,14 +119,15 @@ struct LiveScorer {
 };
 
 // Adds changes to the rows of positions; keeps the change of the sum of squared (shrunk) weights.
+template <class Real>
 struct LiveUpdater {
-  const Live& w;
+  const LiveOf<Real>& w;
   double l1;
   std::int64_t row_end, short_end;
   Vec squares = {};
   double short_squares = 0.0;
 
-  LiveUpdater(const Live& live, double l1_, std::int64_t last)
+  LiveUpdater(const LiveOf<Real>& live, double l1_, std::int64_t last)
       : w(live),
         l1(l1_),
         row_end(live.row_ptr[last * live.shards]),
@@ -142,12 +148,13 @@ struct LiveUpdater {
     for (std::int64_t i = w.short_ptr[at]; i < w.short_ptr[at + 1]; ++i) {
       if (i + kAhead < short_end) __builtin_prefetch(w.cell + w.first[i + kAhead], 1);
       const double value = kValues ? w.short_value[i] : 1.0;
-      Cell* cell = w.cell + w.first[i];
+      CellOf<Real>* cell = w.cell + w.first[i];
       do {
-        const double before = cell->weight, after = before + value * change[cell->column];
+        const double before = cell->weight;
+        const double after = static_cast<Real>(before + value * change[cell->column]);
         const double a = kShrink ? soft(after, l1) : after, b = kShrink ? soft(before, l1) : before;
         short_squares += (a - b) * (a + b);
-        cell->weight = after;
+        cell->weight = static_cast<Real>(after);
       } while (!cell++->last);
     }
   }
@@ -181,17 +188,17 @@ struct LiveUpdater {
     for (std::int64_t i = w.row_ptr[at]; i < w.row_ptr[at + 1]; ++i) {
       if (column == 0) fetch_row(w, i + kAhead, row_end);
       const std::int64_t r = w.row[i];
-      double* row = w.table + r * w.step + column;
+      Real* row = w.table + r * w.step + column;
       for (int v = 0; v < V; ++v) {
-        Vec add = kValues ? w.row_value[i] * d[v] : d[v];
         const Vec before = load(row + v * W);
-        if constexpr (kMask) add = has_weight(before) ? add : splat(kNoWeight);
-        const Vec after = before + add;
+        Vec after = rounded<Real>(before + (kValues ? w.row_value[i] * d[v] : d[v]));
+        // + 0: a sum too small for its type is no -0
+        if constexpr (kMask) after = has_weight(before) ? after + 0.0 : before;
         if constexpr (kShrink) {
           const Vec a = soft(after, splat(l1)), b = soft(before, splat(l1));
           sum += (a - b) * (a + b);
         } else {
-          sum += add * (after + before);
+          sum += (after - before) * (after + before);
         }
         store(row + v * W, after);
       }

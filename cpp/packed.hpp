@@ -15,7 +15,8 @@ namespace crfkit::CRFKIT_ARCH {
 // The rows of a group.
 class Packed {
  public:
-  Packed(const Group& group, const std::int32_t* length, Arena& arena) : group_(group) {
+  Packed(const Group& group, const std::int32_t* length, Arena& arena)
+      : group_(group), length_(length) {
     begin_ = arena.take<std::int64_t>(group.rows + 1);
     begin_[0] = 0;
     for (int r = 0, lanes = 1; r < group.rows; ++r) {
@@ -29,10 +30,21 @@ class Packed {
   std::int64_t begin(int r) const { return begin_[r]; }
   int reached(int r) const { return static_cast<int>(begin_[r + 1] - begin_[r]); }
   std::int64_t positions() const { return begin_[group_.rows]; }
+  std::int32_t length(int lane) const { return length_[lane]; }
+  std::int64_t position(int lane, int t) const {
+    return begin_[group_.rows - length_[lane] + t] + lane;
+  }
 
  private:
-  const Group& group_;
+  Group group_;
+  const std::int32_t* length_;  // [lanes]
   std::int64_t* begin_;  // [rows + 1]
+};
+
+// Credits of the table, in rows of `step`; `products` are still without the factor exp(score).
+struct EdgeSums {
+  double *edge, *products;   // null when they are not wanted
+  std::ptrdiff_t lane_step;  // from those of one lane to those of the next; 0: one sum for all
 };
 
 // V vectors to a row, or 0 when their number is known only now.
@@ -43,14 +55,14 @@ class PackedSum {
 
   // `weight` scales the credits of each lane; `watched`: some parts are forbidden.
   PackedSum(const Packed& s, const Table& table, int labels, const double* weight, bool watched,
-            double* node, double* products, Arena& arena)
+            double* node, const EdgeSums& sums, Arena& arena)
       : table_(table),
         n_(labels),
         step_(padded(labels)),
         weight_(weight),
         watched_(watched),
         node_(node),
-        products_(products) {
+        sums_(sums) {
     stride_ = static_cast<std::ptrdiff_t>(s.lanes()) * step_;
     ring_rows_ = kOuterPositions / s.lanes() > 2 ? kOuterPositions / s.lanes() : 2;
     const int lanes = padded(s.lanes());
@@ -101,7 +113,7 @@ class PackedSum {
     }
     if (r == 0) return;
     for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(adjoint + c, Vec{});
-    if (r % ring_rows_ == 0 || r == 1) add_products(s, r);
+    if (sums_.products && (r % ring_rows_ == 0 || r == 1)) add_products(s, r);
     product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_,
                         ring_ + (r - 1) % ring_rows_ * stride_, step_);
   }
@@ -179,10 +191,16 @@ class PackedSum {
 
   // Outer products of the rows from r on whose adjoints are in the ring.
   void add_products(const Packed& s, int r) const {
-    const int rows = ring_rows_ - r % ring_rows_, rest = s.rows() - r;
-    add_outer_products(cell_ + (r - 1) * stride_, step_, ring_ + r % ring_rows_ * stride_, step_,
-                       static_cast<std::ptrdiff_t>(rows < rest ? rows : rest) * s.lanes(), n_, n_,
-                       products_, step_);
+    const int left = ring_rows_ - r % ring_rows_, rest = s.rows() - r;
+    const int rows = left < rest ? left : rest;
+    const double *cells = cell_ + (r - 1) * stride_, *adjoints = ring_ + r % ring_rows_ * stride_;
+    if (sums_.lane_step == 0)
+      return add_outer_products(cells, step_, adjoints, step_,
+                                static_cast<std::ptrdiff_t>(rows) * s.lanes(), n_, n_,
+                                sums_.products, step_);
+    for (int lane = 0; lane < s.lanes(); ++lane)
+      add_outer_products(cells + lane * step_, stride_, adjoints + lane * step_, stride_, rows, n_,
+                         n_, sums_.products + lane * sums_.lane_step, step_);
   }
 
   static constexpr double kOnes[8] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
@@ -194,7 +212,7 @@ class PackedSum {
   const double* weight_;   // [lanes]
   bool watched_;
   double* node_;         // [positions, step]
-  double* products_;     // [labels, step]
+  EdgeSums sums_;
   double* cell_;         // [rows, lanes, step]
   double* ring_;         // [ring rows, lanes, step] adjoints
   double *high_, *low_;  // [lanes] offsets, each the sum of two doubles

@@ -43,6 +43,24 @@ inline int padded(int n) { return (n + kPad - 1) / kPad * kPad; }
 
 inline Vec load(const double* p) { return *reinterpret_cast<const VecAnywhere*>(p); }
 inline void store(double* p, Vec v) { *reinterpret_cast<VecAnywhere*>(p) = v; }
+
+typedef float Floats __attribute__((vector_size(W * 4)));
+typedef float FloatsAnywhere __attribute__((vector_size(W * 4), aligned(4), may_alias));
+
+// Numbers that are stored as floats and reckoned with as doubles.
+inline Vec load(const float* p) {
+  return __builtin_convertvector(*reinterpret_cast<const FloatsAnywhere*>(p), Vec);
+}
+inline void store(float* p, Vec v) {
+  *reinterpret_cast<FloatsAnywhere*>(p) = __builtin_convertvector(v, Floats);
+}
+// What is left of v once it is stored.
+template <class Real>
+inline Vec rounded(Vec v) {
+  if constexpr (sizeof(Real) == sizeof(double)) return v;
+  return __builtin_convertvector(__builtin_convertvector(v, Floats), Vec);
+}
+
 inline Vec splat(double x) { return x - Vec{}; }
 
 #if defined(__AVX512F__)

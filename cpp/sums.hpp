@@ -78,22 +78,9 @@ inline void sum(const Call& call, const std::int64_t* sequences, int lanes) {
 // Pooled credits of shared tables: the sums of outer products times the probabilities of the table.
 inline void finish_products(const Problem& p, const Tables& tables, double* pooled) {
   const PooledLayout layout(p);
-  for (int h = 0; h < tables.count; ++h) {
-    const Table& table = tables.table[h];
-    const int step = padded(table.n_out);
-    for (int m = 0; m < table.blocks; ++m) {
-      for (int a = 0; a < table.n_in; ++a) {
-        const std::int64_t row = (static_cast<std::int64_t>(a) * table.blocks + m) * step;
-        for (int j = 0; j < step; j += W) {
-          double* credit = pooled + layout.table[h] + row + j;
-          const double* sum = pooled + layout.products[h] + row + j;
-          const Vec probability =
-              load(table.matrix(m) + packed_index(table.n_in, table.n_out, a, j));
-          store(credit, load(credit) + load(sum) * probability);
-        }
-      }
-    }
-  }
+  for (int h = 0; h < tables.count; ++h)
+    for (int m = 0; m < tables.table[h].blocks; ++m)
+      add_credits(tables.table[h], m, pooled + layout.products[h], pooled + layout.table[h]);
 }
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -31,26 +31,29 @@ void reserve_large(Vector& values, std::size_t n) {
   prefer_large_pages(values.data(), n * sizeof(values[0]));
 }
 
-class Table {
+template <class Real>
+class TableOf {
  public:
-  explicit Table(std::int64_t doubles) {
-    const std::size_t page = std::size_t{1} << 21, bytes = static_cast<std::size_t>(doubles) * 8;
+  explicit TableOf(std::int64_t size) {
+    const std::size_t page = std::size_t{1} << 21, bytes = static_cast<std::size_t>(size) * sizeof(Real);
     const std::size_t line = bytes < page ? 64 : page;
-    if (doubles == 0) return;
-    data_ = static_cast<double*>(std::aligned_alloc(line, (bytes + line - 1) / line * line));
+    if (size == 0) return;
+    data_ = static_cast<Real*>(std::aligned_alloc(line, (bytes + line - 1) / line * line));
     if (!data_) throw std::bad_alloc();
 #if defined(__linux__)
     if (bytes >= page) madvise(data_, bytes, MADV_HUGEPAGE);
 #endif
   }
-  Table(const Table&) = delete;
-  Table& operator=(const Table&) = delete;
-  ~Table() { std::free(data_); }
+  TableOf(const TableOf&) = delete;
+  TableOf& operator=(const TableOf&) = delete;
+  ~TableOf() { std::free(data_); }
 
-  double* data() const { return data_; }
+  Real* data() const { return data_; }
 
  private:
-  double* data_ = nullptr;
+  Real* data_ = nullptr;
 };
+
+using Table = TableOf<double>;
 
 }  // namespace crfkit

@@ -74,6 +74,18 @@ struct Table {
   }
 };
 
+// credit += products * probabilities of block m, where `products` are sums of outer products.
+inline void add_credits(const Table& table, int m, const double* products, double* credit) {
+  const int step = padded(table.n_out);
+  for (int a = 0; a < table.n_in; ++a) {
+    const std::int64_t row = (static_cast<std::int64_t>(a) * table.blocks + m) * step;
+    for (int j = 0; j < step; j += W) {
+      const Vec probability = load(table.matrix(m) + packed_index(table.n_in, table.n_out, a, j));
+      store(credit + row + j, load(credit + row + j) + load(products + row + j) * probability);
+    }
+  }
+}
+
 // The shared tables of a problem, made once per call and read by all threads.
 struct Tables {
   Arena arena;

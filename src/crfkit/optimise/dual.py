@@ -22,6 +22,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.native import kernels, threads_or_all
+from crfkit.optimise.extrapolate import Extrapolation
 from crfkit.optimise.lbfgs import LBFGS
 from crfkit.optimise.online import arrays_of
 from crfkit.optimise.problem import Optimiser, Penalty, Run, Step
@@ -117,6 +118,7 @@ class DualRun:
         self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
         self.objectives: list[float] = []  # of the finisher
         self.finisher: Run | None = None
+        self.recent = Extrapolation()
         arrays = arrays_of(problem, "Dual")
         strengths = np.array(arrays.strengths(penalty, "Dual"))
         if not (strengths[1] > 0.0 and (strengths[3] > 0.0 or arrays.row_ptr[-1] == problem.size)):
@@ -145,6 +147,8 @@ class DualRun:
         # A position that moves by less than its small share of the gap may wait for a later pass.
         self._pass(min(1e-3, 0.02 * self.met / self.positions))
         self._read()
+        self.recent.add(self.w)
+        self.w = self.recent.weights()
         objective = self.dual + self.met
         ready = 2.0 * self.options.gap
         if self.options.finish is not None:
@@ -153,6 +157,7 @@ class DualRun:
             if self.options.finish is None:
                 return self._certify_anew(self._objective())
             self.phase = "finish"
+            self.recent = Extrapolation()
             if self.preparing is not None:
                 self.preparing.join()
             known = KnownDiagonal(self.problem, self._diagonal())
@@ -248,8 +253,8 @@ class DualRun:
         return shrunk
 
     def _exact_dual(self) -> float:
-        v = np.zeros_like(self.w)
-        self.trainer.read(v)
+        v = np.empty_like(self.w)
+        self.trainer.exact(v)
         shrunk = self._shrunk(v)
         return float(self.trainer.entropy()) - 0.5 * float(np.dot(shrunk / self.penalty.l2, shrunk))
 
@@ -266,6 +271,7 @@ class DualRun:
         return {
             **{name: getattr(self, name) for name in _NUMBERS},
             "objectives": np.array(self.objectives),
+            "recent": np.array(self.recent.recent, dtype=np.float32),
             "v": v,
             "w": self.w,
             "trainer": self.trainer.state(),
@@ -276,6 +282,7 @@ class DualRun:
         for name in _NUMBERS:
             setattr(self, name, state[name])
         self.objectives = [float(x) for x in state["objectives"]]
+        self.recent = Extrapolation(recent=np.asarray(state["recent"]))
         self.w = np.array(state["w"], dtype=np.float64)
         self.trainer.restore(np.asarray(state["v"]), state["trainer"])
         if self.phase == "finish":
