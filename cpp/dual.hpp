@@ -40,7 +40,8 @@ class DualVisit {
               Visit* visits) {
     std::int32_t* length = arena_.take<std::int32_t>(lanes);
     for (int b = 0; b < lanes; ++b)
-      length[b] = static_cast<std::int32_t>(d_.seq_ptr[sequences[b] + 1] - d_.seq_ptr[sequences[b]]);
+      length[b] =
+          static_cast<std::int32_t>(d_.seq_ptr[sequences[b] + 1] - d_.seq_ptr[sequences[b]]);
     const Packed rows(Group{0, 0, lanes, length[0]}, length, arena_);
     const std::size_t cells = static_cast<std::size_t>(rows.positions()) * step_;
     double* score = arena_.take<double>(cells);
@@ -145,16 +146,16 @@ class DualVisit {
       double* change = visit.node + t * step_;
       for (int j = 0; j < step_; j += W) {
         const Vec before = load(stored + j);
-        const Vec after = rounded<float>(before - f / c * load(change + j));
+        const Vec after = rounded(before - f / c * load(change + j));
         store(stored + j, after);
         store(change + j, c * (before - after));
-        visit.alone += alone_change(p0 + t, j, before, after, c);
       }
+      visit.alone += alone_change(p0 + t, change, c);
     }
     for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
       float* stored = d_.edge + n * L_ * step_ + k;
       const Vec before = load(stored);
-      const Vec after = rounded<float>(before - f / c * load(visit.edge + k));
+      const Vec after = rounded(before - f / c * load(visit.edge + k));
       store(stored, after);
       store(visit.edge + k, c * (before - after));
     }
@@ -199,25 +200,32 @@ class DualVisit {
            (w_.alone ? w_.alone[p] : 0.0f);
   }
 
-  // Does an attribute that only position p has carry a weight for these columns?
-  Vec alone_on(std::int64_t p, int j) const {
-    if (w_.alone_full) return splat(1.0);
-    Vec on = {};
-    const int gold = d_.label[p] - j;
-    if (gold >= 0 && gold < W) on[gold] = 1.0;
-    return on;
-  }
   Vec gold_minus(std::int64_t p, int j, Vec marginal) const {
     Vec v = -marginal;
     const int gold = d_.label[p] - j;
     if (gold >= 0 && gold < W) v[gold] += 1.0;
     return v;
   }
-  double alone_change(std::int64_t p, int j, Vec before, Vec after, double c) const {
+  // Change of |soft(v)|^2 / l2 of the attributes that only position p has, which are not stored:
+  // their weights for all labels or for the gold one only.  `change` [step] is that of
+  // weight * (gold - marginals), up to the marginals of now.
+  double alone_change(std::int64_t p, const double* change, double c) const {
     if (!w_.alone || w_.alone[p] == 0.0f) return 0.0;
-    const Vec l1 = splat(d_.l1), on = alone_on(p, j);
-    const Vec a = soft(c * gold_minus(p, j, after), l1), b = soft(c * gold_minus(p, j, before), l1);
-    return w_.alone[p] / d_.l2 * sum_of(on * (a * a - b * b));
+    const double each = w_.alone[p] / d_.l2;
+    const float* marginal = d_.node + p * step_;
+    if (!w_.alone_full) {
+      const int y = d_.label[p];
+      const double v = c * (1.0 - marginal[y]);
+      const double a = soft(v, d_.l1), b = soft(v - change[y], d_.l1);
+      return each * (a * a - b * b);
+    }
+    Vec squares = {};
+    for (int j = 0; j < step_; j += W) {
+      const Vec v = c * gold_minus(p, j, load(marginal + j));
+      const Vec a = soft(v, splat(d_.l1)), b = soft(v - load(change + j), splat(d_.l1));
+      squares += a * a - b * b;
+    }
+    return each * sum_of(squares);
   }
 
   // Scores of position t of a sequence into out[step].
@@ -334,7 +342,8 @@ class DualVisit {
       for (int j = 0; j < step_; j += W) {
         const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
         const Vec old = load(d_.edge + n * L_ * step_ + k), now = load(answer.edge_found + k);
-        const Vec s = load_part(answer.edge_score + static_cast<std::int64_t>(i) * L_ + j, L_ - j, 0.0);
+        const Vec s =
+            load_part(answer.edge_score + static_cast<std::int64_t>(i) * L_ + j, L_ - j, 0.0);
         scored_old += product_or_zero(old, s);
         scored_new += product_or_zero(now, s);
         const Vec change = old - now;
@@ -367,7 +376,7 @@ class DualVisit {
     for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
       float* stored = d_.edge + n * L_ * step_ + k;
       const Vec old = load(stored);
-      const Vec now = rounded<float>(old - visit.gamma * load(visit.edge + k));
+      const Vec now = rounded(old - visit.gamma * load(visit.edge + k));
       store(stored, now);
       store(visit.edge + k, c * (old - now));
     }
@@ -383,11 +392,11 @@ class DualVisit {
     for (int j = 0; j < step_; j += W) {
       float* stored = d_.node + p * step_ + j;
       const Vec old = load(stored);
-      const Vec now = rounded<float>(old - visit.gamma * load(change + j));
+      const Vec now = rounded(old - visit.gamma * load(change + j));
       store(stored, now);
       store(change + j, c * (old - now));
-      visit.alone += alone_change(p, j, old, now, c);
     }
+    visit.alone += alone_change(p, change, c);
     visit.moved_first |= t == 0;
     visit.moved_last |= t == T - 1;
     visit.active[visit.actives++] = t;

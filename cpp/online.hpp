@@ -13,10 +13,33 @@
 
 namespace crfkit::CRFKIT_ARCH {
 
-inline VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); }
+// Vectors of weights in the type they have in memory.
+template <class Real>
+struct Own;
+template <>
+struct Own<double> {
+  using Vector = Vec;
+  static Vec load(const double* p) { return CRFKIT_ARCH::load(p); }
+  static void store(double* p, Vec v) { CRFKIT_ARCH::store(p, v); }
+  static Vec of(Vec v) { return v; }
+  static VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); }
+};
+template <>
+struct Own<float> {
+  using Vector = Floats;
+  typedef std::int32_t Ints __attribute__((vector_size(W * 4)));
+  static Floats load(const float* p) { return *reinterpret_cast<const FloatsAnywhere*>(p); }
+  static void store(float* p, Floats v) { *reinterpret_cast<FloatsAnywhere*>(p) = v; }
+  static Floats of(Vec v) { return narrowed(v); }
+  static Ints has_weight(Floats v) { return (Ints)v != (Ints)(-0.0f - Floats{}); }
+};
 
 // Soft threshold: what is left of v after l1 is taken off its size.
 inline Vec soft(Vec v, Vec l1) { return v - min(max(v, -l1), l1); }
+template <class Vector, class Real>
+inline Vector shrunk(Vector v, Real l1) {
+  return v > l1 ? v - l1 : v < -l1 ? v + l1 : Vector{};
+}
 inline double soft(double v, double l1) { return v > l1 ? v - l1 : v < -l1 ? v + l1 : 0.0; }
 
 template <class Real>
@@ -104,17 +127,19 @@ struct LiveScorer {
 
   template <int V, bool kValues, bool kShrink>
   void panel(std::int64_t p, int column, double* out) const {
-    Vec acc[V] = {};
+    typename Own<Real>::Vector acc[V] = {};
     for (std::int64_t i = w.row_ptr[p * w.shards]; i < w.row_ptr[(p + 1) * w.shards]; ++i) {
       if (column == 0) fetch_row(w, i + kAhead, row_end);
       const Real* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step + column;
       for (int v = 0; v < V; ++v) {
-        const Vec x = kShrink ? soft(load(row + v * W), splat(l1)) : load(row + v * W);
-        acc[v] += kValues ? w.row_value[i] * x : x;
+        typename Own<Real>::Vector x = Own<Real>::load(row + v * W);
+        if constexpr (kShrink) x = shrunk(x, static_cast<Real>(l1));
+        if constexpr (kValues) x *= static_cast<Real>(w.row_value[i]);
+        acc[v] += x;
       }
     }
     for (int v = 0; v < V; ++v)
-      store_part(out + column + v * W, w.labels - column - v * W, scale * acc[v]);
+      store_part(out + column + v * W, w.labels - column - v * W, scale * widened(acc[v]));
   }
 };
 
@@ -182,28 +207,26 @@ struct LiveUpdater {
 
   template <int V, bool kValues, bool kShrink, bool kMask>
   void panel(std::int64_t at, int column, const double* change) {
-    Vec d[V];
-    for (int v = 0; v < V; ++v) d[v] = load(change + column + v * W);
-    Vec sum = {};
+    typename Own<Real>::Vector d[V], sum = {};
+    for (int v = 0; v < V; ++v) d[v] = Own<Real>::of(load(change + column + v * W));
     for (std::int64_t i = w.row_ptr[at]; i < w.row_ptr[at + 1]; ++i) {
       if (column == 0) fetch_row(w, i + kAhead, row_end);
-      const std::int64_t r = w.row[i];
-      Real* row = w.table + r * w.step + column;
+      Real* row = w.table + static_cast<std::int64_t>(w.row[i]) * w.step + column;
       for (int v = 0; v < V; ++v) {
-        const Vec before = load(row + v * W);
-        Vec after = rounded<Real>(before + (kValues ? w.row_value[i] * d[v] : d[v]));
-        // + 0: a sum too small for its type is no -0
-        if constexpr (kMask) after = has_weight(before) ? after + 0.0 : before;
+        const auto before = Own<Real>::load(row + v * W);
+        auto after = before + (kValues ? static_cast<Real>(w.row_value[i]) * d[v] : d[v]);
+        if constexpr (kMask) after = Own<Real>::has_weight(before) ? after : before;
         if constexpr (kShrink) {
-          const Vec a = soft(after, splat(l1)), b = soft(before, splat(l1));
+          const Real off = static_cast<Real>(l1);
+          const auto a = shrunk(after, off), b = shrunk(before, off);
           sum += (a - b) * (a + b);
         } else {
           sum += (after - before) * (after + before);
         }
-        store(row + v * W, after);
+        Own<Real>::store(row + v * W, after);
       }
     }
-    squares += sum;
+    squares += widened(sum);
   }
 };
 

@@ -38,7 +38,7 @@ class Packed {
  private:
   Group group_;
   const std::int32_t* length_;  // [lanes]
-  std::int64_t* begin_;  // [rows + 1]
+  std::int64_t* begin_;         // [rows + 1]
 };
 
 // Credits of the table, in rows of `step`; `products` are still without the factor exp(score).
@@ -198,9 +198,13 @@ class PackedSum {
       return add_outer_products(cells, step_, adjoints, step_,
                                 static_cast<std::ptrdiff_t>(rows) * s.lanes(), n_, n_,
                                 sums_.products, step_);
-    for (int lane = 0; lane < s.lanes(); ++lane)
-      add_outer_products(cells + lane * step_, stride_, adjoints + lane * step_, stride_, rows, n_,
-                         n_, sums_.products + lane * sums_.lane_step, step_);
+    for (int lane = 0; lane < s.lanes(); ++lane) {
+      const int begun = s.rows() - s.length(lane) + 1 - r, skip = begun > 0 ? begun : 0;
+      const std::ptrdiff_t from = skip * stride_ + lane * step_;
+      if (skip < rows)
+        add_outer_products(cells + from, stride_, adjoints + from, stride_, rows - skip, n_, n_,
+                           sums_.products + lane * sums_.lane_step, step_);
+    }
   }
 
   static constexpr double kOnes[8] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
@@ -211,7 +215,7 @@ class PackedSum {
   std::ptrdiff_t stride_;  // cells of a row
   const double* weight_;   // [lanes]
   bool watched_;
-  double* node_;         // [positions, step]
+  double* node_;  // [positions, step]
   EdgeSums sums_;
   double* cell_;         // [rows, lanes, step]
   double* ring_;         // [ring rows, lanes, step] adjoints

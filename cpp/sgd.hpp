@@ -161,7 +161,7 @@ class StochasticVisit {
       const Vec g = load(s_.gradient.table + k), squares = load(s_.memory.table + k) + g * g;
       store(w_.table + k, rule.step(load(w_.table + k), g, squares));
       store(s_.memory.table + k, squares);
-      store(s_.gradient.table + k, has_weight(g) ? Vec{} : splat(kNoWeight));
+      store(s_.gradient.table + k, Own<double>::has_weight(g) ? Vec{} : splat(kNoWeight));
     }
   }
   void step_cells(std::int64_t c) const {

@@ -47,19 +47,27 @@ inline void store(double* p, Vec v) { *reinterpret_cast<VecAnywhere*>(p) = v; }
 typedef float Floats __attribute__((vector_size(W * 4)));
 typedef float FloatsAnywhere __attribute__((vector_size(W * 4), aligned(4), may_alias));
 
+inline Vec widened(Vec v) { return v; }
+inline Vec widened(Floats v) {
+#if defined(__AVX512F__)  // the compiler's own way takes four instructions
+  return (Vec)_mm512_cvtps_pd((__m256)v);
+#else
+  return __builtin_convertvector(v, Vec);
+#endif
+}
+inline Floats narrowed(Vec v) {
+#if defined(__AVX512F__)
+  return (Floats)_mm512_cvtpd_ps((__m512d)v);
+#else
+  return __builtin_convertvector(v, Floats);
+#endif
+}
+
 // Numbers that are stored as floats and reckoned with as doubles.
-inline Vec load(const float* p) {
-  return __builtin_convertvector(*reinterpret_cast<const FloatsAnywhere*>(p), Vec);
-}
-inline void store(float* p, Vec v) {
-  *reinterpret_cast<FloatsAnywhere*>(p) = __builtin_convertvector(v, Floats);
-}
-// What is left of v once it is stored.
-template <class Real>
-inline Vec rounded(Vec v) {
-  if constexpr (sizeof(Real) == sizeof(double)) return v;
-  return __builtin_convertvector(__builtin_convertvector(v, Floats), Vec);
-}
+inline Vec load(const float* p) { return widened(*reinterpret_cast<const FloatsAnywhere*>(p)); }
+inline void store(float* p, Vec v) { *reinterpret_cast<FloatsAnywhere*>(p) = narrowed(v); }
+// What is left of v once it is stored as floats.
+inline Vec rounded(Vec v) { return widened(narrowed(v)); }
 
 inline Vec splat(double x) { return x - Vec{}; }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,9 @@ class Descent:
 
 
 def test_an_optimiser_in_its_child(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train_child.optimise(CONLL, Descent(), train_child.Task("optimiser", "conll2000", "descent"))
+    task = train_child.Task("optimiser", "conll2000", "descent")
+    with tempfile.TemporaryFile() as file:
+        train_child.optimise(CONLL, Descent(), task, file)
     start, *steps, end = events(capsys)
     assert start == {"event": "start"}
     objectives = [step["objective"] for step in steps]

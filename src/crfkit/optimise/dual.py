@@ -43,8 +43,9 @@ class Dual:
         How a visit moves the distribution of its sequence.
     finish : optimiser, optional
         What goes on from the weights once the relative gap is below `switch`; None: the dual to the end.
-    switch : float
-        When `finish` takes over.
+    switch : float, optional
+        When `finish` takes over; default 3.2 sqrt(gap), as the last digits are a matter of `finish` and a
+        pass costs as much as two or three of its evaluations.
     gap : float
         Relative gap at which the run ends; 1e-4 is "within 0.01 % of the optimum".
     max_passes : int
@@ -64,10 +65,10 @@ class Dual:
 
     step: Literal["mixture", "exponentiated"] = "mixture"
     finish: Optimiser | None = field(default_factory=lambda: LBFGS(preconditioner="diagonal", memory=10))
-    switch: float = 0.003
+    switch: float | None = None
     gap: float = 1e-4
     max_passes: int = 200
-    relax: float = 0.7
+    relax: float = 0.8
     seed: int = 0
     threads: int | None = None
 
@@ -75,7 +76,7 @@ class Dual:
         if self.step not in ("mixture", "exponentiated"):
             raise ValueError(f"step is {self.step!r}, expected 'mixture' or 'exponentiated'")
         for name, most in (("switch", np.inf), ("gap", 1.0), ("relax", 1.0)):
-            if not 0.0 < getattr(self, name) <= most:
+            if getattr(self, name) is not None and not 0.0 < getattr(self, name) <= most:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0, at most {most}")
         if self.max_passes < 1:
             raise ValueError(f"max_passes is {self.max_passes}, expected 1 or more")
@@ -145,15 +146,14 @@ class DualRun:
         if self.phase == "certify":
             return self._certify()
         # A position that moves by less than its small share of the gap may wait for a later pass.
-        self._pass(min(1e-3, 0.02 * self.met / self.positions))
+        self._pass(min(1e-3, 0.01 * self.met / self.positions))
         self._read()
-        self.recent.add(self.w)
-        self.w = self.recent.weights()
         objective = self.dual + self.met
-        ready = 2.0 * self.options.gap
-        if self.options.finish is not None:
-            ready = max(ready, self.options.switch)
-        if self.met < ready * abs(objective) or self.passes >= self.options.max_passes:
+        enough = self._enough() * abs(objective)
+        if self.met < 10.0 * enough:
+            self.recent.add(self.w)
+            self.w = self.recent.weights()
+        if self.met < enough or self.passes >= self.options.max_passes:
             if self.options.finish is None:
                 return self._certify_anew(self._objective())
             self.phase = "finish"
@@ -163,6 +163,13 @@ class DualRun:
             known = KnownDiagonal(self.problem, self._diagonal())
             self.finisher = self._finisher().start(known, self.penalty, self.w)
         return self._report(objective, np.nan, np.nan)  # an estimate: gaps were met before their steps
+
+    def _enough(self) -> float:
+        """Return the relative gap at which the passes end."""
+        options = self.options
+        if options.finish is None:
+            return 2.0 * options.gap
+        return 3.2 * float(np.sqrt(options.gap)) if options.switch is None else options.switch
 
     def _finish(self) -> Step:
         assert self.finisher is not None
@@ -249,6 +256,8 @@ class DualRun:
         self.w = self._shrunk(v) / self.penalty.l2
 
     def _shrunk(self, v: Floats) -> Floats:
+        if not np.any(self.penalty.l1):
+            return v
         shrunk: Floats = v - np.clip(v, -np.asarray(self.penalty.l1), self.penalty.l1)
         return shrunk
 
@@ -256,7 +265,7 @@ class DualRun:
         v = np.empty_like(self.w)
         self.trainer.exact(v)
         shrunk = self._shrunk(v)
-        return float(self.trainer.entropy()) - 0.5 * float(np.dot(shrunk / self.penalty.l2, shrunk))
+        return float(self.trainer.entropy()) - 0.5 * float(np.sum(shrunk / self.penalty.l2 * shrunk))
 
     def _objective(self) -> float:
         gradient = np.empty_like(self.w)

@@ -61,13 +61,13 @@ class Penalty:
 
     def smooth_value(self, w: Floats) -> float:
         """Return the L2 part."""
-        return 0.5 * float(np.dot(self.l2 * w, w))
+        return 0.5 * float(np.sum(self.l2 * w * w))
 
     def add_smooth(self, w: Floats, gradient: Floats) -> float:
         """Add the gradient of the L2 part; return its value."""
         pull = self.l2 * w
         gradient += pull
-        return 0.5 * float(np.dot(pull, w))
+        return 0.5 * float(np.sum(pull * w))
 
 
 @dataclass(frozen=True)
