@@ -3,6 +3,7 @@
 
 #include "evaluation.hpp"
 #include "live.hpp"
+#include "mistakes.hpp"
 #include "problem.hpp"
 #include "rows.hpp"
 #include "stochastic.hpp"
@@ -57,6 +58,9 @@ struct Kernels {
   // Stochastic training (sgd.hpp): a pass over some sequences, each with its rate.
   double (*stochastic_pass)(Stochastic&, const std::int64_t* order, const double* rate,
                             std::int64_t count, void* scratch);
+
+  // Learning from mistakes (mistake_pass.hpp): a pass over some sequences.
+  double (*mistake_pass)(Mistakes&, const std::int64_t* order, std::int64_t count, void* scratch);
 
   // The likelihood with shared sums (compose.hpp, evaluate.hpp).
   int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most

@@ -137,9 +137,7 @@ class PassRun:
 
     def order(self, number: int) -> Pointers:
         """Return the order of a pass, counted from 1."""
-        generator = np.random.default_rng([self.method.seed, number])
-        drawn: Pointers = generator.permutation(self.arrays.filled)
-        return drawn
+        return self.arrays.order(self.method.seed, number)
 
     def state(self) -> dict[str, Any]:
         """Return everything that goes on from here needs; the seed is an option."""

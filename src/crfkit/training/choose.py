@@ -1,8 +1,9 @@
-"""Which optimiser: by name, or the fastest sound one for the objective and the data, with the reason.
+"""Which objective, by name; which optimiser: by name, or the fastest sound one, with the reason.
 
 =============================  ==================================================================
 penalised likelihood with L2   the dual method: no step size, and a duality gap as certificate
 L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
+mistakes (the perceptron)      the averaged perceptron: nothing to tune
 everything else                L-BFGS: needs nothing but values and gradients
 =============================  ==================================================================
 """
@@ -10,17 +11,22 @@ everything else                L-BFGS: needs nothing but values and gradients
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from crfkit.objectives import Likelihood, Perceptron
+from crfkit.optimise.mistakes import Corrector
+from crfkit.optimise.online import Mistaken
 from crfkit.optimise.problem import Optimiser, Penalty
+from crfkit.training.source import Objective
 
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
-__all__ = ["NAMES", "by_name", "choose", "name_of", "suited"]
+__all__ = ["NAMES", "OBJECTIVES", "by_name", "choose", "name_of", "objective_of", "suited"]
 
 #: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -43,7 +49,32 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "sgd-l1": ("SGDL1", {}),
     "adagrad": ("AdaGrad", {}),
     "bcd": ("BlockCoordinate", {}),
+    "perceptron": ("AveragedPerceptron", {}),
+    "pa": ("PassiveAggressive", {}),
+    "arow": ("AROW", {}),
 }
+
+#: Shorthand for objectives.
+OBJECTIVES: dict[str, Callable[[], Objective]] = {"likelihood": Likelihood, "perceptron": Perceptron}
+
+
+def objective_of(given: Objective | str) -> Objective:
+    """Return an objective given by name or as an object.
+
+    Examples
+    --------
+    >>> objective_of("perceptron")
+    Perceptron()
+    """
+    if isinstance(given, str):
+        if given not in OBJECTIVES:
+            raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(OBJECTIVES)}")
+        return OBJECTIVES[given]()
+    if isinstance(given, type):
+        raise TypeError(f"objective is the class {given.__name__}; give an object: {given.__name__}()")
+    if not (hasattr(given, "bind") and hasattr(given, "penalty")):
+        raise TypeError(f"objective is {given!r}, expected an objective such as Likelihood(l2=1.0)")
+    return given
 
 
 def by_name(
@@ -71,7 +102,15 @@ def name_of(optimiser: Any) -> str:
 
 
 def suited(problem: Any, optimiser: Optimiser) -> Any:
-    """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts."""
+    """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts.
+
+    The loss of mistakes is 0 at weights of 0: what would minimise it learns nothing, and is refused.
+    """
+    if isinstance(problem, Mistaken) and not isinstance(optimiser, Corrector):
+        raise ValueError(
+            f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
+            "use perceptron, pa or arow"
+        )
     if type(optimiser).__name__ != "IterativeScaling" or hasattr(problem, "expect"):
         return problem
     if not hasattr(problem, "batch"):
@@ -97,6 +136,10 @@ def choose(
     seed, threads, tolerance
         For optimisers that have them.
     """
+    if isinstance(problem, Mistaken):
+        return by_name(
+            "perceptron", seed
+        ), "the averaged perceptron learns from mistakes, with nothing to tune"
     if penalty.sparse:
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
     against = _against_dual(problem, penalty)

@@ -19,6 +19,8 @@ from crfkit.events import COLUMNS, Begin, Checkpointed, Event, Finished, Summary
 from crfkit.layout import Layout
 from crfkit.layout_plan import LayoutOptions
 from crfkit.model import Metric, Model
+from crfkit.objectives import Perceptron
+from crfkit.optimise.online import Mistaken
 from crfkit.optimise.problem import Optimiser, Penalty, Smooth
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats, Pointers
@@ -87,6 +89,11 @@ class Task:
             self.all_pairs = True
         self._bind(None)
         if isinstance(self.problem, BlockedProblem):
+            if isinstance(objective, Perceptron):
+                raise ValueError(
+                    "the perceptron visits one sequence after the other and needs all in memory, not in "
+                    "blocks; read the data as a whole, or use the objective likelihood"
+                )
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
         self.optimiser, self.why = self._optimiser(optimiser)
@@ -245,6 +252,8 @@ class Task:
         """Train for a few iterations, as a preparation."""
         rules = Rules(max_seconds, iterations)
         optimiser = by_name("lbfgs", self.seed, self.source.threads)
+        if isinstance(problem, Mistaken):
+            optimiser = self.optimiser
         run = optimiser.start(problem, self.penalty, w)
         return follow(run, Course(), rules, begun=begun)
 
