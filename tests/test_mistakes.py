@@ -104,7 +104,7 @@ class Textbook:
         return self.sum / self.count if self.method.averages else self.w
 
 
-def compare(method: Corrector, layout: Layout, chain: Chain, data: Batch, w: Floats, passes: int = 3) -> None:
+def compare(method: Corrector, layout: Layout, chain: Chain, data: Batch, w: Floats, passes: int = 2) -> None:
     run = method.start(Perceptron().bind(layout, chain, data), Penalty(), w)
     textbook = Textbook(method, layout, chain, data, w)
     losses = []

@@ -18,6 +18,7 @@ use and change nothing.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -37,7 +38,7 @@ _PERCEPTRON, _PASSIVE, _CONFIDENCE = range(3)  # `Remedy` of cpp/mistakes.hpp
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corrector:
+class Corrector(ABC):
     """What the three methods share: when to stop, and the order of the sequences."""
 
     max_passes: int = 100
@@ -67,9 +68,9 @@ class Corrector:
         """What is remembered of each weight before the first sequence; None: nothing is."""
         return 0.0 if self.averages else None
 
+    @abstractmethod
     def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
         """Return what makes the passes."""
-        raise NotImplementedError
 
     def enough(self, mean: float) -> bool:
         """Whether to stop at this mean loss."""

@@ -26,7 +26,7 @@ from crfkit.training.source import Objective
 
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
-__all__ = ["NAMES", "OBJECTIVES", "by_name", "choose", "name_of", "objective_of", "suited"]
+__all__ = ["NAMES", "OBJECTIVES", "by_name", "check_learns", "choose", "name_of", "objective_of", "suited"]
 
 #: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -102,20 +102,21 @@ def name_of(optimiser: Any) -> str:
 
 
 def suited(problem: Any, optimiser: Optimiser) -> Any:
-    """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts.
-
-    The loss of mistakes is 0 at weights of 0: what would minimise it learns nothing, and is refused.
-    """
-    if isinstance(problem, Mistaken) and not isinstance(optimiser, Corrector):
-        raise ValueError(
-            f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
-            "use perceptron, pa or arow"
-        )
+    """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts."""
     if type(optimiser).__name__ != "IterativeScaling" or hasattr(problem, "expect"):
         return problem
     if not hasattr(problem, "batch"):
         raise ValueError("iterative scaling needs the data in memory, not in blocks; use lbfgs")
     return import_module("crfkit.objectives.counts").ChainCounts(problem)
+
+
+def check_learns(problem: Any, optimiser: Optimiser) -> None:
+    """Refuse to minimise the loss of mistakes: it is 0 at weights of 0."""
+    if isinstance(problem, Mistaken) and not isinstance(optimiser, Corrector):
+        raise ValueError(
+            f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
+            "use perceptron, pa or arow"
+        )
 
 
 def choose(

@@ -27,7 +27,7 @@ from crfkit.structures.labels import Floats, Pointers
 from crfkit.training.blocked import BlockedProblem
 from crfkit.training.certificate import certify, curvature_of, exact_step
 from crfkit.training.checkpoint import Checkpoints
-from crfkit.training.choose import by_name, choose, name_of, suited
+from crfkit.training.choose import by_name, check_learns, choose, name_of, suited
 from crfkit.training.fingerprint import described, digest, fingerprint_of
 from crfkit.training.judge import Judge
 from crfkit.training.loop import Course, Outcome, Rules, follow
@@ -97,6 +97,7 @@ class Task:
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
         self.optimiser, self.why = self._optimiser(optimiser)
+        check_learns(self.problem, self.optimiser)
 
     def _bind(self, pairs: Pointers | None) -> None:
         self.pairs = pairs
