@@ -30,6 +30,7 @@ void bind_evaluate(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
+void bind_mistakes(nb::module_& m);
 void bind_sgd(nb::module_& m);
 void bind_vectors(nb::module_& m);
 
@@ -221,6 +222,7 @@ NB_MODULE(_native, m) {
   bind_items(m);
   bind_layout(m);
   bind_sgd(m);
+  bind_mistakes(m);
   bind_coordinate(m);
   bind_dual(m);
   bind_vectors(m);

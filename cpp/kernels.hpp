@@ -3,6 +3,7 @@
 
 #include "evaluation.hpp"
 #include "live.hpp"
+#include "mistakes.hpp"
 #include "problem.hpp"
 #include "rows.hpp"
 #include "stochastic.hpp"
@@ -58,6 +59,9 @@ struct Kernels {
   double (*stochastic_visits)(Stochastic&, const std::int64_t* order, const double* rate,
                               std::int64_t count, void* scratch);
   void (*stochastic_settle)(Stochastic&, void* scratch);
+
+  // Learning from mistakes (mistake_pass.hpp): a pass over some sequences.
+  double (*mistake_pass)(Mistakes&, const std::int64_t* order, std::int64_t count, void* scratch);
 
   // The likelihood with shared sums (compose.hpp, evaluate.hpp).
   int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most

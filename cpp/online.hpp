@@ -14,6 +14,7 @@
 namespace crfkit::CRFKIT_ARCH {
 
 inline VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); }
+inline bool has_weight(double v) { return v != 0.0 || !std::signbit(v); }
 
 // Soft threshold: what is left of v after l1 is taken off its size.
 inline Vec soft(Vec v, Vec l1) { return v - min(max(v, -l1), l1); }

@@ -74,7 +74,21 @@ struct PooledRows {
   int source, target, step, count;
 };
 
-// Calls f(source cell, score) for every source of one cell of a row; cells relative to their rows.
+// Source number i of one cell of a row, and its score; cells relative to their rows.
+struct Source {
+  std::int64_t cell;
+  double score;
+};
+inline Source source_of(const Row& row, const Row& source, const InEdge& edge, std::int64_t cell,
+                        int i) {
+  if (edge.kind == Kind::diagonal) return {cell, edge.score[cell]};
+  if (edge.kind == Kind::total) return {source.state(i), 0.0};
+  const std::int64_t s = static_cast<std::int64_t>(i) * row.blocks + cell / row.step;
+  return {source.state(s), edge.score[s * row.n + cell % row.step]};
+}
+
+// Calls f(source cell, score) for every source of one cell of a row, in order.  A row without
+// histories takes a way of its own: dividing would be most of the work.
 template <class F>
 inline void visit_sources(const Row& row, const Row& source, const InEdge& edge, std::int64_t cell,
                           F f) {
@@ -83,6 +97,9 @@ inline void visit_sources(const Row& row, const Row& source, const InEdge& edge,
   } else if (edge.kind == Kind::total) {
     for (std::int64_t s = 0; s < static_cast<std::int64_t>(source.blocks) * source.n; ++s)
       f(source.state(s), 0.0);
+  } else if (row.blocks == 1 && source.blocks == 1) {
+    for (int a = 0; a < edge.n_in; ++a)
+      f(static_cast<std::int64_t>(a), edge.score[static_cast<std::int64_t>(a) * row.n + cell]);
   } else {
     const std::int64_t m = cell / row.step, j = cell % row.step;
     for (int a = 0; a < edge.n_in; ++a) {

@@ -285,3 +285,12 @@ def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
     text = '{"items": [["w:the"], ["w:cat"]]}\n'
     for path in (tmp_path / "m.crfsuite", tmp_path / "back.crf.gz"):
         assert run("tag", path, text=text).stdout == "D\nN\n\n"
+
+
+def test_train_from_mistakes(folder: Path, tmp_path: Path) -> None:
+    given = ("train", folder / "train.txt", "-o", tmp_path / "p.crf", "--objective", "perceptron", "-q")
+    made = json.loads(run(*given, "--max-iter", 5, "--json").output)
+    assert made["optimiser"] == "AveragedPerceptron"
+    assert "FB1: 100.00" in run("eval", tmp_path / "p.crf", folder / "test.txt").output
+    assert "--l1 and --l2 are for the likelihood" in run(*given, "--l2", 0.5, status=2).output
+    assert "objectives are: likelihood, perceptron" in run(*given[:5], "hinge", status=2).output

@@ -11,7 +11,7 @@ import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
 from crfkit.compat.pycrfsuite._logparser import LabelScore, TrainLogParser
-from crfkit.compat.pycrfsuite._online import Online
+from crfkit.optimise.online import OnlineArrays
 
 X = [[["a"], ["b"]], [["a"], ["a"], ["b"]]] * 3
 Y = [["A", "B"], ["A", "A", "B"]] * 3
@@ -75,17 +75,8 @@ def test_lbfgs_log_is_that_of_crfsuite(tmp_path: Path) -> None:
 def test_online_algorithms_are_those_of_crfsuite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, loss: float, norms: list[float]
 ) -> None:
-    class InOrder:  # the numbers are those of CRFsuite when the first two sequences come first
-        def permutation(self, n: int) -> list[int]:
-            return list(range(n))
-
-    begin = Online.__init__
-
-    def unshuffled(self: Online, *args: Any) -> None:
-        begin(self, *args)
-        self.random = InOrder()  # type: ignore[assignment]
-
-    monkeypatch.setattr(Online, "__init__", unshuffled)
+    # the numbers are those of CRFsuite when the first two sequences come first
+    monkeypatch.setattr(OnlineArrays, "order", lambda arrays, seed, number: arrays.filled)
     parser = log_of(algorithm, tmp_path / "m", max_iterations=3)
     assert [it["loss"] for it in parser.iterations] == pytest.approx(
         [loss] + [0.0] * (len(norms) - 1), abs=1e-6

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Likelihood, train
+from crfkit import Chain, Likelihood, Perceptron, train
 from crfkit.batch import Batch, Dataset
 from crfkit.features import ItemExtractor
 from crfkit.layout import Layout
@@ -210,3 +210,8 @@ def test_wrong_blocks(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="blocks are for training only"):
         train(plain, BlockedData.open(tmp_path / "there"))  # type: ignore[arg-type]
     assert isinstance(BlockedData.open(tmp_path / "there").block(0), Batch)
+
+
+def test_mistakes_are_not_learned_from_blocks(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="needs all in memory, not in blocks"):
+        train(blocks(dataset(20), tmp_path), objective=Perceptron())

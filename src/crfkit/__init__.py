@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crfkit.estimators import ChainCRF
     from crfkit.model import Model
     from crfkit.native import build_info
-    from crfkit.objectives import Likelihood
+    from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, SemiMarkov, Tree
     from crfkit.training import train
 
@@ -21,6 +21,7 @@ __all__ = [
     "ChainCRF",
     "Likelihood",
     "Model",
+    "Perceptron",
     "SemiMarkov",
     "Tree",
     "__version__",
@@ -36,6 +37,7 @@ _HOMES = {
     "ChainCRF": "crfkit.estimators",
     "Likelihood": "crfkit.objectives",
     "Model": "crfkit.model",
+    "Perceptron": "crfkit.objectives",
     "SemiMarkov": "crfkit.structures",
     "Tree": "crfkit.structures",
     "__version__": "crfkit._native",

@@ -19,8 +19,11 @@ from typing import Literal
 
 import numpy as np
 
+from crfkit import _native
 from crfkit.batch import Batch
+from crfkit.layout import Layout
 from crfkit.layout_plan import run_cells
+from crfkit.scoring import scatter
 from crfkit.structures import Chain
 from crfkit.structures.labels import Bools, Floats, Ids, Pointers, sum_by_sequence
 
@@ -30,6 +33,7 @@ __all__ = [
     "check_gold",
     "check_labels",
     "check_learnable",
+    "feature_counts",
     "kind_of_gold",
     "label_weighted",
     "run_counts",
@@ -106,6 +110,38 @@ def _soft_runs(batch: Batch, soft: Floats, h: int, each: Floats) -> Floats:
             history = np.einsum("pi,pj->pij", history, soft[p - back]).reshape(len(p), -1)
         total += history.T @ (soft[p] * each[p, None])
     return total.reshape((L,) * (h + 1))
+
+
+def feature_counts(
+    layout: Layout,
+    batch: Batch,
+    weight: Floats,
+    *,
+    index: _native.Transpose | None = None,
+    threads: int | None = None,
+) -> Floats:
+    """Return the counts of the features in the gold, [F], each sequence times its weight [N]."""
+    L, kind = layout.labels, kind_of_gold(batch)
+    each = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
+    if batch.soft is not None:
+        q = batch.soft
+    elif batch.label is not None and kind == "path":
+        q = np.zeros((batch.positions, L))
+        q[np.arange(batch.positions), batch.label] = 1.0
+    else:
+        raise ValueError("sets of labels have no counts: they depend on the weights")
+    begins, ends = batch.seq_ptr[:-1], batch.seq_ptr[1:] - 1
+    filled = ends >= begins
+    node = q * each[:, None]
+    edge: Floats | tuple[Floats, ...]
+    if layout.order > 1:
+        edge = run_counts(batch, L, layout.order, each)
+    elif layout.edge_attributes:
+        edge = soft_edges(q, batch) * each[:, None, None]
+    else:
+        edge = before(q, batch).T @ node
+    first, last = node[begins[filled]].sum(axis=0), node[ends[filled]].sum(axis=0)
+    return scatter(layout, batch, node, edge, first, last, index=index, threads=threads)
 
 
 def label_weighted(batch: Batch, label_weights: Floats) -> Floats:

@@ -23,12 +23,10 @@ from crfkit.layout import Layout
 from crfkit.objectives.diagonal import approximate_diagonal
 from crfkit.objectives.gold import (
     allowed_labels,
-    before,
     check_labels,
+    feature_counts,
     kind_of_gold,
     label_weighted,
-    run_counts,
-    soft_edges,
 )
 from crfkit.objectives.online import online_arrays
 from crfkit.objectives.shared_sums import SharedSums
@@ -121,7 +119,7 @@ class LikelihoodProblem:
 
     def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
-        p = self._potentials(w)
+        p = self.potentials(w)
         ends = None
         if p.start is not None or p.stop is not None:
             zero = np.zeros(self.layout.labels)
@@ -154,7 +152,8 @@ class LikelihoodProblem:
         )
 
     @cached_property
-    def _index(self) -> _native.Transpose:
+    def index(self) -> _native.Transpose:
+        """The positions of each attribute."""
         return transpose(self.layout, self.batch)
 
     @cached_property
@@ -169,7 +168,7 @@ class LikelihoodProblem:
 
     def general_value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the same by scoring, inference and scattering in turn: for every structure."""
-        potentials = self._potentials(w)
+        potentials = self.potentials(w)
         value = self._sweep(potentials, 1.0, gradient, add=False)
         if self.kind == "set":
             mask = allowed_labels(self.batch, self.layout.labels)
@@ -185,7 +184,8 @@ class LikelihoodProblem:
         """
         return approximate_diagonal(self.layout, self.chain, self.batch, self.weight, w, threads=self.threads)
 
-    def _potentials(self, w: Floats) -> ChainPotentials:
+    def potentials(self, w: Floats) -> ChainPotentials:
+        """Return the scores of the batch at w [F]; the next call writes over them."""
         scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
         edge = scores.edge
         if scores.per_position:
@@ -205,7 +205,7 @@ class LikelihoodProblem:
             edge,
             node[begins[filled]].sum(axis=0),
             node[ends[filled]].sum(axis=0),
-            index=self._index,
+            index=self.index,
             threads=self.threads,
             out=gradient,
             add=add,
@@ -252,32 +252,4 @@ class LikelihoodProblem:
     @cached_property
     def observed(self) -> Floats:
         """Counts of the features in the gold, [F]: the empirical side of eq. 1.22."""
-        batch, L = self.batch, self.layout.labels
-        each = np.repeat(self.weight, np.diff(batch.seq_ptr))  # [P]
-        if batch.soft is not None:
-            q = batch.soft
-        elif batch.label is not None and self.kind == "path":
-            q = np.zeros((batch.positions, L))
-            q[np.arange(batch.positions), batch.label] = 1.0
-        else:
-            raise ValueError("sets of labels have no counts: they depend on the weights")
-        begins, ends = batch.seq_ptr[:-1], batch.seq_ptr[1:] - 1
-        filled = ends >= begins
-        node = q * each[:, None]
-        edge: Floats | tuple[Floats, ...]
-        if self.layout.order > 1:
-            edge = run_counts(batch, L, self.layout.order, each)
-        elif self.layout.edge_attributes:
-            edge = soft_edges(q, batch) * each[:, None, None]
-        else:
-            edge = before(q, batch).T @ node
-        return scatter(
-            self.layout,
-            batch,
-            node,
-            edge,
-            node[begins[filled]].sum(axis=0),
-            node[ends[filled]].sum(axis=0),
-            index=self._index,
-            threads=self.threads,
-        )
+        return feature_counts(self.layout, self.batch, self.weight, index=self.index, threads=self.threads)

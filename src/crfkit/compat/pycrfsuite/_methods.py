@@ -3,9 +3,9 @@
 =====================  =========================================================================
 lbfgs                  `crfkit.optimise.LBFGS`, OWL-QN where c1 is not 0
 l2sgd                  `crfkit.optimise.SGD`
-averaged-perceptron    Collins (2002)                               these three: `_online.py`
-passive-aggressive     Crammer et al. (2006)
-arow                   Mejer & Crammer (2010)
+averaged-perceptron    `crfkit.optimise.AveragedPerceptron`
+passive-aggressive     `crfkit.optimise.PassiveAggressive`
+arow                   `crfkit.optimise.AROW`
 =====================  =========================================================================
 """
 
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from crfkit.batch import Batch
-from crfkit.compat.pycrfsuite._online import AROW, Averaged, Online, Passive, Rule
 from crfkit.layout import Layout
-from crfkit.objectives import Likelihood
+from crfkit.objectives import Likelihood, Perceptron
 from crfkit.optimise.lbfgs import LBFGS
+from crfkit.optimise.mistakes import AROW, AveragedPerceptron, Corrector, PassiveAggressive, Variant
 from crfkit.optimise.stochastic import SGD
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats
@@ -49,7 +49,7 @@ class Method(Protocol):
         """Give the lines about the parameters."""
         ...
 
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Go through the iterations; say why they end."""
         ...
 
@@ -76,7 +76,7 @@ class Quasi:
         yield from _shown(self.v, "delta linesearch")
         yield f"linesearch.max_iterations: {self.v['max_linesearch']:d}\n"
 
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Go through the iterations; say why they end."""
         v = self.v
         objective = Likelihood(l1=v["c1"], l2=2.0 * v["c2"])
@@ -133,7 +133,7 @@ class Stochastic:
         yield "Stochastic Gradient Descent (SGD)\n"
         yield from _shown(self.v, "c2 max_iterations period delta")
 
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Calibrate the rate and go through the passes; say why they end."""
         v = self.v
         objective = Likelihood(l2=2.0 * v["c2"])
@@ -185,43 +185,58 @@ class Mistakes:
     v: Mapping[str, Any]
     name: str
     shown: str  #: the parameters in the log
-    rule: Callable[..., Rule]
-    own: tuple[str, ...] = ()  #: the parameters of the rule
+    method: Corrector
 
     def describe(self) -> Iterator[str]:
         """Give the lines about the parameters."""
         yield f"{self.name}\n"
         yield from _shown(self.v, self.shown)
 
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Go through the passes; say why they end."""
-        online = Online(layout, examples, self.rule(layout.weights, *(self.v[name] for name in self.own)))
-        w = np.zeros(layout.weights)
+        objective, first = Perceptron(), np.zeros(layout.weights)
+        run = self.method.start(objective.bind(layout, chain, batch), objective.penalty(layout), first)
+        ending = ""
         for _ in range(self.v["max_iterations"]):
-            loss = online.one_pass()
-            w = online.rule.result(online.w)
-            norm = np.linalg.norm(online.rule.shown(online.w))
-            yield Round(w, lines=(f"Loss: {loss:f}\n", f"Feature norm: {norm:f}\n"))
-            if online.rule.enough(loss / max(len(online.examples), 1), self.v["epsilon"]):
-                say("Terminated with the stopping criterion\n")
-                say("\n")
+            step = run.step()
+            shown = run.last if isinstance(self.method, PassiveAggressive) else run.w
+            lines = f"Loss: {step.objective:f}\n", f"Feature norm: {np.linalg.norm(shown):f}\n"
+            yield Round(run.w, lines=lines)
+            ending = step.stopped
+            if ending:
                 break
-        yield Round(w)
+        if ending.startswith("the mean loss"):
+            say("Terminated with the stopping criterion\n")
+            say("\n")
+        elif ending.startswith("diverged"):
+            say(f"Terminated: {ending}\n")
+        yield Round(run.w)
+
+
+def _passes(v: Mapping[str, Any]) -> dict[str, Any]:
+    return {"max_passes": max(v["max_iterations"], 1), "epsilon": v["epsilon"]}
 
 
 def _perceptron(v: Mapping[str, Any]) -> Method:
-    return Mistakes(v, "Averaged perceptron", "max_iterations epsilon", Averaged)
+    method = AveragedPerceptron(**_passes(v))
+    return Mistakes(v, "Averaged perceptron", "max_iterations epsilon", method)
 
 
 def _passive(v: Mapping[str, Any]) -> Method:
-    shown = "type c error_sensitive averaging max_iterations epsilon"
-    return Mistakes(v, "Passive Aggressive", shown, Passive, ("type", "c", "error_sensitive", "averaging"))
+    if v["type"] not in (0, 1, 2):
+        raise ValueError(f"type is {v['type']}, expected 0, 1 or 2")
+    variants: tuple[Variant, ...] = ("hard", "linear", "squared")
+    own = {name: v[name] for name in ("c", "error_sensitive", "averaging")}
+    method = PassiveAggressive(variant=variants[v["type"]], **own, **_passes(v))
+    return Mistakes(
+        v, "Passive Aggressive", "type c error_sensitive averaging max_iterations epsilon", method
+    )
 
 
 def _arow(v: Mapping[str, Any]) -> Method:
-    shown = "variance gamma max_iterations epsilon"
+    method = AROW(variance=v["variance"], gamma=v["gamma"], **_passes(v))
     title = "Adaptive Regularization of Weights (AROW)"
-    return Mistakes(v, title, shown, AROW, ("variance", "gamma"))
+    return Mistakes(v, title, "variance gamma max_iterations epsilon", method)
 
 
 #: What makes a method of the values of its parameters.
