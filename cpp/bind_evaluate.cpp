@@ -19,15 +19,25 @@ using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>
 // An evaluator with the arrays that it refers to.
 struct BoundEvaluator {
   RowPlan rows;
+  std::optional<RowPlan> edge_rows;
   std::optional<Matrix> soft;
   std::optional<Mask> allowed;
   std::unique_ptr<Evaluator> evaluator;
   std::mutex guard;  // one evaluation at a time
 
-  BoundEvaluator(const RowPlan& rows_, const std::optional<Matrix>& soft_,
-                 const std::optional<Mask>& allowed_)
-      : rows(rows_), soft(soft_), allowed(allowed_) {}
+  BoundEvaluator(const RowPlan& rows_, const RowPlan* edge_rows_,
+                 const std::optional<Matrix>& soft_, const std::optional<Mask>& allowed_)
+      : rows(rows_), soft(soft_), allowed(allowed_) {
+    if (edge_rows_) edge_rows.emplace(*edge_rows_);
+  }
+
+  std::int64_t weights() const { return rows.weights() + (edge_rows ? edge_rows->weights() : 0); }
 };
+
+Rows unweighted(const RowPlan& plan) {
+  return {plan.attributes(), plan.width, plan.ptr.data(), plan.column.data(),
+          nullptr,           nullptr,    0,               nullptr};
+}
 
 template <class Given>
 void check_matrix(const char* name, const Given& given, std::int64_t rows, std::int64_t columns) {
@@ -39,7 +49,9 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
     const Kernels& kernels, const RowPlan& rows, const Pointers& seq_ptr, const Pointers& attr_ptr,
     const Integers& attr, const std::optional<Reals>& value, const std::optional<Reals>& weight,
     const std::optional<Integers>& label, const std::optional<Matrix>& soft,
-    const std::optional<Mask>& allowed, std::int64_t table_bytes) {
+    const std::optional<Mask>& allowed, const RowPlan* edge_rows,
+    const std::optional<Pointers>& edge_ptr, const std::optional<Integers>& edge_attr,
+    const std::optional<Reals>& edge_value, std::int64_t table_bytes) {
   const Occurrences o = occurrences(attr_ptr, attr, value);
   const std::int64_t P = static_cast<std::int64_t>(attr_ptr.size()) - 1;
   check_pointers(seq_ptr, "seq_ptr", P);
@@ -47,6 +59,13 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
   if (rows.weights() >= std::int64_t{1} << 31) refuse("2^31 node weights or more");
   if (label.has_value() + soft.has_value() + allowed.has_value() != 1)
     refuse("gold is one of label, soft and allowed");
+  Occurrences edges = {};
+  if (edge_rows) {
+    if (!edge_ptr || !edge_attr) refuse("edge rows need edge_ptr and edge_attr");
+    check_length("edge_ptr", edge_ptr->size(), P + 1);
+    if (edge_rows->width != rows.width * rows.width) refuse("edge rows are not of labels squared");
+    edges = occurrences(*edge_ptr, *edge_attr, edge_value);
+  }
   if (weight) check_length("weight", weight->size(), N);
   if (soft) check_matrix("soft", *soft, P, rows.width);
   if (allowed) check_matrix("allowed", *allowed, P, rows.width);
@@ -56,18 +75,19 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
       if (label->data()[p] < 0 || label->data()[p] >= rows.width)
         refuse("label[" + text(p) + "] is out of range");
   }
-  auto made = std::make_unique<BoundEvaluator>(rows, soft, allowed);
+  auto made = std::make_unique<BoundEvaluator>(rows, edge_rows, soft, allowed);
   const Batched batch{N,
                       seq_ptr.data(),
                       o,
+                      edges,
                       weight ? weight->data() : nullptr,
                       label ? label->data() : nullptr,
                       soft ? soft->data() : nullptr,
                       allowed ? reinterpret_cast<const std::uint8_t*>(allowed->data()) : nullptr};
   nb::gil_scoped_release release;
-  made->evaluator =
-      std::make_unique<Evaluator>(kernels, batch, made->rows.ptr.data(), made->rows.column.data(),
-                                  rows.attributes(), rows.width, table_bytes);
+  made->evaluator = std::make_unique<Evaluator>(
+      kernels, batch, unweighted(made->rows), made->edge_rows ? unweighted(*made->edge_rows) : Rows{},
+      table_bytes);
   return made;
 }
 
@@ -78,7 +98,7 @@ nb::tuple evaluate(BoundEvaluator& bound, const Reals& weights, const Scores& ed
                    const WrittenMatrix& edge_credit, int threads) {
   check_threads(threads);
   const std::int64_t L = bound.rows.width;
-  if (static_cast<std::int64_t>(weights.size()) < bound.rows.weights())
+  if (static_cast<std::int64_t>(weights.size()) < bound.weights())
     refuse("the weights are fewer than the layout has");
   check_length("gradient", gradient.size(), static_cast<std::int64_t>(weights.size()));
   check_shape(edge, "edge", {L, L});
@@ -105,7 +125,8 @@ void bind_evaluate(nb::module_& m) {
   nb::class_<BoundEvaluator>(m, "Evaluator")
       .def_static("of", &make_evaluator, "kernels"_a, "rows"_a, "seq_ptr"_a, "attr_ptr"_a, "attr"_a,
                   "value"_a.none(), "weight"_a.none(), "label"_a.none(), "soft"_a.none(),
-                  "allowed"_a.none(), "table_bytes"_a)
+                  "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(), "edge_attr"_a.none(),
+                  "edge_value"_a.none(), "table_bytes"_a)
       .def_prop_ro("table_rows", [](const BoundEvaluator& b) { return b.evaluator->slots(); })
       .def_prop_ro("rows_left", [](const BoundEvaluator& b) { return b.evaluator->rows_left(); })
       .def("evaluate", &evaluate, "weights"_a, "edge"_a, "start"_a.none(), "stop"_a.none(),

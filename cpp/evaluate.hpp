@@ -3,8 +3,8 @@
 // The loss of a sequence is weight * (log Z - score of its gold), Sutton & McCallum (2006)
 // eq. 1.20; where gold is a set of labels its score is the log of a second sum, over scores with
 // -inf outside the set, whose credits enter with a negative weight.  Scores of start and stop are
-// part of the first and last rows.  Of the score of a gold path the start, the stop and the steps
-// are left to the caller, who knows their sums.
+// part of the first and last rows.  Of the score of a gold path the start, the stop and the steps,
+// edge attributes included, are left to the caller, who knows their sums.
 #pragma once
 
 #include "compose.hpp"
@@ -17,10 +17,15 @@ namespace crfkit::CRFKIT_ARCH {
 // What a block of groups adds up: credits of start, stop and of the table, in rows of `step`.
 struct BlockSums {
   double *start, *stop, *edge;
-  double* products;  // of the edges, still without the factor exp(score)
+  double* products;     // of the edges, still without the factor exp(score)
+  EdgeFactors* edges;   // or null when there are no edge attributes
 
-  BlockSums(double* pooled, double* products_, int step)
-      : start(pooled), stop(pooled + step), edge(pooled + 2 * step), products(products_) {}
+  BlockSums(double* pooled, double* products_, EdgeFactors* edges_, int step)
+      : start(pooled),
+        stop(pooled + step),
+        edge(pooled + 2 * step),
+        products(products_),
+        edges(edges_) {}
 };
 
 class GroupLoss {
@@ -68,13 +73,16 @@ class GroupLoss {
       add_to(sums_.start, row(node_, lane, 0));
       add_to(sums_.stop, row(node_, lane, length_[lane] - 1));
     }
-    return true;
+    return finite_;
   }
 
  private:
-  // Row of position t of a lane.
+  // Position t of a lane in the order of the sweep.
+  std::int64_t position(int lane, int t) const {
+    return s_.position(s_.rows() - length_[lane] + t) + lane;
+  }
   double* row(double* rows, int lane, int t) const {
-    return rows + (s_.begin(s_.rows() - length_[lane] + t) + lane) * step_;
+    return rows + (position(lane, t) - first_) * step_;
   }
 
   void add_to(double* out, const double* from) const {
@@ -179,7 +187,7 @@ class GroupLoss {
   template <int V>
   bool sum_scaled(double* node, const double* weight, bool watched) {
     PackedSum<V> semiring(s_, probabilities_.table[0], L_, weight, watched, node, sums_.products,
-                          arena_);
+                          sums_.edges, sums_.edge, arena_);
     forward(semiring, s_);
     if (!semiring.exact()) return false;
     for (int lane = 0; lane < lanes_; ++lane)
@@ -201,6 +209,7 @@ class GroupLoss {
     p.node = own;
     Task task = {};
     task.credits.node = own;
+    if (sums_.edges) add_edge_scores(lane, &p, &task);
     const PooledLayout layout(p);
     double* pooled = arena_.take<double>(layout.size, 0.0);
     const Chain chain(p, task, pooled, &first, 1, arena_);
@@ -210,7 +219,28 @@ class GroupLoss {
     reverse(semiring, chain);
     for (int t = 0; t < T; ++t)
       for (int j = 0; j < L_; ++j) row(node, lane, t)[j] = weight * own[t * L_ + j];
-    for (int c = 0; c < L_ * step_; ++c) sums_.edge[c] += weight * pooled[layout.table[0] + c];
+    if (sums_.edges) {
+      for (int t = 1; t < T; ++t)
+        sums_.edges->add(position(lane, t), task.credits.edge + t * p.edge_step, weight, sums_.edge);
+    } else {
+      for (int c = 0; c < L_ * step_; ++c) sums_.edge[c] += weight * pooled[layout.table[0] + c];
+    }
+  }
+
+  // Scores and credits of steps by position, for one lane.
+  void add_edge_scores(int lane, Problem* p, Task* task) {
+    const int T = length_[lane], cells = L_ * L_;
+    double* own = arena_.take<double>(static_cast<std::size_t>(T) * cells);  // [T, L, L]
+    for (int t = 0; t < T; ++t) {
+      double* score = own + static_cast<std::ptrdiff_t>(t) * cells;
+      for (int c = 0; c < cells; ++c) score[c] = e_.problem.edge[0][c];
+      sums_.edges->add_scores(position(lane, t), score);
+      for (int c = 0; c < cells; ++c)
+        finite_ &= score[c] - score[c] == 0.0 || e_.problem.edge[0][c] == kZero;
+    }
+    p->edge[0] = own;
+    p->edge_step = task->credits.edge_step = cells;
+    task->credits.edge = arena_.take<double>(static_cast<std::size_t>(T) * cells);
   }
 
   const Evaluation& e_;
@@ -225,7 +255,7 @@ class GroupLoss {
   Packed s_;
   double* node_;   // [positions, step]
   double* log_z_;  // [lanes]
-  bool holes_ = false;
+  bool holes_ = false, finite_ = true;
 };
 
 // Memory that a thread keeps between blocks and evaluations.
@@ -243,7 +273,14 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   const Block &from = e.block[b], &to = e.block[b + 1];
   workspace.block.reset();
   const std::size_t cells = static_cast<std::size_t>(L) * step;
-  BlockSums sums(pooled, workspace.block.take<double>(cells, 0.0), step);
+  const Table& table = probabilities.table[0];
+  double* shared = workspace.block.take<double>(cells);  // the probabilities of the table, unpacked
+  for (int i = 0; i < L; ++i)
+    for (int j = 0; j < step; j += W)
+      store(shared + i * step + j, load(table.matrix(0) + packed_index(L, L, i, j)));
+  EdgeFactors edges(e.edges, shared, L, workspace.block);
+  BlockSums sums(pooled, workspace.block.take<double>(cells, 0.0), e.edges.ptr ? &edges : nullptr,
+                 step);
   for (std::int64_t g = from.group; g < to.group; ++g) {
     workspace.group.reset();
     int lane = -1;
@@ -253,14 +290,8 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   }
   add_partials(e.partials, from.partial, to.partial, step, e.positions, e.node);
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
-  const Table& table = probabilities.table[0];
-  for (int i = 0; i < L; ++i)
-    for (int j = 0; j < step; j += W) {
-      const std::ptrdiff_t c = static_cast<std::ptrdiff_t>(i) * step + j;
-      store(sums.edge + c,
-            load(sums.edge + c) +
-                load(sums.products + c) * load(table.matrix(0) + packed_index(L, L, i, j)));
-    }
+  for (std::size_t c = 0; c < cells; c += W)
+    store(sums.edge + c, load(sums.edge + c) + load(sums.products + c) * load(shared + c));
   return true;
 }
 

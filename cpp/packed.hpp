@@ -1,13 +1,13 @@
 // Scaled sums over the packed lanes of a group: the semiring of training.
 //
-// The same sums as in scaled.hpp for a chain of order 1 with one shared table, cut down to what an
-// evaluation needs: one term per row, which is read as scores, replaced by probabilities on the way
-// forward and by credits on the way back; cells of all rows, but adjoints of the last few only,
-// since the outer products of the edge credits are added every few rows.  Row r of lane b is
-// position begin(r) + b.
+// The same sums as in scaled.hpp for a chain of order 1, cut down to what an evaluation needs: one
+// term per row, which is read as scores, replaced by probabilities on the way forward and by credits
+// on the way back; cells of all rows, but adjoints of the last few only, since the outer products of
+// the edge credits are added every few rows.  Steps into positions with edge attributes have tables
+// of their own (edge_factors.hpp), all others share one.  Row r of lane b is position begin(r) + b.
 #pragma once
 
-#include "evaluation.hpp"
+#include "edge_factors.hpp"
 #include "safety.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -27,6 +27,7 @@ class Packed {
   int rows() const { return group_.rows; }
   int lanes() const { return group_.lanes; }
   std::int64_t begin(int r) const { return begin_[r]; }
+  std::int64_t position(int r) const { return group_.first_position + begin_[r]; }
   int reached(int r) const { return static_cast<int>(begin_[r + 1] - begin_[r]); }
   std::int64_t positions() const { return begin_[group_.rows]; }
 
@@ -41,16 +42,19 @@ class PackedSum {
  public:
   static constexpr int kOuterPositions = 64;  // whose outer products are added together
 
-  // `weight` scales the credits of each lane; `watched`: some parts are forbidden.
+  // `weight` scales the credits of each lane; `watched`: some parts are forbidden.  `edges` is null
+  // when no position has edge attributes; their credits of steps go to `edge_credit`.
   PackedSum(const Packed& s, const Table& table, int labels, const double* weight, bool watched,
-            double* node, double* products, Arena& arena)
+            double* node, double* products, EdgeFactors* edges, double* edge_credit, Arena& arena)
       : table_(table),
         n_(labels),
         step_(padded(labels)),
         weight_(weight),
         watched_(watched),
         node_(node),
-        products_(products) {
+        products_(products),
+        edges_(edges),
+        edge_credit_(edge_credit) {
     stride_ = static_cast<std::ptrdiff_t>(s.lanes()) * step_;
     ring_rows_ = kOuterPositions / s.lanes() > 2 ? kOuterPositions / s.lanes() : 2;
     const int lanes = padded(s.lanes());
@@ -59,6 +63,7 @@ class PackedSum {
     high_ = arena.take<double>(lanes, 0.0);
     low_ = arena.take<double>(lanes, 0.0);
     top_ = arena.take<double>(lanes, 0.0);
+    back_ = edges ? arena.take<double>(static_cast<std::size_t>(stride_)) : nullptr;
     safety_.see_table(table.spread);
   }
 
@@ -69,6 +74,7 @@ class PackedSum {
     double* cells = cell_ + r * stride_;
     if (before)
       product<SumProduct>(cells - stride_, step_, before, n_, table_.matrix(0), n_, cells, step_);
+    if (edges_) pull_edges(s, r, before, cells);
     for (int lane = before; lane < lanes; ++lane) fill_ones(cells + lane * step_);
     for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(cells + c, Vec{});
     double* node = node_ + s.begin(r) * step_;
@@ -101,12 +107,44 @@ class PackedSum {
     }
     if (r == 0) return;
     for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(adjoint + c, Vec{});
+    if (edges_) push_edges(s, r, before, adjoint);
     if (r % ring_rows_ == 0 || r == 1) add_products(s, r);
-    product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_,
-                        ring_ + (r - 1) % ring_rows_ * stride_, step_);
+    double* earlier = ring_ + (r - 1) % ring_rows_ * stride_;
+    product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_, earlier, step_);
+    if (edges_) take_back(s, r, before, earlier);
   }
 
  private:
+  // f(lane) for those of the first lanes of a row that have edge attributes.
+  template <class F>
+  void each_edged(const Packed& s, int r, int lanes, F f) const {
+    for (int lane = 0; lane < lanes; ++lane)
+      if (edges_->has(s.position(r) + lane)) f(lane);
+  }
+
+  void pull_edges(const Packed& s, int r, int lanes, double* cells) {
+    each_edged(s, r, lanes, [&](int lane) {
+      const std::int64_t p = s.position(r) + lane;
+      safety_.see_table_range(table_.spread.range() + edges_->range(p));
+      edges_->pull(p, cells - stride_ + lane * step_, cells + lane * step_);
+    });
+  }
+
+  // Their adjoints must not meet the shared table: they are put by, and zeros left.
+  void push_edges(const Packed& s, int r, int lanes, double* adjoint) const {
+    each_edged(s, r, lanes, [&](int lane) {
+      double* own = adjoint + lane * step_;
+      edges_->push(s.position(r) + lane, cell_ + (r - 1) * stride_ + lane * step_, own,
+                   back_ + lane * step_, edge_credit_);
+      for (int j = 0; j < step_; j += W) store(own + j, Vec{});
+    });
+  }
+  void take_back(const Packed& s, int r, int lanes, double* adjoint) const {
+    each_edged(s, r, lanes, [&](int lane) {
+      for (int j = lane * step_; j < (lane + 1) * step_; j += W) store(adjoint + j, load(back_ + j));
+    });
+  }
+
   int vectors() const { return V ? V : step_ / W; }
 
   void fill_ones(double* cells) const {
@@ -195,6 +233,9 @@ class PackedSum {
   bool watched_;
   double* node_;         // [positions, step]
   double* products_;     // [labels, step]
+  EdgeFactors* edges_;   // or null
+  double* edge_credit_;  // [labels, step]
+  double* back_;         // [lanes, step] adjoints that passed through tables of their own
   double* cell_;         // [rows, lanes, step]
   double* ring_;         // [ring rows, lanes, step] adjoints
   double *high_, *low_;  // [lanes] offsets, each the sum of two doubles

@@ -30,7 +30,6 @@ __all__ = [
     "kind_of_gold",
     "label_weighted",
     "run_counts",
-    "soft_edges",
 ]
 
 GoldKind = Literal["path", "set", "soft"]
@@ -63,12 +62,6 @@ def before(soft: Floats, batch: Batch) -> Floats:
     begins = batch.seq_ptr[:-1]
     shifted[begins[begins < len(soft)]] = 0.0
     return shifted
-
-
-def soft_edges(soft: Floats, batch: Batch) -> Floats:
-    """Return q_{t-1} (x) q_t for each position, [P, L, L]; 0 at the beginnings of sequences."""
-    pairs: Floats = np.einsum("pi,pj->pij", before(soft, batch), soft)
-    return pairs
 
 
 def run_counts(batch: Batch, L: int, order: int, each: Floats) -> tuple[Floats, ...]:
