@@ -20,10 +20,10 @@ struct Batched {
   const std::int64_t* seq_ptr;  // [N + 1]
   Occurrences occurrences;
   Occurrences edge_occurrences;  // null without edge attributes
-  const double* weight;         // [N] or null
-  const std::int32_t* label;    // [P] or null
-  const double* soft;           // [P, L] or null
-  const std::uint8_t* allowed;  // [P, L] or null
+  const double* weight;          // [N] or null
+  const std::int32_t* label;     // [P] or null
+  const double* soft;            // [P, L] or null
+  const std::uint8_t* allowed;   // [P, L] or null
 };
 
 class Arrangement {

@@ -35,8 +35,8 @@ struct BoundEvaluator {
 };
 
 Rows unweighted(const RowPlan& plan) {
-  return {plan.attributes(), plan.width, plan.ptr.data(), plan.column.data(),
-          nullptr,           nullptr,    0,               nullptr};
+  return {plan.attributes(), plan.width, plan.ptr.data(), plan.column.data(), nullptr,
+          nullptr,           0,          nullptr};
 }
 
 template <class Given>
@@ -86,8 +86,8 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
                       allowed ? reinterpret_cast<const std::uint8_t*>(allowed->data()) : nullptr};
   nb::gil_scoped_release release;
   made->evaluator = std::make_unique<Evaluator>(
-      kernels, batch, unweighted(made->rows), made->edge_rows ? unweighted(*made->edge_rows) : Rows{},
-      table_bytes);
+      kernels, batch, unweighted(made->rows),
+      made->edge_rows ? unweighted(*made->edge_rows) : Rows{}, table_bytes);
   return made;
 }
 
@@ -125,8 +125,8 @@ void bind_evaluate(nb::module_& m) {
   nb::class_<BoundEvaluator>(m, "Evaluator")
       .def_static("of", &make_evaluator, "kernels"_a, "rows"_a, "seq_ptr"_a, "attr_ptr"_a, "attr"_a,
                   "value"_a.none(), "weight"_a.none(), "label"_a.none(), "soft"_a.none(),
-                  "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(), "edge_attr"_a.none(),
-                  "edge_value"_a.none(), "table_bytes"_a)
+                  "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
+                  "edge_attr"_a.none(), "edge_value"_a.none(), "table_bytes"_a)
       .def_prop_ro("table_rows", [](const BoundEvaluator& b) { return b.evaluator->slots(); })
       .def_prop_ro("rows_left", [](const BoundEvaluator& b) { return b.evaluator->rows_left(); })
       .def("evaluate", &evaluate, "weights"_a, "edge"_a, "start"_a.none(), "stop"_a.none(),

@@ -36,7 +36,8 @@ class EdgeArrangement {
   };
 
   // Without edge attributes: one round of all blocks.
-  explicit EdgeArrangement(std::int64_t blocks) : partial_(blocks), rounds_{{{0, blocks}, {}, {}}} {}
+  explicit EdgeArrangement(std::int64_t blocks)
+      : partial_(blocks), rounds_{{{0, blocks}, {}, {}}} {}
 
   // `source`: positions in the order of the sweep; `rows` has the cells of a table as columns.
   EdgeArrangement(const Occurrences& o, const Rows& rows, int labels, std::int64_t sequences,
@@ -45,8 +46,12 @@ class EdgeArrangement {
       : rows_(rows), partial_(block.size() - 1) {
     list(o, sequences, seq_ptr, source);
     const int step = (labels + 7) / 8 * 8;
-    for (std::int64_t k = 0; k < rows.ptr[rows.attributes]; ++k)
-      cell_.push_back(rows.column[k] / labels * step + rows.column[k] % labels);
+    cell_.reserve(weights());
+    for (std::int64_t k = 0; k < weights(); ++k) {
+      const int from = rows.column[k] / labels, to = rows.column[k] % labels;
+      cell_.push_back(
+          {from * step + to, static_cast<std::int16_t>(from), static_cast<std::int16_t>(to)});
+    }
     place(block);
     for (std::int64_t a = 0; a < rows.attributes;) {
       const std::int64_t first = a;
@@ -163,11 +168,11 @@ class EdgeArrangement {
   }
 
   Rows rows_ = {};
-  Lists lists_;                        // edge attributes by position
-  std::vector<std::int64_t> target_;   // [occurrences]
-  std::vector<std::int32_t> cell_;     // [edge weights]
-  std::vector<Range> partial_;         // [blocks] places of their partial sums
-  std::vector<Range> attributes_;      // tasks of about equal numbers of weights
+  Lists lists_;                       // edge attributes by position
+  std::vector<std::int64_t> target_;  // [occurrences]
+  std::vector<EdgeCell> cell_;        // [edge weights]
+  std::vector<Range> partial_;        // [blocks] places of their partial sums
+  std::vector<Range> attributes_;     // tasks of about equal numbers of weights
   std::int64_t partial_size_ = 0;
   std::vector<Round> rounds_;
 };

@@ -17,8 +17,8 @@ namespace crfkit::CRFKIT_ARCH {
 // What a block of groups adds up: credits of start, stop and of the table, in rows of `step`.
 struct BlockSums {
   double *start, *stop, *edge;
-  double* products;     // of the edges, still without the factor exp(score)
-  EdgeFactors* edges;   // or null when there are no edge attributes
+  double* products;    // of the edges, still without the factor exp(score)
+  EdgeFactors* edges;  // or null when there are no edge attributes
 
   BlockSums(double* pooled, double* products_, EdgeFactors* edges_, int step)
       : start(pooled),
@@ -221,7 +221,8 @@ class GroupLoss {
       for (int j = 0; j < L_; ++j) row(node, lane, t)[j] = weight * own[t * L_ + j];
     if (sums_.edges) {
       for (int t = 1; t < T; ++t)
-        sums_.edges->add(position(lane, t), task.credits.edge + t * p.edge_step, weight, sums_.edge);
+        sums_.edges->add(position(lane, t), task.credits.edge + t * p.edge_step, weight,
+                         sums_.edge);
     } else {
       for (int c = 0; c < L_ * step_; ++c) sums_.edge[c] += weight * pooled[layout.table[0] + c];
     }

@@ -59,18 +59,24 @@ struct Loose {
   Transposed credits;
 };
 
+// The step of an edge weight, and its place in a table with rows of `step`.
+struct EdgeCell {
+  std::int32_t at;
+  std::int16_t from, to;
+};
+
 // Edge attributes of positions, in the order of the sweep; none at first positions.
 struct EdgeRows {
   const std::int64_t* ptr;        // [P + 1], or null when there are none
   const std::int32_t* attribute;  // occurrences
   const double* value;            // or null when all are 1
-  const std::int64_t* target;  // where their credits go: a partial sum, or -1 for the gradient
-  const std::int32_t* cell;    // [edge weights] places in a table with rows of `step`
-  Rows rows;                   // edge weights
-  double* factor;              // [edge weights] exp(weight); null when there are values
-  double *low, *high;          // [edge attributes] least and largest weight, 0 included
-  double* partial;             // sums of the blocks of a round (edge_arrangement.hpp)
-  double* gradient;            // [edge weights] added to
+  const std::int64_t* target;     // where their credits go: a partial sum, or -1 for the gradient
+  const EdgeCell* cell;           // [edge weights]
+  Rows rows;                      // edge weights
+  double* factor;                 // [edge weights] exp(weight); null when there are values
+  double *low, *high;             // [edge attributes] least and largest weight, 0 included
+  double* partial;                // sums of the blocks of a round (edge_arrangement.hpp)
+  double* gradient;               // [edge weights] added to
 };
 
 struct Evaluation {

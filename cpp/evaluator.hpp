@@ -37,8 +37,8 @@ class Evaluator : public Arrangement {
     for (void* workspace : idle_) kernels_.drop_workspace(workspace);
   }
 
-  // Loss and gradient [node and edge weights] at the weights; credits of start and stop [L] and of the steps
-  // [L, L], of which the gold's are not yet taken off.
+  // Loss and gradient [node and edge weights] at the weights; credits of start and stop [L] and of
+  // the steps [L, L], of which the gold's are not yet taken off.
   Loss evaluate(const double* weights, const double* edge, const double* start, const double* stop,
                 double* gradient, double* start_credit, double* stop_credit, double* edge_credit,
                 int threads) {

@@ -1,10 +1,10 @@
 // Scaled sums over the packed lanes of a group: the semiring of training.
 //
 // The same sums as in scaled.hpp for a chain of order 1, cut down to what an evaluation needs: one
-// term per row, which is read as scores, replaced by probabilities on the way forward and by credits
-// on the way back; cells of all rows, but adjoints of the last few only, since the outer products of
-// the edge credits are added every few rows.  Steps into positions with edge attributes have tables
-// of their own (edge_factors.hpp), all others share one.  Row r of lane b is position begin(r) + b.
+// term per row, which is read as scores, replaced by probabilities on the way forward and by
+// credits on the way back; cells of all rows, but adjoints of the last few only, since the outer
+// products of the edge credits are added every few rows.  Steps share one table, but for what edge
+// attributes change (edge_factors.hpp).  Row r of lane b is position begin(r) + b.
 #pragma once
 
 #include "edge_factors.hpp"
@@ -107,11 +107,12 @@ class PackedSum {
     }
     if (r == 0) return;
     for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(adjoint + c, Vec{});
-    if (edges_) push_edges(s, r, before, adjoint);
+    if (edges_) push_tables(s, r, before, adjoint);
     if (r % ring_rows_ == 0 || r == 1) add_products(s, r);
     double* earlier = ring_ + (r - 1) % ring_rows_ * stride_;
-    product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_, earlier, step_);
-    if (edges_) take_back(s, r, before, earlier);
+    product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_, earlier,
+                        step_);
+    if (edges_) mend_back(s, r, before, adjoint, earlier);
   }
 
  private:
@@ -125,23 +126,35 @@ class PackedSum {
   void pull_edges(const Packed& s, int r, int lanes, double* cells) {
     each_edged(s, r, lanes, [&](int lane) {
       const std::int64_t p = s.position(r) + lane;
-      safety_.see_table_range(table_.spread.range() + edges_->range(p));
-      edges_->pull(p, cells - stride_ + lane * step_, cells + lane * step_);
+      const EdgeFactors::Reach reach = edges_->reach(p);
+      safety_.see_table_range(table_.spread.range() + reach.added + reach.taken);
+      const double* x = cells - stride_ + lane * step_;
+      double* out = cells + lane * step_;
+      edges_->wants_table(p) ? edges_->template pull<V>(p, x, out) : edges_->mend(p, x, out);
     });
   }
 
-  // Their adjoints must not meet the shared table: they are put by, and zeros left.
-  void push_edges(const Packed& s, int r, int lanes, double* adjoint) const {
+  // Adjoints of tables of their own must not meet the shared one: they are put by, and zeros left.
+  void push_tables(const Packed& s, int r, int lanes, double* adjoint) const {
     each_edged(s, r, lanes, [&](int lane) {
+      const std::int64_t p = s.position(r) + lane;
+      if (!edges_->wants_table(p)) return;
       double* own = adjoint + lane * step_;
-      edges_->push(s.position(r) + lane, cell_ + (r - 1) * stride_ + lane * step_, own,
-                   back_ + lane * step_, edge_credit_);
+      edges_->template push<V>(p, cell_ + (r - 1) * stride_ + lane * step_, own,
+                               back_ + lane * step_, edge_credit_);
       for (int j = 0; j < step_; j += W) store(own + j, Vec{});
     });
   }
-  void take_back(const Packed& s, int r, int lanes, double* adjoint) const {
+  // What the shared table has handed on, from `adjoint` to `earlier`, is mended or replaced.
+  void mend_back(const Packed& s, int r, int lanes, const double* adjoint, double* earlier) const {
     each_edged(s, r, lanes, [&](int lane) {
-      for (int j = lane * step_; j < (lane + 1) * step_; j += W) store(adjoint + j, load(back_ + j));
+      const std::int64_t p = s.position(r) + lane, at = lane * step_;
+      if (edges_->wants_table(p)) {
+        for (int j = 0; j < step_; j += W) store(earlier + at + j, load(back_ + at + j));
+      } else {
+        edges_->mend_back(p, cell_ + (r - 1) * stride_ + at, adjoint + at, earlier + at,
+                          edge_credit_);
+      }
     });
   }
 

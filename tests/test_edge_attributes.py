@@ -1,4 +1,4 @@
-"""Training with edge attributes: the native evaluation against the general path, and what bounds its memory."""
+"""Training with edge attributes: the native evaluation against the general path, and its memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crfkit.objectives import Likelihood
 from crfkit.objectives.gold_edges import gold_edges
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
-from tests.test_shared_sums import agree, batch, partly, soft, weighted
+from tests.test_shared_sums import agree, batch, made, partly, soft, weighted
 
 EDGES = 30
 
@@ -85,7 +85,7 @@ def test_weights_too_wide_for_scaled_sums(name: str, scale: float) -> None:
 
 def test_strong_weights_lose_no_digits() -> None:
     """A step that a weight of -30 takes away from the shared table, and one that +30 adds."""
-    data = Batch(
+    data = made(
         seq_ptr=[0, 3],
         attr_ptr=[0, 0, 0, 0],
         attr=[],
@@ -120,7 +120,7 @@ def test_rounds_add_up() -> None:
     L, E, N = 70, 450, 600
     rng = np.random.default_rng(12)
     P = 20 * N
-    data = Batch(
+    data = made(
         seq_ptr=np.arange(0, P + 1, 20),
         attr_ptr=np.zeros(P + 1, dtype=np.int64),
         attr=[],
@@ -163,7 +163,7 @@ def test_overflow_is_an_error() -> None:
 
 def test_attributes_of_first_positions_only() -> None:
     """They enter no step: the gradient of their weights is 0, whatever was there before."""
-    data = Batch(
+    data = made(
         seq_ptr=[0, 2, 4],
         attr_ptr=[0, 1, 2, 3, 4],
         attr=[0, 1, 1, 0],
@@ -184,10 +184,13 @@ def test_attributes_of_first_positions_only() -> None:
 def test_counts_of_the_gold(name: str) -> None:
     L = 4
     data = DATA[name](L)
-    assert data.edge_ptr is not None and data.edge_attr is not None
+    assert data.edge_ptr is not None
+    assert data.edge_attr is not None
     each = np.random.default_rng(3).uniform(size=data.positions)
     for layout in (Layout.all_pairs(data, L), Layout.observed(data, L, min_count=3)):
-        where = {layout.describe(i)[1:]: i for i in range(layout.parts["edge"].start, layout.parts["edge"].stop)}
+        where = {
+            layout.describe(i)[1:]: i for i in range(layout.parts["edge"].start, layout.parts["edge"].stop)
+        }
         expected = np.zeros(layout.weights)
         begins = set(data.seq_ptr.tolist())
         for p in range(data.positions):

@@ -35,7 +35,12 @@ def gold_edges(layout: Layout, batch: Batch, each: Floats) -> tuple[Pointers, Fl
     Examples
     --------
     >>> batch = Batch(
-    ...     seq_ptr=[0, 3], attr_ptr=[0, 0, 0, 0], attr=[], label=[1, 0, 1], edge_ptr=[0, 1, 2, 4], edge_attr=[0] * 4
+    ...     seq_ptr=[0, 3],
+    ...     attr_ptr=[0, 0, 0, 0],
+    ...     attr=[],
+    ...     label=[1, 0, 1],
+    ...     edge_ptr=[0, 1, 2, 4],
+    ...     edge_attr=[0] * 4,
     ... )
     >>> layout = Layout.all_pairs(batch, labels=2)
     >>> [found.tolist() for found in gold_edges(layout, batch, np.ones(3))]  # the steps 0 -> 1 and 1 -> 0
@@ -45,7 +50,8 @@ def gold_edges(layout: Layout, batch: Batch, each: Floats) -> tuple[Pointers, Fl
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     if batch.soft is not None:
         return _soft_edges(layout, batch, batch.soft, each)
-    assert batch.edge_ptr is not None and batch.edge_attr is not None
+    assert batch.edge_ptr is not None
+    assert batch.edge_attr is not None
     occurrences = np.diff(batch.edge_ptr)  # [P]
     cell = np.repeat(run_cells(batch, layout.labels, 1)[0], occurrences)  # [nnz]
     counted = np.repeat(each, occurrences)
@@ -57,7 +63,7 @@ def gold_edges(layout: Layout, batch: Batch, each: Floats) -> tuple[Pointers, Fl
 
 
 def _find(layout: Layout, attribute: Pointers, cell: Pointers) -> Pointers:
-    """Return the weight of each (attribute, cell), -1 where there is none: a binary search in all rows at once."""
+    """Return the weight of each (attribute, cell), -1 where there is none: binary search in all rows."""
     inside = (attribute < layout.edge_attributes) & (cell >= 0)
     row = np.where(inside, attribute, 0)
     low, end = layout.edge_ptr[row], np.where(inside, layout.edge_ptr[row + 1], layout.edge_ptr[row])

@@ -4,12 +4,12 @@ Where every position with attribute b also has attribute a, the row of b can be 
 the occurrence of a dropped (`cpp/factor.hpp`): words imply their parts of speech, trigrams their bigrams.
 Scores, sums and marginals are then made group by group of sequences while they are in the cache.
 
-A position with edge attributes has a table of steps of its own, made of the shared one when the sweep comes
-to it and again on the way back (`cpp/edge_factors.hpp`): there are never scores or credits of all steps of all
-positions.
+Edge attributes change some of the steps into a position: the sweep mends what the shared table gives, on the
+way forward and again on the way back (`cpp/edge_factors.hpp`), so that there are never scores or credits of
+all steps of all positions.
 
 What it covers: chains of order 1, edge attributes, every kind of gold, sequence weights and constraints on
-transitions. Limits on segment lengths and real-valued columns are left to the general path of `likelihood.py`.
+transitions. Limits on segment lengths and real-valued columns are left to the general path.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import numpy as np
 
 from crfkit.batch import Batch
 from crfkit.layout import Layout
+from crfkit.objectives.diagonal import BLOCK_BYTES
 from crfkit.objectives.gold import kind_of_gold
 from crfkit.optimise.problem import Smooth
 from crfkit.structures import Chain
@@ -69,7 +70,7 @@ class BlockedProblem:
     def memory(self) -> int:
         """Bytes that blocks, their indexes, their scores and one gradient take at most, by estimate."""
         L, P = self.layout.labels, int(self.data.sizes[:, 1].max())
-        cells = P * L + (P * L * L if self.layout.edge_attributes else 0)
+        cells = P * L + (BLOCK_BYTES // 8 if self.layout.edge_attributes else 0)
         each = 2 * self.data.largest + 8 * P * L  # the batch, its index, room for scores
         return each * (2 if self.prefetch else 1) + 3 * 8 * cells + 8 * self.size
 
