@@ -52,6 +52,8 @@ class EdgeArrangement {
       cell_.push_back(
           {from * step + to, static_cast<std::int16_t>(from), static_cast<std::int16_t>(to)});
     }
+    attribute_.assign(lists_.id.size() + 2 * kAhead, 0);
+    std::copy(lists_.id.begin(), lists_.id.end(), attribute_.begin() + kAhead);
     place(block);
     for (std::int64_t a = 0; a < rows.attributes;) {
       const std::int64_t first = a;
@@ -62,7 +64,12 @@ class EdgeArrangement {
 
   bool any() const { return !lists_.id.empty(); }
   bool has_values() const { return !lists_.value.empty(); }
-  std::int64_t attributes() const { return rows_.attributes; }
+  std::vector<EdgeRow> rows() const {
+    std::vector<EdgeRow> rows(rows_.attributes);
+    for (std::int64_t a = 0; a < rows_.attributes; ++a)
+      rows[a] = {rows_.ptr[a], rows_.ptr[a + 1] - rows_.ptr[a], 0.0, 0.0};
+    return rows;
+  }
   std::int64_t weights() const { return rows_.ptr ? rows_.ptr[rows_.attributes] : 0; }
   std::int64_t partial_size() const { return partial_size_; }
   const std::vector<Round>& rounds() const { return rounds_; }
@@ -72,10 +79,9 @@ class EdgeArrangement {
   // What the kernels see, still without weights and results.
   EdgeRows view() const {
     EdgeRows e = {};
-    e.rows = rows_;
     if (!any()) return e;
     e.ptr = lists_.ptr.data();
-    e.attribute = lists_.id.data();
+    e.attribute = attribute_.data() + kAhead;
     e.value = has_values() ? lists_.value.data() : nullptr;
     e.target = target_.data();
     e.cell = cell_.data();
@@ -168,11 +174,12 @@ class EdgeArrangement {
   }
 
   Rows rows_ = {};
-  Lists lists_;                       // edge attributes by position
-  std::vector<std::int64_t> target_;  // [occurrences]
-  std::vector<EdgeCell> cell_;        // [edge weights]
-  std::vector<Range> partial_;        // [blocks] places of their partial sums
-  std::vector<Range> attributes_;     // tasks of about equal numbers of weights
+  Lists lists_;                          // edge attributes by position
+  std::vector<std::int32_t> attribute_;  // the same with room on both sides
+  std::vector<std::int64_t> target_;     // [occurrences]
+  std::vector<EdgeCell> cell_;           // [edge weights]
+  std::vector<Range> partial_;           // [blocks] places of their partial sums
+  std::vector<Range> attributes_;        // tasks of about equal numbers of weights
   std::int64_t partial_size_ = 0;
   std::vector<Round> rounds_;
 };

@@ -21,21 +21,24 @@ namespace crfkit::CRFKIT_ARCH {
 inline bool fill_factors(const EdgeRows& e, std::int64_t first, std::int64_t last) {
   Vec probe = {};  // turns into nan
   for (std::int64_t a = first; a < last; ++a) {
+    EdgeRow& row = e.row[a];
     Vec lowest = {}, highest = {};
-    for (std::int64_t k = e.rows.ptr[a]; k < e.rows.ptr[a + 1]; k += W) {
-      const std::int64_t rest = e.rows.ptr[a + 1] - k;
-      const int count = rest < W ? static_cast<int>(rest) : W;
-      const Vec w = load_part(e.rows.weight + k, count, 0.0);
+    for (std::int64_t k = 0; k < row.count; k += W) {
+      const int count = row.count - k < W ? static_cast<int>(row.count - k) : W;
+      const Vec w = load_part(e.weight + row.first + k, count, 0.0);
       probe += w - w;
       lowest = min(lowest, w);
       highest = max(highest, w);
-      if (e.factor) store_part(e.factor + k, count, exp(min(w, splat(709.0))));
+      if (e.factor) store_part(e.factor + row.first + k, count, exp(min(w, splat(709.0))));
     }
-    e.low[a] = min_of(lowest);
-    e.high[a] = max_of(highest);
+    row.low = min_of(lowest);
+    row.high = max_of(highest);
   }
   return sum_of(probe) == 0.0;
 }
+
+// How the steps into a position get their probabilities.
+enum class Steps : std::uint8_t { shared, mended, own };
 
 class EdgeFactors {
  public:
@@ -49,32 +52,21 @@ class EdgeFactors {
     for (std::size_t c = 0; c < cells; c += W) store(changed_ + c, load(shared + c));
   }
 
-  bool has(std::int64_t p) const { return e_.ptr[p] < e_.ptr[p + 1]; }
-
-  // What the attributes of a position may at most add to the score of a step, and take from it.
-  struct Reach {
-    double added = 0.0, taken = 0.0;
-  };
-  Reach reach(std::int64_t p) const {
-    Reach reach;
-    each(p, [&](std::int64_t o, double value) {
-      const std::int32_t a = e_.attribute[o];
-      reach.added += value * (value < 0.0 ? e_.low[a] : e_.high[a]);
-      reach.taken -= value * (value < 0.0 ? e_.high[a] : e_.low[a]);
-    });
-    return reach;
-  }
-
-  // Whether a position gets a table of its own; else the messages of the shared table are mended.
-  bool wants_table(std::int64_t p) const {
+  // Chooses for a position; `range` becomes what its attributes add at most to the scores of some
+  // steps and take from those of others.
+  Steps choose(std::int64_t p, double* range) const {
     std::int64_t cells = 0;
-    double taken = 0.0;
-    each(p, [&](std::int64_t o, double value) {
-      const std::int32_t a = e_.attribute[o];
-      cells += e_.rows.ptr[a + 1] - e_.rows.ptr[a];
-      taken -= value * (value < 0.0 ? e_.high[a] : e_.low[a]);
+    double added = 0.0, taken = 0.0;
+    each(p, [&](std::int64_t o, double value, const EdgeRow& row) {
+      fetch(o + kAhead, o + kAhead / 2);
+      cells += row.count;
+      added += value * (value < 0.0 ? row.low : row.high);
+      taken -= value * (value < 0.0 ? row.high : row.low);
     });
-    return cells * kFewCells > e_.rows.width || !(taken < kMended);
+    *range = added + taken;
+    return cells == 0                                        ? Steps::shared
+           : cells * kFewCells <= n_ * n_ && taken < kMended ? Steps::mended
+                                                             : Steps::own;
   }
 
   // out[j] = sum over i of x[i] * probability[i, j] of position p.
@@ -88,9 +80,9 @@ class EdgeFactors {
       for (; i + kSums <= n_; i += kSums)
         for (int u = 0; u < kSums; ++u)
           for (int v = 0; v < kVectors; ++v)
-            sum[u][v] += x[i + u] * load(row(i + u) + column + v * W);
+            sum[u][v] += x[i + u] * load(own(i + u) + column + v * W);
       for (; i < n_; ++i)
-        for (int v = 0; v < kVectors; ++v) sum[0][v] += x[i] * load(row(i) + column + v * W);
+        for (int v = 0; v < kVectors; ++v) sum[0][v] += x[i] * load(own(i) + column + v * W);
       for (int v = 0; v < kVectors; ++v)
         store(out + column + v * W, (sum[0][v] + sum[1][v]) + (sum[2][v] + sum[3][v]));
     }
@@ -106,9 +98,9 @@ class EdgeFactors {
       double* credit = steps + static_cast<std::ptrdiff_t>(i) * step_;
       Vec sum = {};
       for (int v = 0; v < vectors; ++v) {
-        const Vec a = load(row(i) + v * W) * load(g + v * W), share = x[i] * a;
+        const Vec a = load(own(i) + v * W) * load(g + v * W), share = x[i] * a;
         sum += a;
-        store(row(i) + v * W, share);
+        store(own(i) + v * W, share);
         store(credit + v * W, load(credit + v * W) + share);
       }
       back[i] = sum_of(sum);
@@ -120,26 +112,39 @@ class EdgeFactors {
   // The same two for messages that the shared table has made: out[j] and back[i] get what the
   // position's own probabilities differ by.
   void mend(std::int64_t p, const double* x, double* out) {
-    change(p);
-    each_cell(p, [&](double, std::int64_t k) {
-      const EdgeCell c = e_.cell[k];
+    if (e_.ptr[p + 1] - e_.ptr[p] == 1) {
+      each_factor(p, [&](std::int64_t, double, const EdgeCell& c, std::int64_t, double f) {
+        out[c.to] += x[c.from] * (shared_[c.at] * f - shared_[c.at]);
+      });
+      return;
+    }
+    change(p, changed_);
+    each_factor(p, [&](std::int64_t, double, const EdgeCell& c, std::int64_t, double) {
       out[c.to] += x[c.from] * (changed_[c.at] - shared_[c.at]);
       changed_[c.at] = shared_[c.at];  // a cell of two attributes counts once
     });
   }
   void mend_back(std::int64_t p, const double* x, const double* g, double* back, double* steps) {
-    change(p);
-    each(p, [&](std::int64_t o, double value) {
-      const EdgeCell* cell = e_.cell + first_weight(o);
-      double* sum = sum_of_row(o);
-      for (std::int64_t k = 0, count = weights_of(o); k < count; ++k)
-        sum[k] += value * (x[cell[k].from] * g[cell[k].to] * changed_[cell[k].at]);
-    });
-    each_cell(p, [&](double, std::int64_t k) {
-      const EdgeCell c = e_.cell[k];
-      const double a = g[c.to] * (changed_[c.at] - shared_[c.at]);
+    each(p, [&](std::int64_t o, double, const EdgeRow&) { fetch(o - kAhead, o - kAhead / 2); });
+    const auto add = [&](const EdgeCell& c, double a) {
       back[c.from] += a;
       steps[c.at] += x[c.from] * a;
+    };
+    if (e_.ptr[p + 1] - e_.ptr[p] == 1) {
+      double* sum = sum_of_row(e_.ptr[p]);
+      each_factor(p, [&](std::int64_t, double value, const EdgeCell& c, std::int64_t k, double f) {
+        const double own = shared_[c.at] * f;
+        sum[k] += value * (x[c.from] * g[c.to] * own);
+        add(c, g[c.to] * (own - shared_[c.at]));
+      });
+      return;
+    }
+    change(p, changed_);
+    each_factor(p, [&](std::int64_t o, double value, const EdgeCell& c, std::int64_t k, double) {
+      sum_of_row(o)[k] += value * (x[c.from] * g[c.to] * changed_[c.at]);
+    });
+    each_factor(p, [&](std::int64_t, double, const EdgeCell& c, std::int64_t, double) {
+      add(c, g[c.to] * (changed_[c.at] - shared_[c.at]));
       changed_[c.at] = shared_[c.at];
     });
   }
@@ -148,16 +153,17 @@ class EdgeFactors {
   void add(std::int64_t p, const double* credits, double weight, double* steps) {
     for (int i = 0; i < n_; ++i)
       for (int j = 0; j < n_; ++j) {
-        row(i)[j] = weight * credits[i * n_ + j];
-        steps[i * step_ + j] += row(i)[j];
+        own(i)[j] = weight * credits[i * n_ + j];
+        steps[i * step_ + j] += own(i)[j];
       }
     add_credits(p);
   }
 
   // score[i, j] += the scores of position p, [labels, labels].
   void add_scores(std::int64_t p, double* score) const {
-    each_cell(p, [&](double value, std::int64_t k) {
-      score[e_.rows.column[k]] += value * e_.rows.weight[k];
+    each(p, [&](std::int64_t, double value, const EdgeRow& row) {
+      for (std::int64_t k = row.first; k < row.first + row.count; ++k)
+        score[e_.cell[k].from * n_ + e_.cell[k].to] += value * e_.weight[k];
     });
   }
 
@@ -166,82 +172,90 @@ class EdgeFactors {
   static constexpr double kMended = 5.0;
   static constexpr std::int64_t kFewCells = 4;  // a table is cheaper from a quarter of the cells on
 
-  double* row(int i) const { return table_ + static_cast<std::ptrdiff_t>(i) * step_; }
+  double* own(int i) const { return table_ + static_cast<std::ptrdiff_t>(i) * step_; }
 
-  // f(occurrence, value) for the attributes of a position.
+  // f(occurrence, value, row) for the attributes of a position.
   template <class F>
   void each(std::int64_t p, F f) const {
-    for (std::int64_t o = e_.ptr[p]; o < e_.ptr[p + 1]; ++o) f(o, e_.value ? e_.value[o] : 1.0);
+    for (std::int64_t o = e_.ptr[p]; o < e_.ptr[p + 1]; ++o)
+      f(o, e_.value ? e_.value[o] : 1.0, e_.row[e_.attribute[o]]);
   }
-  // f(value, weight) for all their weights.
+  // f(occurrence, value, cell, weight within the row, factor) for all their weights.
   template <class F>
-  void each_cell(std::int64_t p, F f) const {
-    each(p, [&](std::int64_t o, double value) {
-      const std::int64_t first = first_weight(o), last = first + weights_of(o);
-      for (std::int64_t k = first; k < last; ++k) f(value, k);
+  void each_factor(std::int64_t p, F f) const {
+    each(p, [&](std::int64_t o, double value, const EdgeRow& row) {
+      const EdgeCell* cell = e_.cell + row.first;
+      if (e_.factor) {
+        const double* factor = e_.factor + row.first;
+        for (std::int64_t k = 0; k < row.count; ++k) f(o, value, cell[k], k, factor[k]);
+        return;
+      }
+      for (std::int64_t k = 0; k < row.count; k += W) {
+        const int count = row.count - k < W ? static_cast<int>(row.count - k) : W;
+        double some[W];
+        store(some, factors(row.first + k, count, value));
+        for (int c = 0; c < count; ++c) f(o, value, cell[k + c], k + c, some[c]);
+      }
     });
   }
-  std::int64_t first_weight(std::int64_t o) const { return e_.rows.ptr[e_.attribute[o]]; }
-  std::int64_t weights_of(std::int64_t o) const {
-    return e_.rows.ptr[e_.attribute[o] + 1] - first_weight(o);
+
+  // Fetches the row of one occurrence, and the cells of another whose row has come.
+  void fetch(std::int64_t far, std::int64_t near) const {
+    __builtin_prefetch(e_.row + e_.attribute[far]);
+    const std::int64_t first = e_.row[e_.attribute[near]].first;
+    __builtin_prefetch(e_.cell + first);
+    if (e_.factor) __builtin_prefetch(e_.factor + first);
   }
-  bool full(std::int64_t o) const { return weights_of(o) == e_.rows.width; }
 
   // Where the credits of an occurrence are added up, weight by weight.
   double* sum_of_row(std::int64_t o) const {
-    return e_.target[o] < 0 ? e_.gradient + first_weight(o) : e_.partial + e_.target[o];
+    return e_.target[o] < 0 ? e_.gradient + e_.row[e_.attribute[o]].first
+                            : e_.partial + e_.target[o];
   }
 
   // exp(value * weight) of the weights [k, k + count), count at most W.
   Vec factors(std::int64_t k, int count, double value) const {
     return e_.factor ? load_part(e_.factor + k, count, 1.0)
-                     : exp(min(value * load_part(e_.rows.weight + k, count, 0.0), splat(709.0)));
+                     : exp(min(value * load_part(e_.weight + k, count, 0.0), splat(709.0)));
   }
 
-  void multiply(std::int64_t o, double value, double* table) const {
-    for (std::int64_t k = first_weight(o), last = k + weights_of(o); k < last; k += W) {
-      const int count = last - k < W ? static_cast<int>(last - k) : W;
-      double f[W];
-      store(f, factors(k, count, value));
-      for (int c = 0; c < count; ++c) table[e_.cell[k + c].at] *= f[c];
-    }
+  void change(std::int64_t p, double* table) const {
+    each_factor(p, [&](std::int64_t, double, const EdgeCell& c, std::int64_t, double f) {
+      table[c.at] *= f;
+    });
   }
 
-  void change(std::int64_t p) {
-    each(p, [&](std::int64_t o, double value) { multiply(o, value, changed_); });
-  }
+  bool full(const EdgeRow& row) const { return row.count == static_cast<std::int64_t>(n_) * n_; }
 
   void fill(std::int64_t p) {
+    bool all_full = true;
+    each(p, [&](std::int64_t, double, const EdgeRow& row) { all_full &= full(row); });
+    if (!all_full) {
+      for (int c = 0; c < n_ * step_; c += W) store(table_ + c, load(shared_ + c));
+      return change(p, table_);
+    }
     const double* from = shared_;
-    each(p, [&](std::int64_t o, double value) {
-      if (full(o)) {
-        const std::int64_t first = first_weight(o);
-        for (int i = 0; i < n_; ++i)
-          for (int j = 0; j < step_; j += W)
-            store(row(i) + j,
-                  load(from + i * step_ + j) * factors(first + i * n_ + j, n_ - j, value));
-      } else {
-        if (from == shared_)
-          for (int c = 0; c < n_ * step_; c += W) store(table_ + c, load(shared_ + c));
-        multiply(o, value, table_);
-      }
+    each(p, [&](std::int64_t, double value, const EdgeRow& row) {
+      for (int i = 0; i < n_; ++i)
+        for (int j = 0; j < step_; j += W)
+          store(own(i) + j,
+                load(from + i * step_ + j) * factors(row.first + i * n_ + j, n_ - j, value));
       from = table_;
     });
   }
 
   void add_credits(std::int64_t p) const {
-    each(p, [&](std::int64_t o, double value) {
+    each(p, [&](std::int64_t o, double value, const EdgeRow& row) {
       double* sum = sum_of_row(o);
-      if (full(o)) {
+      if (full(row)) {
         for (int i = 0; i < n_; ++i)
           for (int j = 0; j < n_; j += W) {
             double* to = sum + i * n_ + j;
-            store_part(to, n_ - j, load_part(to, n_ - j, 0.0) + value * load(row(i) + j));
+            store_part(to, n_ - j, load_part(to, n_ - j, 0.0) + value * load(own(i) + j));
           }
       } else {
-        const EdgeCell* cell = e_.cell + first_weight(o);
-        for (std::int64_t k = 0, count = weights_of(o); k < count; ++k)
-          sum[k] += value * table_[cell[k].at];
+        const EdgeCell* cell = e_.cell + row.first;
+        for (std::int64_t k = 0; k < row.count; ++k) sum[k] += value * table_[cell[k].at];
       }
     });
   }

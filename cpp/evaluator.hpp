@@ -28,8 +28,7 @@ class Evaluator : public Arrangement {
     value_.resize(length_.size());
     partial_ = std::make_unique<Table>(edges_.partial_size());
     factor_ = std::make_unique<Table>(edges_.has_values() ? 0 : edges_.weights());
-    low_.resize(edges_.attributes());
-    high_.resize(edges_.attributes());
+    edge_rows_ = edges_.rows();
   }
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
@@ -74,10 +73,9 @@ class Evaluator : public Arrangement {
   bool weigh_edges(const double* weights, double* gradient, int threads, EdgeRows* edges) {
     const std::int64_t offset = rows_.ptr[rows_.attributes];
     *edges = edges_.view();
-    edges->rows.weight = weights + offset;
+    edges->weight = weights + offset;
     edges->factor = edges_.has_values() ? nullptr : factor_->data();
-    edges->low = low_.data();
-    edges->high = high_.data();
+    edges->row = edge_rows_.data();
     edges->partial = partial_->data();
     edges->gradient = gradient + offset;
     std::atomic<bool> finite{true};
@@ -201,7 +199,7 @@ class Evaluator : public Arrangement {
 
   std::unique_ptr<Table> node_, table_;
   std::unique_ptr<Table> partial_, factor_;  // of edge weights
-  std::vector<double> low_, high_;           // [edge attributes]
+  std::vector<EdgeRow> edge_rows_;           // [edge attributes]
   std::vector<double> value_;                // [lanes in all]
   std::vector<std::vector<double>> pooled_;  // by block
   std::mutex guard_;

@@ -63,7 +63,10 @@ class PackedSum {
     high_ = arena.take<double>(lanes, 0.0);
     low_ = arena.take<double>(lanes, 0.0);
     top_ = arena.take<double>(lanes, 0.0);
-    back_ = edges ? arena.take<double>(static_cast<std::size_t>(stride_)) : nullptr;
+    if (edges) {
+      back_ = arena.take<double>(static_cast<std::size_t>(stride_));
+      steps_ = arena.take<Steps>(static_cast<std::size_t>(s.positions()));
+    }
     safety_.see_table(table.spread);
   }
 
@@ -116,46 +119,41 @@ class PackedSum {
   }
 
  private:
-  // f(lane) for those of the first lanes of a row that have edge attributes.
-  template <class F>
-  void each_edged(const Packed& s, int r, int lanes, F f) const {
-    for (int lane = 0; lane < lanes; ++lane)
-      if (edges_->has(s.position(r) + lane)) f(lane);
-  }
-
   void pull_edges(const Packed& s, int r, int lanes, double* cells) {
-    each_edged(s, r, lanes, [&](int lane) {
+    for (int lane = 0; lane < lanes; ++lane) {
       const std::int64_t p = s.position(r) + lane;
-      const EdgeFactors::Reach reach = edges_->reach(p);
-      safety_.see_table_range(table_.spread.range() + reach.added + reach.taken);
+      double range;
+      const Steps chosen = steps_[s.begin(r) + lane] = edges_->choose(p, &range);
+      if (chosen == Steps::shared) continue;
+      safety_.see_table_range(table_.spread.range() + range);
       const double* x = cells - stride_ + lane * step_;
       double* out = cells + lane * step_;
-      edges_->wants_table(p) ? edges_->template pull<V>(p, x, out) : edges_->mend(p, x, out);
-    });
+      chosen == Steps::own ? edges_->template pull<V>(p, x, out) : edges_->mend(p, x, out);
+    }
   }
 
   // Adjoints of tables of their own must not meet the shared one: they are put by, and zeros left.
   void push_tables(const Packed& s, int r, int lanes, double* adjoint) const {
-    each_edged(s, r, lanes, [&](int lane) {
-      const std::int64_t p = s.position(r) + lane;
-      if (!edges_->wants_table(p)) return;
+    for (int lane = 0; lane < lanes; ++lane) {
+      if (steps_[s.begin(r) + lane] != Steps::own) continue;
       double* own = adjoint + lane * step_;
-      edges_->template push<V>(p, cell_ + (r - 1) * stride_ + lane * step_, own,
+      edges_->template push<V>(s.position(r) + lane, cell_ + (r - 1) * stride_ + lane * step_, own,
                                back_ + lane * step_, edge_credit_);
       for (int j = 0; j < step_; j += W) store(own + j, Vec{});
-    });
+    }
   }
   // What the shared table has handed on, from `adjoint` to `earlier`, is mended or replaced.
   void mend_back(const Packed& s, int r, int lanes, const double* adjoint, double* earlier) const {
-    each_edged(s, r, lanes, [&](int lane) {
-      const std::int64_t p = s.position(r) + lane, at = lane * step_;
-      if (edges_->wants_table(p)) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      const Steps chosen = steps_[s.begin(r) + lane];
+      const std::ptrdiff_t at = lane * step_;
+      if (chosen == Steps::own) {
         for (int j = 0; j < step_; j += W) store(earlier + at + j, load(back_ + at + j));
-      } else {
-        edges_->mend_back(p, cell_ + (r - 1) * stride_ + at, adjoint + at, earlier + at,
-                          edge_credit_);
+      } else if (chosen == Steps::mended) {
+        edges_->mend_back(s.position(r) + lane, cell_ + (r - 1) * stride_ + at, adjoint + at,
+                          earlier + at, edge_credit_);
       }
-    });
+    }
   }
 
   int vectors() const { return V ? V : step_ / W; }
@@ -244,15 +242,16 @@ class PackedSum {
   std::ptrdiff_t stride_;  // cells of a row
   const double* weight_;   // [lanes]
   bool watched_;
-  double* node_;         // [positions, step]
-  double* products_;     // [labels, step]
-  EdgeFactors* edges_;   // or null
-  double* edge_credit_;  // [labels, step]
-  double* back_;         // [lanes, step] adjoints that passed through tables of their own
-  double* cell_;         // [rows, lanes, step]
-  double* ring_;         // [ring rows, lanes, step] adjoints
-  double *high_, *low_;  // [lanes] offsets, each the sum of two doubles
-  double* top_;          // [lanes] largest scores of this row
+  double* node_;            // [positions, step]
+  double* products_;        // [labels, step]
+  EdgeFactors* edges_;      // or null
+  double* edge_credit_;     // [labels, step]
+  double* back_ = nullptr;  // [lanes, step] adjoints that passed through tables of their own
+  Steps* steps_ = nullptr;  // [positions]
+  double* cell_;            // [rows, lanes, step]
+  double* ring_;            // [ring rows, lanes, step] adjoints
+  double *high_, *low_;     // [lanes] offsets, each the sum of two doubles
+  double* top_;             // [lanes] largest scores of this row
 };
 
 }  // namespace crfkit::CRFKIT_ARCH

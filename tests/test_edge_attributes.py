@@ -9,12 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch
 from crfkit.layout import Layout
+from crfkit.model import Model
 from crfkit.objectives import Likelihood
+from crfkit.objectives.counts import ChainCounts
 from crfkit.objectives.gold_edges import gold_edges
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
+from crfkit.structures.labels import Floats
 from tests.test_shared_sums import agree, batch, made, partly, soft, weighted
 
 EDGES = 30
@@ -209,6 +213,62 @@ def test_counts_of_the_gold(name: str) -> None:
         found = np.zeros(layout.weights)
         found[index + layout.parts["edge"].start] = counts
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_runs_of_sequences_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The general path and the counts of iterative scaling, cut into runs of at most 20 positions."""
+    L = 3
+    data = weighted(edged(batch(L)))
+    layout = Layout.observed(data, L, edge_attributes=EDGES, start=True, stop=True)
+    w = np.random.default_rng(7).normal(size=layout.weights)
+
+    def results() -> tuple[float, Floats, float, Floats, Floats]:
+        problem = Likelihood().bind(layout, Chain(L), data)
+        counts = ChainCounts(problem, groups=5)
+        gradient, expected = np.empty_like(w), np.empty((len(counts.totals), len(w)))
+        value = problem.general_value_and_grad(w, gradient)
+        return value, gradient, counts.expect(w, expected), expected, counts.totals
+
+    whole = results()
+    for module in ("likelihood", "counts"):
+        monkeypatch.setattr(f"crfkit.objectives.{module}.BLOCK_BYTES", 20 * 8 * L * L)
+    for one, other in zip(whole, results(), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
+
+
+def test_a_run_without_labelling_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = made(
+        seq_ptr=[0, 2, 4, 6],
+        attr_ptr=[0] * 7,
+        attr=[],
+        label=[0, 1, 0, 1, -1, 0],
+        allowed=[[True, True]] * 4 + [[True, False]] * 2,
+        edge_ptr=range(7),
+        edge_attr=[0] * 6,
+    )
+    layout = Layout.all_pairs(data, 2)
+    problem = Likelihood().bind(layout, Chain(2, constraints=[Forbid("0", "0")]), data)
+    w = np.zeros(layout.weights)
+    with pytest.raises(ValueError, match="sequence 2 has no labelling"):
+        problem.value_and_grad(w, w.copy())
+    monkeypatch.setattr("crfkit.objectives.likelihood.BLOCK_BYTES", 2 * 8 * 4)
+    with pytest.raises(ValueError, match="counted from sequence 2: sequence 0 has no labelling"):
+        problem.general_value_and_grad(w, w.copy())
+
+
+def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    L = 3
+    data = edged(batch(L))
+    layout = Layout.observed(data, L, edge_attributes=EDGES)
+    names = [Alphabet(map(str, range(n))).freeze() for n in (L, layout.attributes, EDGES)]
+    w = np.random.default_rng(7).normal(size=layout.weights)
+    model = Model(*names, Chain(list(names[0])), layout, w)
+    labels, marginals = model.predict(data), model.marginals(data)
+    monkeypatch.setattr("crfkit.model._CELLS", 20 * L * L)
+    assert model.positions_at_a_time(data) == 20
+    assert model.predict(data) == labels
+    for one, other in zip(marginals, model.marginals(data), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 MEMORY = """
