@@ -222,12 +222,13 @@ def test_runs_of_sequences_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     layout = Layout.observed(data, L, edge_attributes=EDGES, start=True, stop=True)
     w = np.random.default_rng(7).normal(size=layout.weights)
 
-    def results() -> tuple[float, Floats, float, Floats, Floats]:
+    def results() -> list[Floats]:
         problem = Likelihood().bind(layout, Chain(L), data)
         counts = ChainCounts(problem, groups=5)
         gradient, expected = np.empty_like(w), np.empty((len(counts.totals), len(w)))
         value = problem.general_value_and_grad(w, gradient)
-        return value, gradient, counts.expect(w, expected), expected, counts.totals
+        loss = counts.expect(w, expected)
+        return [np.array([value, loss]), gradient, expected, counts.totals]
 
     whole = results()
     for module in ("likelihood", "counts"):
@@ -260,13 +261,13 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
     L = 3
     data = edged(batch(L))
     layout = Layout.observed(data, L, edge_attributes=EDGES)
-    names = [Alphabet(map(str, range(n))).freeze() for n in (L, layout.attributes, EDGES)]
+    labels, attributes, edges = (Alphabet(map(str, range(n))).freeze() for n in (L, layout.attributes, EDGES))
     w = np.random.default_rng(7).normal(size=layout.weights)
-    model = Model(*names, Chain(list(names[0])), layout, w)
-    labels, marginals = model.predict(data), model.marginals(data)
+    model = Model(labels, attributes, edges, Chain(labels.strings()), layout, w)
+    predicted, marginals = model.predict(data), model.marginals(data)
     monkeypatch.setattr("crfkit.model._CELLS", 20 * L * L)
     assert model.positions_at_a_time(data) == 20
-    assert model.predict(data) == labels
+    assert model.predict(data) == predicted
     for one, other in zip(marginals, model.marginals(data), strict=True):
         np.testing.assert_array_equal(one, other)
 
