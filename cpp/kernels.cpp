@@ -218,6 +218,7 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          make_workspace,
                          drop_workspace,
                          compose_rows,
+                         fill_factors,
                          evaluate,
                          gather_rows,
                          gather_loose};

@@ -69,6 +69,7 @@ struct Kernels {
   void (*drop_workspace)(void*);
   void (*compose)(const Rows&, const Composed&, std::int64_t first, std::int64_t last,
                   double* table);
+  bool (*fill_factors)(const EdgeRows&, std::int64_t first, std::int64_t last);
   bool (*evaluate)(const Evaluation&, const void* prepared, std::int64_t block, void* workspace,
                    double* pooled, std::int64_t* impossible);
   void (*gather)(const Rows&, const Gathering&, const double* credit, std::int64_t first,

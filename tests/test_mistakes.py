@@ -14,7 +14,7 @@ from crfkit.batch import Batch
 from crfkit.layout import Layout
 from crfkit.native import kernels
 from crfkit.objectives import Likelihood, Perceptron
-from crfkit.objectives.gold import feature_counts
+from crfkit.objectives.feature_counts import feature_counts
 from crfkit.optimise import AROW, SGD, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.mistakes import Corrector
 from crfkit.optimise.problem import Penalty

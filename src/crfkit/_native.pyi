@@ -357,6 +357,10 @@ class Evaluator:
         label: NDArray[np.int32] | None,
         soft: NDArray[np.float64] | None,
         allowed: NDArray[np.bool_] | None,
+        edge_rows: Rows | None,
+        edge_ptr: NDArray[np.int64] | None,
+        edge_attr: NDArray[np.int32] | None,
+        edge_value: NDArray[np.float64] | None,
         table_bytes: int,
     ) -> Evaluator: ...
     @staticmethod
@@ -365,6 +369,8 @@ class Evaluator:
         width: int,
         ptr: NDArray[np.int64],
         column: NDArray[np.int32],
+        edge_row_ptr: NDArray[np.int64] | None,
+        edge_column: NDArray[np.int32] | None,
         soft: NDArray[np.float64] | None,
         allowed: NDArray[np.bool_] | None,
         packed: NDArray[np.uint8],

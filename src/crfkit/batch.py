@@ -7,7 +7,7 @@ sequence has none. Real-valued rows (`dense`) need no names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -99,6 +99,22 @@ class Batch:
     def positions(self) -> int:
         """Number of positions, P."""
         return int(self.seq_ptr[-1])
+
+    def cut(self, positions: int) -> Iterator[slice]:
+        """Cut the sequences into runs of at most so many positions; a longer sequence is a run of its own.
+
+        Examples
+        --------
+        >>> batch = Batch(seq_ptr=[0, 2, 3, 9], attr_ptr=[0] * 10, attr=[])
+        >>> [(run.start, run.stop) for run in batch.cut(4)]
+        [(0, 2), (2, 3)]
+        """
+        begin = 0
+        while begin < self.sequences:
+            end = int(np.searchsorted(self.seq_ptr, self.seq_ptr[begin] + positions, side="right")) - 1
+            end = min(max(end, begin + 1), self.sequences)
+            yield slice(begin, end)
+            begin = end
 
     def select(self, sequences: Sequence[int] | slice) -> Batch:
         """Return some of the sequences, in the given order."""

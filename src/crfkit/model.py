@@ -19,7 +19,7 @@ from crfkit.batch import Batch, Dataset
 from crfkit.events import Summary
 from crfkit.features.recipe import Recipe
 from crfkit.layout import Layout
-from crfkit.scoring import score, score_edges
+from crfkit.scoring import has_edges, score, score_edges
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.labels import Floats, Ids, Pointers
 
@@ -28,8 +28,8 @@ __all__ = ["Metric", "Model"]
 #: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
 Metric = Callable[[list[list[str]], list[list[str]]], float]
 
-#: Doubles of scores held at a time by queries: 256 MB.
-_CELLS = 1 << 25
+#: Doubles of scores held at a time by queries: 32 MB.
+_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,19 +268,15 @@ class Model:
 
     def _parts(self, batch: Batch, threads: int | None) -> Iterator[tuple[Batch, ChainPotentials]]:
         """Cut a large batch, so that its scores stay small."""
-        L = self.layout.labels
-        by_position = batch.edge_attr is not None and self.layout.edge_attributes > 0
-        most = max(_CELLS // (L * L if by_position else L), 1)
-        if batch.positions <= most:
-            yield batch, self.potentials(batch, threads=threads)
-            return
-        begin = 0
-        while begin < batch.sequences:
-            end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1
-            end = min(max(end, begin + 1), batch.sequences)
-            part = batch.select(slice(begin, end))
+        for chosen in batch.cut(self.positions_at_a_time(batch)):
+            whole = chosen.stop - chosen.start == batch.sequences
+            part = batch if whole else batch.select(chosen)
             yield part, self.potentials(part, threads=threads)
-            begin = end
+
+    def positions_at_a_time(self, batch: Batch) -> int:
+        """Return how many positions of a batch to score together, so that their scores take 32 MB."""
+        L = self.layout.labels
+        return max(_CELLS // (L * L if has_edges(self.layout, batch) else L), 1)
 
 
 def gold_labels(data: Dataset) -> list[list[str]]:

@@ -30,6 +30,7 @@ __all__ = [
     "checked_out",
     "checked_weights",
     "explain",
+    "has_edges",
     "scatter",
     "scatter_edges",
     "score",
@@ -93,7 +94,7 @@ def score(
         transitions(layout, weights),
         weights[layout.parts["start"]] if layout.start else None,
         weights[layout.parts["stop"]] if layout.stop else None,
-        _has_edges(layout, batch),
+        has_edges(layout, batch),
     )
 
 
@@ -197,7 +198,7 @@ def scatter(
     if edge_credit is not None:
         if layout.order <= 1 and np.ndim(edge_credit) == 3:
             scatter_edges(layout, batch, edge_credit, 0, P, out=gradient, threads=threads)
-        elif _has_edges(layout, batch):
+        elif has_edges(layout, batch):
             raise ValueError("edge_credit has 2 axes, but there are edge attributes: it needs (P, L, L)")
         else:
             gradient[layout.parts["transition"]] += layout.transition_credit(_tables(layout, edge_credit))
@@ -235,7 +236,8 @@ def scatter_edges(
     _native.scatter(kernels, layout.edge_rows, index, cells, gradient, begin, True, threads_or_all(threads))
 
 
-def _has_edges(layout: Layout, batch: Batch) -> bool:
+def has_edges(layout: Layout, batch: Batch) -> bool:
+    """Tell whether some position has edge attributes, and the layout weights for them."""
     return bool(batch.edge_attr is not None and batch.edge_attr.size and layout.edge_attributes)
 
 

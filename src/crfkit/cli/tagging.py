@@ -20,7 +20,6 @@ __all__ = ["Tagger", "frozen_extractor", "sequences"]
 # An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
 # memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
 _DISTINCT, _TOKENS = 1 << 17, 1 << 19
-_CELLS = 1 << 22  # doubles of scores at a time: 32 MB
 
 
 def frozen_extractor(
@@ -122,13 +121,9 @@ class Tagger:
     def parts(self, batch: Batch, forced: Ids | None = None) -> Iterator[tuple[int, Batch, ChainPotentials]]:
         """Yield the number of the first sequence, and sequences with their scores, a part at a time."""
         L = self.model.layout.labels
-        by_position = batch.edge_attr is not None and self.model.layout.edge_attributes > 0
-        most = max(_CELLS // (L * L if by_position else L), 1)
-        begin = 0
-        while begin < batch.sequences:
-            end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1
-            end = min(max(end, begin + 1), batch.sequences)
-            part = batch if end - begin == batch.sequences else batch.select(slice(begin, end))
+        for chosen in batch.cut(self.model.positions_at_a_time(batch)):
+            begin, end = chosen.start, chosen.stop
+            part = batch if end - begin == batch.sequences else batch.select(chosen)
             potentials = self.model.potentials(part, threads=self.threads)
             if forced is not None:
                 here = forced[batch.seq_ptr[begin] : batch.seq_ptr[end]]
@@ -137,7 +132,6 @@ class Tagger:
                 mask[np.flatnonzero(~free), here[~free]] = True
                 potentials = potentials.clamped(mask)
             yield begin, part, potentials
-            begin = end
 
     def predict(self, batch: Batch, forced: Ids | None = None) -> list[list[str]]:
         """Return the best labels of each sequence."""

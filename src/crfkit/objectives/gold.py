@@ -19,11 +19,8 @@ from typing import Literal
 
 import numpy as np
 
-from crfkit import _native
 from crfkit.batch import Batch
-from crfkit.layout import Layout
 from crfkit.layout_plan import run_cells
-from crfkit.scoring import scatter
 from crfkit.structures import Chain
 from crfkit.structures.labels import Bools, Floats, Ids, Pointers, sum_by_sequence
 
@@ -31,13 +28,12 @@ __all__ = [
     "allowed_labels",
     "before",
     "check_gold",
+    "check_gold_of_batch",
     "check_labels",
     "check_learnable",
-    "feature_counts",
     "kind_of_gold",
     "label_weighted",
     "run_counts",
-    "soft_edges",
 ]
 
 GoldKind = Literal["path", "set", "soft"]
@@ -72,12 +68,6 @@ def before(soft: Floats, batch: Batch) -> Floats:
     return shifted
 
 
-def soft_edges(soft: Floats, batch: Batch) -> Floats:
-    """Return q_{t-1} (x) q_t for each position, [P, L, L]; 0 at the beginnings of sequences."""
-    pairs: Floats = np.einsum("pi,pj->pij", before(soft, batch), soft)
-    return pairs
-
-
 def run_counts(batch: Batch, L: int, order: int, each: Floats) -> tuple[Floats, ...]:
     """Return the gold's counts of runs, table h with h + 1 axes; a run counts by `each` [P] where it ends.
 
@@ -110,38 +100,6 @@ def _soft_runs(batch: Batch, soft: Floats, h: int, each: Floats) -> Floats:
             history = np.einsum("pi,pj->pij", history, soft[p - back]).reshape(len(p), -1)
         total += history.T @ (soft[p] * each[p, None])
     return total.reshape((L,) * (h + 1))
-
-
-def feature_counts(
-    layout: Layout,
-    batch: Batch,
-    weight: Floats,
-    *,
-    index: _native.Transpose | None = None,
-    threads: int | None = None,
-) -> Floats:
-    """Return the counts of the features in the gold, [F], each sequence times its weight [N]."""
-    L, kind = layout.labels, kind_of_gold(batch)
-    each = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
-    if batch.soft is not None:
-        q = batch.soft
-    elif batch.label is not None and kind == "path":
-        q = np.zeros((batch.positions, L))
-        q[np.arange(batch.positions), batch.label] = 1.0
-    else:
-        raise ValueError("sets of labels have no counts: they depend on the weights")
-    begins, ends = batch.seq_ptr[:-1], batch.seq_ptr[1:] - 1
-    filled = ends >= begins
-    node = q * each[:, None]
-    edge: Floats | tuple[Floats, ...]
-    if layout.order > 1:
-        edge = run_counts(batch, L, layout.order, each)
-    elif layout.edge_attributes:
-        edge = soft_edges(q, batch) * each[:, None, None]
-    else:
-        edge = before(q, batch).T @ node
-    first, last = node[begins[filled]].sum(axis=0), node[ends[filled]].sum(axis=0)
-    return scatter(layout, batch, node, edge, first, last, index=index, threads=threads)
 
 
 def label_weighted(batch: Batch, label_weights: Floats) -> Floats:
@@ -195,6 +153,13 @@ def check_learnable(
         raise ValueError(f"all {positions} positions have the label {name!r}: nothing to learn")
     if not known and not np.any(counts):
         raise ValueError("no position has a label: training needs some")
+
+
+def check_gold_of_batch(batch: Batch, chain: Chain) -> None:
+    """Raise where a batch, which may be a part of the data, has no position or impossible gold."""
+    if batch.positions == 0:
+        raise ValueError("there is no position to learn from: the batch is empty")
+    check_labels(batch, chain)
 
 
 def check_labels(batch: Batch, chain: Chain, before: int = 0) -> None:

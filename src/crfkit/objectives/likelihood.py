@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from crfkit import _native, inference
 from crfkit.batch import Batch
 from crfkit.layout import Layout
-from crfkit.objectives.diagonal import approximate_diagonal
+from crfkit.objectives.diagonal import BLOCK_BYTES, approximate_diagonal
+from crfkit.objectives.feature_counts import feature_counts
 from crfkit.objectives.gold import (
     allowed_labels,
-    check_labels,
-    feature_counts,
+    check_gold_of_batch,
     kind_of_gold,
     label_weighted,
 )
@@ -32,7 +32,7 @@ from crfkit.objectives.online import online_arrays
 from crfkit.objectives.shared_sums import SharedSums
 from crfkit.optimise.online import OnlineArrays
 from crfkit.optimise.problem import Penalty
-from crfkit.scoring import scatter, score, score_edges, transpose
+from crfkit.scoring import has_edges, scatter, score, score_edges, transpose
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.labels import Floats
 
@@ -83,6 +83,7 @@ class Likelihood:
         self, layout: Layout, chain: Chain, batch: Batch, *, threads: int | None = None
     ) -> LikelihoodProblem:
         """Return the loss of this batch as a function of the weights."""
+        check_gold_of_batch(batch, chain)
         weight = batch.weight
         if self.label_weights is not None:
             each = np.array([self.label_weights.get(name, 1.0) for name in chain.labels])
@@ -101,9 +102,6 @@ class LikelihoodProblem:
     def __init__(
         self, layout: Layout, chain: Chain, batch: Batch, weight: Floats | None, threads: int | None
     ) -> None:
-        if batch.positions == 0:
-            raise ValueError("there is no position to learn from: the batch is empty")
-        check_labels(batch, chain)
         if len(chain.labels) != layout.labels:
             raise ValueError(f"the layout has {layout.labels} labels, the chain {len(chain.labels)}")
         if chain.order != layout.order:
@@ -167,7 +165,13 @@ class LikelihoodProblem:
         return self.general_value_and_grad(w, gradient)
 
     def general_value_and_grad(self, w: Floats, gradient: Floats) -> float:
-        """Return the same by scoring, inference and scattering in turn: for every structure."""
+        """Return the same by scoring, inference and scattering in turn: for every structure.
+
+        Edge attributes make scores and credits of all steps at all positions, so such batches are taken in
+        blocks of sequences.
+        """
+        if len(self._blocks) > 1:
+            return self._general_by_blocks(w, gradient)
         potentials = self.potentials(w)
         value = self._sweep(potentials, 1.0, gradient, add=False)
         if self.kind == "set":
@@ -175,6 +179,25 @@ class LikelihoodProblem:
             return value + self._sweep(potentials.clamped(mask), -1.0, gradient, add=True)
         gradient -= self.observed
         return value - float(self.observed @ w)
+
+    @cached_property
+    def _blocks(self) -> list[slice]:
+        if not has_edges(self.layout, self.batch):
+            return [slice(0, self.batch.sequences)]
+        return list(self.batch.cut(BLOCK_BYTES // (8 * self.layout.labels**2)))
+
+    def _general_by_blocks(self, w: Floats, gradient: Floats) -> float:
+        value, part = 0.0, np.empty_like(gradient)
+        gradient[:] = 0.0
+        for chosen in self._blocks:
+            batch, weight = self.batch.select(chosen), self.weight[chosen]
+            block = LikelihoodProblem(self.layout, self.chain, batch, weight, self.threads)
+            try:
+                value += block.general_value_and_grad(w, part)
+            except ValueError as error:
+                raise ValueError(f"counted from sequence {chosen.start}: {error}") from error
+            gradient += part
+        return value
 
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]: Sha & Pereira (2003) section 3, H_f.

@@ -16,7 +16,8 @@ import numpy as np
 from crfkit import inference
 from crfkit.batch import Batch
 from crfkit.layout import Layout
-from crfkit.objectives.gold import feature_counts, kind_of_gold
+from crfkit.objectives.feature_counts import feature_counts
+from crfkit.objectives.gold import check_gold_of_batch, kind_of_gold
 from crfkit.objectives.likelihood import LikelihoodProblem
 from crfkit.objectives.online import online_arrays
 from crfkit.optimise.online import OnlineArrays
@@ -60,6 +61,7 @@ class PerceptronProblem:
                 "the perceptron needs one gold label of each position, and some are partial or soft; use the "
                 "objective Likelihood()"
             )
+        check_gold_of_batch(batch, chain)
         self.layout, self.chain, self.batch, self.threads = layout, chain, batch, threads
         self._gold = LikelihoodProblem(layout, chain, batch, batch.weight, threads)
 
