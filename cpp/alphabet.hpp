@@ -3,6 +3,7 @@
 // hash table of (hash, id) pairs.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -11,6 +12,26 @@
 #include <vector>
 
 namespace crfkit {
+
+// The last n bytes of a string of `size`, 1 to 7, with zeros behind them.  Loads of fixed sizes: a
+// copy of n bytes is a loop over them.
+inline std::uint64_t tail_word(const char* p, std::size_t n, std::size_t size) {
+  std::uint64_t word = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    if (size >= 8) {
+      std::memcpy(&word, p + n - 8, 8);
+      return word >> (64 - 8 * n);
+    }
+    if (n >= 4) {
+      std::uint32_t low, high;
+      std::memcpy(&low, p, 4);
+      std::memcpy(&high, p + n - 4, 4);
+      return low | static_cast<std::uint64_t>(high) << (8 * n - 32);
+    }
+  }
+  std::memcpy(&word, p, n);
+  return word;
+}
 
 // 64 bits from the bytes of a string, of which tables use the upper half; part of the file format,
 // so it never changes.
@@ -28,11 +49,7 @@ inline std::uint64_t hash_bytes(std::string_view s) {
     std::memcpy(&word, p, 8);
     mix(word);
   }
-  if (n) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, p, n);
-    mix(word);
-  }
+  if (n) mix(tail_word(p, n, s.size()));
   h = (h ^ (h >> 32)) * multiplier;
   return h ^ (h >> 32);
 }
@@ -53,9 +70,15 @@ struct AlphabetView {
     return {bytes + a, b - a};
   }
 
-  std::int32_t find(std::string_view s) const {
+  // Where the search for a string begins; there must be slots.
+  const std::uint64_t* first_slot(std::uint64_t hash) const {
+    return slots + (hash >> 32 & (slot_count - 1));
+  }
+
+  std::int32_t find(std::string_view s) const { return find(s, hash_bytes(s)); }
+  std::int32_t find(std::string_view s, std::uint64_t hash) const {
     if (slot_count == 0) return -1;
-    const std::uint64_t mark = hash_bytes(s) >> 32;
+    const std::uint64_t mark = hash >> 32;
     for (std::uint64_t i = 0; i < slot_count; ++i) {
       const std::uint64_t slot = slots[(mark + i) & (slot_count - 1)];
       if (slot == 0) return -1;

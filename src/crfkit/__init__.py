@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood
     from crfkit.structures import Chain, SemiMarkov, Tree
+    from crfkit.tagger import Tagger
     from crfkit.training import train
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Likelihood",
     "Model",
     "SemiMarkov",
+    "Tagger",
     "Tree",
     "__version__",
     "build_info",
@@ -37,6 +39,7 @@ _HOMES = {
     "Likelihood": "crfkit.objectives",
     "Model": "crfkit.model",
     "SemiMarkov": "crfkit.structures",
+    "Tagger": "crfkit.tagger",
     "Tree": "crfkit.structures",
     "__version__": "crfkit._native",
     "build_info": "crfkit.native",

@@ -157,7 +157,8 @@ class Online:
         self.examples = [example for example in examples if len(example.label)]
         self.w = np.zeros(layout.weights)
         self.steps, self.cells = layout.parts["transition"], layout.transition_cell
-        self.rows = _native.Rows(L, layout.node_ptr, layout.node_label, 0)
+        plan = _native.Rows(L, layout.node_ptr, layout.node_label, 0)  # no table: it would go stale
+        self.rows = _native.ReadyRows.of(kernels, plan, self.w, 0, 1)
         owner = np.repeat(np.arange(layout.attributes, dtype=np.int64), np.diff(layout.node_ptr))
         self.keys = owner * L + layout.node_label  # [node weights], rising
         self.step_at = np.full(L * L, -1, dtype=np.int64)
@@ -183,7 +184,7 @@ class Online:
     def _best(self, rows: Rows, T: int) -> Ids:
         node = np.empty((T, self.L))
         ptr, attr, value = rows
-        _native.score(kernels, self.rows, self.w, 0, ptr, attr, value, None, 0, T, node, 1)
+        _native.score(kernels, self.rows, ptr, attr, value, None, 0, T, node, 1)
         length = np.array([0, T], dtype=np.int64)
         problem = _native.Problem.chain(node, [self.edge], None, None, length)
         return kernels.best(problem, 1)[1].ravel()
