@@ -332,7 +332,8 @@ def flat_labels(
     if method == "viterbi" and potentials.expansion is None:
         values, paths, _ = kernels.best(potentials.problem, threads_or_all(threads))  # [N], [1, P]
         if values.min(initial=0.0) > -np.inf:
-            return paths[0]
+            best: Ids = paths[0]
+            return best
     found = inference.decode(potentials, method, threads=threads)
     return np.concatenate([np.zeros(0, dtype=np.int32), *(labelling.labels for labelling in found)])
 
