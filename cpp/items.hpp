@@ -377,30 +377,26 @@ class ItemWalk {
     std::memcpy(letters_.data() + begin, name.data(), name.size());
   }
 
-  // Adds the entries of all names asked for, in passes that each fetch what the next one reads.
+  // Adds the entries of all names asked for.
   void look_up() {
     if (!frozen()) return;
     const AlphabetView& names = std::get<AlphabetView>(names_);
-    const auto guess = [&](const Asked& one) {
-      return (*names.first_slot(one.hash) & 0xffffffffULL) - 1;
+    std::size_t item = 0;
+    const auto close = [&](std::size_t entries) {
+      for (; item < ends_.size() && ends_[item] == entries; ++item)
+        ptr.push_back(static_cast<std::int64_t>(attr.size()));
     };
-    if (names.slot_count) {
-      for (const Asked& one : asked_)
-        if (const std::uint64_t id = guess(one); id < names.size)
-          __builtin_prefetch(names.begin + id);
-      for (const Asked& one : asked_)
-        if (const std::uint64_t id = guess(one); id < names.size)
-          __builtin_prefetch(names.bytes + names.begin[id]);
-    }
-    std::size_t i = 0;
-    for (const std::size_t end : ends_) {
-      for (; i < end; ++i) {
-        const Asked& one = asked_[i];
-        const std::int32_t id = names.find({letters_.data() + one.begin, one.size}, one.hash);
-        if (id >= 0) add(id, one.value);
-      }
-      ptr.push_back(static_cast<std::int64_t>(attr.size()));
-    }
+    close(0);
+    find_many(
+        names, asked_.size(),
+        [&](std::size_t i) {
+          const Asked& one = asked_[i];
+          return std::pair(std::string_view(letters_.data() + one.begin, one.size), one.hash);
+        },
+        [&](std::size_t i, std::int32_t id) {
+          if (id >= 0) add(id, asked_[i].value);
+          close(i + 1);
+        });
     asked_.clear();
     ends_.clear();
     letters_.clear();
