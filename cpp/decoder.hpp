@@ -30,6 +30,7 @@ struct Workspace {
   std::unique_ptr<void, void (*)(void*)> scratch;
   std::vector<double> node, pooled;
   std::vector<std::int32_t> path;
+  std::int64_t largest = 0;  // scores of one sequence that it was used for
 
   Workspace(const Names& names, PyObject* mapping, const Kernels& kernels)
       : walk(names, mapping), scratch(kernels.make_scratch(), kernels.free_scratch) {}
@@ -49,6 +50,7 @@ class Decoder {
     if (static_cast<int>(labels_.size()) != rows_.width)
       refuse("there are " + text(static_cast<std::int64_t>(labels_.size())) +
              " labels for rows of " + text(rows_.width));
+    free_.reserve(kKept);  // giving back must not fail
     Task task = {};
     task.query = Query::sum;  // makes the tables of all queries that are asked here
     prepared_.reset(kernels_.prepare(transitions_->p, task));
@@ -88,6 +90,7 @@ class Decoder {
   void score(Workspace& read, std::vector<double>& node) const {
     const std::int64_t T = static_cast<std::int64_t>(read.walk.ptr.size()) - 1;
     node.resize(static_cast<std::size_t>(T) * labels());
+    read.largest = std::max(read.largest, T * labels());
     const Occurrences o{read.walk.ptr.data(), read.walk.attr.data(),
                         read.walk.valued() ? read.walk.value.data() : nullptr};
     bool finite = true;
@@ -147,9 +150,9 @@ class Decoder {
   }
 
  private:
-  static constexpr std::size_t kKept = 16;                       // workspaces
-  static constexpr std::size_t kLargest = std::size_t{1} << 17;  // scores, or entries, of one
-  static constexpr std::int64_t kBrief = 1 << 15;  // cells, below which the GIL is not given up
+  static constexpr std::size_t kKept = 16;           // workspaces
+  static constexpr std::int64_t kLargest = 1 << 17;  // scores, or entries, of one
+  static constexpr std::int64_t kBrief = 1 << 15;    // cells, below which the GIL is not given up
 
   static std::unique_ptr<Scored> transitions(int L, const std::vector<Scores>& tables,
                                              const std::optional<Scores>& start,
@@ -162,7 +165,7 @@ class Decoder {
   }
 
   void keep(std::unique_ptr<Workspace> used) const {
-    if (used->node.capacity() > kLargest || used->walk.attr.capacity() > kLargest) return;
+    if (used->largest > kLargest || used->walk.room() > std::size_t{kLargest}) return;
     const std::lock_guard<std::mutex> lock(guard_);
     if (free_.size() < kKept) free_.push_back(std::move(used));
   }
@@ -186,6 +189,7 @@ class Decoder {
   double ask(const std::vector<double>& node, Task& task, double* pooled, Workspace& with) const {
     const std::int64_t L = labels(), T = static_cast<std::int64_t>(node.size()) / L;
     const std::int64_t seq_ptr[2] = {0, T}, first = 0;
+    with.largest = std::max(with.largest, T * L);
     double value = 0.0;
     Problem p = transitions_->p;
     p.sequences = 1;

@@ -94,6 +94,9 @@ class ItemWalk {
 
   bool valued() const { return valued_; }
 
+  // Entries that there is memory for.
+  std::size_t room() const { return std::max(attr.capacity(), asked_.capacity()); }
+
   // Forgets the items; the memory stays for those to come.
   void clear() {
     ptr.resize(1);

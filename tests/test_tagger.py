@@ -103,6 +103,9 @@ def test_items_of_any_kind() -> None:
     with pytest.raises(ValueError, match="overflow"):
         tagger.tag([{"w=1": 1e308, "w=2": 1e308, "w=3": -1e308}] * 2)
     assert tagger.tag(x)  # a failure leaves nothing behind
+    long = [["w=1", "w=2"]] * 40_000
+    assert set(tagger.tag(long)[1000:-1000]) <= set(tagger.labels)
+    assert tagger.marginals(long).sum() == pytest.approx(len(long))
 
 
 def test_a_generator_may_use_the_tagger_that_reads_it() -> None:
