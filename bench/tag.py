@@ -308,8 +308,14 @@ def main() -> None:
     first, processor = ([one[i] for one in taken] for i in (0, 1))
     start = {"least": min(first), "middle": statistics.median(first), "runs": len(taken)}
     rows.append({"what": "start", **start, "processor": min(processor)})
+    report(rows, console)
     if options.gigabyte:
         rows.append(memory_of_a_gigabyte(10**9, console))
+        report(rows, console)
+
+
+def report(rows: list[dict[str, Any]], console: Console) -> None:
+    """Print and write what there is so far."""
     text = table(rows)
     (RESULTS / "tag.md").write_text(text, encoding="utf-8")
     print(text)
