@@ -3,6 +3,7 @@
 // hash table of (hash, id) pairs.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -11,6 +12,26 @@
 #include <vector>
 
 namespace crfkit {
+
+// The last n bytes of a string of `size`, 1 to 7, with zeros behind them.  Loads of fixed sizes: a
+// copy of n bytes is a loop over them.
+inline std::uint64_t tail_word(const char* p, std::size_t n, std::size_t size) {
+  std::uint64_t word = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    if (size >= 8) {
+      std::memcpy(&word, p + n - 8, 8);
+      return word >> (64 - 8 * n);
+    }
+    if (n >= 4) {
+      std::uint32_t low, high;
+      std::memcpy(&low, p, 4);
+      std::memcpy(&high, p + n - 4, 4);
+      return low | static_cast<std::uint64_t>(high) << (8 * n - 32);
+    }
+  }
+  std::memcpy(&word, p, n);
+  return word;
+}
 
 // 64 bits from the bytes of a string, of which tables use the upper half; part of the file format,
 // so it never changes.
@@ -28,11 +49,7 @@ inline std::uint64_t hash_bytes(std::string_view s) {
     std::memcpy(&word, p, 8);
     mix(word);
   }
-  if (n) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, p, n);
-    mix(word);
-  }
+  if (n) mix(tail_word(p, n, s.size()));
   h = (h ^ (h >> 32)) * multiplier;
   return h ^ (h >> 32);
 }
@@ -53,9 +70,15 @@ struct AlphabetView {
     return {bytes + a, b - a};
   }
 
-  std::int32_t find(std::string_view s) const {
+  // Where the search for a string begins; there must be slots.
+  const std::uint64_t* first_slot(std::uint64_t hash) const {
+    return slots + (hash >> 32 & (slot_count - 1));
+  }
+
+  std::int32_t find(std::string_view s) const { return find(s, hash_bytes(s)); }
+  std::int32_t find(std::string_view s, std::uint64_t hash) const {
     if (slot_count == 0) return -1;
-    const std::uint64_t mark = hash_bytes(s) >> 32;
+    const std::uint64_t mark = hash >> 32;
     for (std::uint64_t i = 0; i < slot_count; ++i) {
       const std::uint64_t slot = slots[(mark + i) & (slot_count - 1)];
       if (slot == 0) return -1;
@@ -65,6 +88,28 @@ struct AlphabetView {
     return -1;
   }
 };
+
+// Finds many strings: `at(i)` gives one and its hash.  Passes that each fetch what the next one
+// reads, as a look-up is three cache misses, one after the other.  Calls found(i, id) in order; an
+// unknown string has the id -1.
+template <class At, class Found>
+void find_many(const AlphabetView& names, std::size_t count, At at, Found found) {
+  const auto guess = [&](std::size_t i) {
+    return (*names.first_slot(at(i).second) & 0xffffffffULL) - 1;
+  };
+  if (names.slot_count) {
+    for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(names.first_slot(at(i).second));
+    for (std::size_t i = 0; i < count; ++i)
+      if (const std::uint64_t id = guess(i); id < names.size) __builtin_prefetch(names.begin + id);
+    for (std::size_t i = 0; i < count; ++i)
+      if (const std::uint64_t id = guess(i); id < names.size)
+        __builtin_prefetch(names.bytes + names.begin[id]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [string, hash] = at(i);
+    found(i, names.find(string, hash));
+  }
+}
 
 class Alphabet {
  public:
@@ -105,6 +150,34 @@ class Alphabet {
       ids[i] = add(other.at(i), other.marks_[i]);
     }
     return ids;
+  }
+
+  // Adds strings that lie in a text; stops before one that is known already or not good, and
+  // returns how many there were until then.
+  template <class Good>
+  std::size_t add_spans(std::string_view text, const std::int64_t* begin, const std::int64_t* end,
+                        std::size_t count, Good good) {
+    reserve(size() + count);
+    constexpr std::size_t ahead = 16;
+    std::uint32_t mark[ahead];
+    const auto span = [&](std::size_t i) {
+      return text.substr(static_cast<std::size_t>(begin[i]),
+                         static_cast<std::size_t>(end[i] - begin[i]));
+    };
+    const auto prepare = [&](std::size_t i) {
+      mark[i % ahead] = static_cast<std::uint32_t>(hash_bytes(span(i)) >> 32);
+      __builtin_prefetch(&slots_[mark[i % ahead] & (slots_.size() - 1)], 1);
+    };
+    for (std::size_t i = 0; i < count && i < ahead; ++i) prepare(i);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t known = size();
+      const std::uint32_t own = mark[i % ahead];
+      if (i + ahead < count) prepare(i + ahead);
+      if (!good(span(i))) return i;
+      add(span(i), own);
+      if (size() == known) return i;
+    }
+    return count;
   }
 
  private:

@@ -127,8 +127,9 @@ void release(void* prepared) { delete static_cast<Prepared*>(prepared); }
 std::int64_t pooled_size(const Problem& p) { return PooledLayout(p).size; }
 
 void run(const Problem& p, const Task& t, const void* prepared, const std::int64_t* sequences,
-         std::int64_t count, double* pooled) {
-  Arena arena;
+         std::int64_t count, double* pooled, void* scratch) {
+  Arena own;
+  Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
   const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t n = sequences[i];

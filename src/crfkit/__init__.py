@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, SemiMarkov, Tree
+    from crfkit.tagger import Tagger
     from crfkit.training import train
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Model",
     "Perceptron",
     "SemiMarkov",
+    "Tagger",
     "Tree",
     "__version__",
     "build_info",
@@ -39,6 +41,7 @@ _HOMES = {
     "Model": "crfkit.model",
     "Perceptron": "crfkit.objectives",
     "SemiMarkov": "crfkit.structures",
+    "Tagger": "crfkit.tagger",
     "Tree": "crfkit.structures",
     "__version__": "crfkit._native",
     "build_info": "crfkit.native",

@@ -1,6 +1,8 @@
 """A model: frozen alphabets, layout, structure, weights and recipe. It predicts; it cannot train.
 
 Its fields are arrays, strings and small values, and nothing changes after it is made: threads may share it.
+What the kernels want of the weights is made by the first query and stays with the model; it is neither saved
+nor pickled.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crfkit import inference
+from crfkit import _native, inference
 from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch, Dataset
 from crfkit.events import Summary
 from crfkit.features.recipe import Recipe
 from crfkit.layout import Layout
-from crfkit.scoring import has_edges, score, score_edges
+from crfkit.native import kernels, threads_or_all
+from crfkit.once import Once
+from crfkit.scoring import has_edges, ready_edges, ready_rows, score, score_edges
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.labels import Floats, Ids, Pointers
 
@@ -35,6 +39,12 @@ _CELLS = 1 << 22
 @dataclass(frozen=True, eq=False)
 class Model:
     """What training gives; see `crfkit.train`.
+
+    Notes
+    -----
+    The first query spreads the weights out into a table of at most ``layout.table_bytes`` (512 MB unless the
+    layout says otherwise; 11 MB for CoNLL-2000), once for all threads. A second table of that size at most
+    serves edge attributes.
 
     Examples
     --------
@@ -208,10 +218,13 @@ class Model:
 
     def potentials(self, batch: Batch, *, threads: int | None = None) -> ChainPotentials:
         """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
-        scores = score(self.layout, self.w, batch, threads=threads)
+        layout, w = self.layout, self.w
+        rows = self._once("rows", lambda: ready_rows(layout, w, threads))
+        scores = score(layout, w, batch, threads=threads, ready=rows)
         edge = scores.edge
         if scores.per_position:
-            edge = score_edges(self.layout, self.w, batch, 0, batch.positions, threads=threads)
+            ready = self._once("edges", lambda: ready_edges(layout, w, threads))
+            edge = score_edges(layout, w, batch, 0, batch.positions, threads=threads, ready=ready)
         return self.chain.potentials(
             scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=batch.seq_ptr
         )
@@ -224,11 +237,11 @@ class Model:
         threads: int | None = None,
     ) -> list[list[str]]:
         """Return the best labels of each sequence."""
-        names = self.chain.labels
+        names = np.array(self.chain.labels, dtype=object)  # [L]
         found: list[list[str]] = []
-        for _, potentials in self._parts(self.batch_of(data), threads):
-            for labelling in inference.decode(potentials, method, threads=threads):
-                found.append([names[y] for y in labelling.labels.tolist()])
+        for part, potentials in self._parts(self.batch_of(data), threads):
+            flat: list[str] = names[flat_labels(potentials, method, threads)].tolist()
+            found.extend(flat[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
         return found
 
     def marginals(self, data: Dataset | Batch, *, threads: int | None = None) -> list[Floats]:
@@ -266,6 +279,35 @@ class Model:
             metric = metrics.named(metric)
         return float(metric(gold_labels(data), self.predict(data, threads=threads)))
 
+    @property
+    def decoder(self) -> _native.Decoder | None:
+        """What tags one sequence at a time; None with real-valued columns or limits on segment lengths.
+
+        `crfkit.Tagger` is the way to use it.
+        """
+        return self._once("decoder", self._made_decoder)
+
+    def _made_decoder(self) -> _native.Decoder | None:
+        if self.layout.dense:
+            return None
+        none = np.zeros(1, dtype=np.int64)
+        nothing = self.potentials(Batch(none, none, np.zeros(0, dtype=np.int32)))  # the transitions alone
+        if nothing.expansion is not None:
+            return None
+        names: _native.FrozenAlphabet | _native.Hasher | _native.Alphabet = self.attributes._native
+        if self.hashed is not None:
+            names = _native.Hasher(self.hashed)
+            names.freeze()
+        assert not isinstance(names, _native.Alphabet), "the attributes of a model are frozen"
+        rows = self._once("rows", lambda: ready_rows(self.layout, self.w))
+        ends = (nothing.start, nothing.stop)
+        return _native.Decoder(kernels, names, rows, nothing.tables, *ends, self.chain.labels)
+
+    @property
+    def _once(self) -> Once:
+        made: Once | None = self.__dict__.get("_made_once")
+        return self.__dict__.setdefault("_made_once", Once()) if made is None else made
+
     def _parts(self, batch: Batch, threads: int | None) -> Iterator[tuple[Batch, ChainPotentials]]:
         """Cut a large batch, so that its scores stay small."""
         for chosen in batch.cut(self.positions_at_a_time(batch)):
@@ -277,6 +319,19 @@ class Model:
         """Return how many positions of a batch to score together, so that their scores take 32 MB."""
         L = self.layout.labels
         return max(_CELLS // (L * L if has_edges(self.layout, batch) else L), 1)
+
+
+def flat_labels(
+    potentials: ChainPotentials, method: Literal["viterbi", "posterior"], threads: int | None
+) -> Ids:
+    """Return the ids of the best labels of all sequences, end to end: [P]."""
+    if method == "viterbi" and potentials.expansion is None:
+        values, paths, _ = kernels.best(potentials.problem, threads_or_all(threads))  # [N], [1, P]
+        if values.min(initial=0.0) > -np.inf:
+            best: Ids = paths[0]
+            return best
+    found = inference.decode(potentials, method, threads=threads)
+    return np.concatenate([np.zeros(0, dtype=np.int32), *(labelling.labels for labelling in found)])
 
 
 def gold_labels(data: Dataset) -> list[list[str]]:

@@ -104,7 +104,8 @@ def _cut(chunks: Iterator[bytes], lines: bool) -> Iterator[tuple[int, bytes]]:
         if lines:
             end = chunk.rfind(b"\n") + 1
         else:
-            for blank in _BLANK_LINE.finditer(tail + chunk):
+            joined = tail + chunk
+            for blank in _BLANK_LINE.finditer(joined, max(joined.rfind(b"\n\n"), 0)):
                 end = blank.end() - len(tail)
         if end <= 0:
             held.append(chunk)

@@ -12,6 +12,7 @@ from crfkit.batch import Batch, Dataset
 from crfkit.exchange import read_model
 from crfkit.features import Extractor, Recipe
 from crfkit.formats.columns import Columns
+from crfkit.model import flat_labels
 from crfkit.structures import ChainPotentials
 from crfkit.structures.labels import Ids
 
@@ -133,16 +134,16 @@ class Tagger:
                 potentials = potentials.clamped(mask)
             yield begin, part, potentials
 
+    def best(self, batch: Batch, forced: Ids | None = None) -> Ids:
+        """Return the ids of the best labels of all positions, [P]."""
+        parts = (flat_labels(scores, "viterbi", self.threads) for _, _, scores in self.parts(batch, forced))
+        return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
+
     def predict(self, batch: Batch, forced: Ids | None = None) -> list[list[str]]:
         """Return the best labels of each sequence."""
-        from crfkit import inference
-
-        names = self.model.chain.labels
-        return [
-            [names[y] for y in labelling.labels.tolist()]
-            for _, _, potentials in self.parts(batch, forced)
-            for labelling in inference.decode(potentials, threads=self.threads)
-        ]
+        names = np.array(self.model.chain.labels, dtype=object)  # [L]
+        flat = names[self.best(batch, forced)].tolist()
+        return [flat[a:b] for a, b in pairwise(batch.seq_ptr.tolist())]
 
 
 def sequences(flat: Sequence[str], block: Columns | Dataset) -> list[list[str]]:

@@ -57,7 +57,7 @@ class Triples:
 
 def assemble(
     labels: Sequence[str],
-    attributes: Sequence[str],
+    attributes: Sequence[str] | Alphabet,
     node: Triples,
     transition: Floats | None = None,
     *,
@@ -112,7 +112,9 @@ def assemble(
     )
 
 
-def _alphabet(names: Sequence[str], what: str) -> Alphabet:
+def _alphabet(names: Sequence[str] | Alphabet, what: str) -> Alphabet:
+    if isinstance(names, Alphabet):
+        return names.freeze()
     made = Alphabet(names)
     if len(made) != len(names):
         twice = next(name for i, name in enumerate(names) if made.find(name) < i)

@@ -261,7 +261,7 @@ def _walk(alphabet: Alphabet) -> _native.ItemWalk:
     native = alphabet._native
     if isinstance(native, _native.Alphabet):
         return _native.ItemWalk.growing(native)
-    return _native.ItemWalk.frozen(*native.arrays())
+    return _native.ItemWalk.frozen(native)
 
 
 def _pairs(X: Iterable[Any], y: Iterable[Any] | None) -> Iterator[tuple[Any, Any]]:
