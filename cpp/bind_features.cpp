@@ -17,6 +17,7 @@
 #include "arrays.hpp"
 #include "columns.hpp"
 #include "expand.hpp"
+#include "frozen.hpp"
 #include "pool.hpp"
 
 namespace crfkit {
@@ -24,8 +25,6 @@ namespace {
 
 using Ids = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Words = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // ---- alphabets
 
@@ -45,28 +44,6 @@ std::string_view bytes_of(nb::handle h) {
     throw nb::type_error("expected str");
   }
   return {p, static_cast<std::size_t>(n)};
-}
-
-struct Frozen {
-  Bytes bytes;
-  Words begin, slots;
-
-  AlphabetView view() const {
-    return {reinterpret_cast<const char*>(bytes.data()),
-            bytes.size(),
-            begin.data(),
-            begin.size() - 1,
-            slots.data(),
-            slots.size()};
-  }
-};
-
-std::unique_ptr<Frozen> freeze(const Bytes& bytes, const Words& begin, const Words& slots) {
-  if (begin.size() < 1 || begin.size() > 0x7fffffff)
-    throw nb::value_error("the alphabet is damaged: no strings");
-  if (slots.size() & (slots.size() - 1))
-    throw nb::value_error("the alphabet is damaged: slots are no power of two");
-  return std::make_unique<Frozen>(Frozen{bytes, begin, slots});
 }
 
 template <class Find>

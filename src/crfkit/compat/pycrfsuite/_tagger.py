@@ -25,6 +25,7 @@ from crfkit import _native
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_text, parsed
 from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.exchange.crfsuite import read_crfsuite
+from crfkit.features.items import walk_of
 from crfkit.model import Model
 from crfkit.native import kernels
 from crfkit.structures.labels import Floats
@@ -43,7 +44,6 @@ class _Opened:
         self.labels = model.chain.labels
         self.ids = {name: y for y, name in enumerate(self.labels)}
         self.attributes = model.attributes
-        self.arrays = model.attributes.arrays()
         self.rows = _native.Rows(self.L, layout.node_ptr, layout.node_label, 0)
         self.w = model.w
         self.edge = layout.transition_tables(model.w)[0]  # [L, L]
@@ -53,7 +53,7 @@ class _Opened:
         if isinstance(xseq, ItemSequence):
             ptr, attr, value = xseq.rows(self.attributes)
         else:
-            walk = _native.ItemWalk.frozen(*self.arrays)
+            walk = walk_of(self.attributes)
             walk.append(xseq, 0)
             ptr, attr, value = walk.take()
         T = len(ptr) - 1
