@@ -56,6 +56,8 @@ class Model:
     label_column: str | int | None = None  #: of the recipe's data
     hashed: int | None = None  #: number of ids that attribute names are hashed to
     training: Summary | None = None
+    notes: str = ""  #: free text that goes with the model
+    licence: str = ""  #: under which terms others may use it
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -89,8 +91,8 @@ class Model:
         *,
         dtype: Literal["float64", "float32"] = "float64",
         compact: bool = False,
-        notes: str = "",
-        licence: str = "",
+        notes: str | None = None,
+        licence: str | None = None,
     ) -> None:
         """Write the model to a file, as a whole or not at all.
 
@@ -101,8 +103,8 @@ class Model:
             Of the weights in the file; float32 halves them and rounds.
         compact : bool
             Leave out weights of zero and attributes without others; predictions stay the same.
-        notes, licence : str
-            Free text that goes with the file; `crfkit.exchange.about` shows it.
+        notes, licence : str, optional
+            Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
 
         Examples
         --------
@@ -112,8 +114,9 @@ class Model:
         >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
-        ...     Model.load(os.path.join(folder, "m.crf")).predict(ItemExtractor()([[["dog"]]]))
-        [['N']]
+        ...     again = Model.load(os.path.join(folder, "m.crf"))
+        >>> again.predict(ItemExtractor()([[["dog"]]])), again.notes
+        ([['N']], 'an example')
         """
         from crfkit.exchange.native import pieces
         from crfkit.formats.sink import write_bytes

@@ -60,11 +60,9 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
     import numpy as np
 
     from crfkit.cli.train import summary_of
-    from crfkit.exchange import about
 
     layout = model.layout
     weights = {name: part.stop - part.start for name, part in layout.parts.items() if part.stop > part.start}
-    told = about(path) if kind == "crfkit" else None
     made: dict[str, Any] = {
         "model": path,
         "kind": kind,
@@ -80,8 +78,8 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "strongest": strongest(model, labels, top),
         "transitions": None,
         "training": summary_of(model) if model.training is not None else None,
-        "notes": told.notes if told else "",
-        "licence": told.licence if told else "",
+        "notes": model.notes,
+        "licence": model.licence,
     }
     tables = layout.transition_tables(model.w)
     if tables and len(layout.transition_cell):

@@ -52,8 +52,8 @@ def pieces(
     *,
     dtype: Literal["float64", "float32"] = "float64",
     compact: bool = False,
-    notes: str = "",
-    licence: str = "",
+    notes: str | None = None,
+    licence: str | None = None,
 ) -> Iterator[bytes]:
     """Return the pieces of the file of a model; `Model.save` explains the options."""
     if dtype not in ("float64", "float32"):
@@ -80,8 +80,8 @@ def pieces(
     described = {
         "format": FORMAT,
         "crfkit": _native.__version__,
-        "licence": str(licence),
-        "notes": str(notes),
+        "licence": str(model.licence if licence is None else licence),
+        "notes": str(model.notes if notes is None else notes),
         "order": model.chain.order,
         "constraints": plain_constraints(model.chain.constraints, model.chain.labels),
         "layout": {
@@ -166,6 +166,10 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         raise ValueError(f"hashed is {hashed!r}, expected a number of ids")
     if column is not None and type(column) not in (int, str):
         raise ValueError(f"the label column is {column!r}, expected a name or a number")
+    texts = {name: described[name] for name in ("notes", "licence")}
+    for name, text in texts.items():
+        if type(text) is not str:
+            raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
     chain = Chain(labels, order, constraints_of(described["constraints"], labels))
     model = Model.__new__(Model)  # its constructor would copy the weights
     model.__setstate__(
@@ -178,6 +182,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
             "label_column": column,
             "hashed": hashed,
             "training": _summary(described["training"], arrays),
+            **texts,
         }
     )
     return model
