@@ -22,8 +22,9 @@ from crfkit.layout import Layout
 from crfkit.scoring import score, score_edges
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.labels import Floats, Ids, Pointers
+from crfkit.structures.local import normalised_by_step
 
-__all__ = ["Metric", "Model"]
+__all__ = ["Metric", "Model", "check_local", "gold_labels"]
 
 #: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
 Metric = Callable[[list[list[str]], list[list[str]]], float]
@@ -58,6 +59,7 @@ class Model:
     training: Summary | None = None
     notes: str = ""  #: free text that goes with the model
     licence: str = ""  #: under which terms others may use it
+    local: bool = False  #: each step is normalised by itself: a maximum-entropy Markov model, no CRF
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -65,6 +67,7 @@ class Model:
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
         if self.labels.strings() != list(self.chain.labels):
             raise ValueError("labels and chain.labels differ")
+        check_local(self.local, self.chain, self.layout)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
         for name in ("labels", "attributes", "edge_attributes"):
@@ -215,9 +218,16 @@ class Model:
         edge = scores.edge
         if scores.per_position:
             edge = score_edges(self.layout, self.w, batch, 0, batch.positions, threads=threads)
-        return self.chain.potentials(
+        made = self.chain.potentials(
             scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=batch.seq_ptr
         )
+        return normalised_by_step(made) if self.local else made
+
+    def cells(self, batch: Batch) -> int:
+        """Return how many scores a position of a batch has, with those of steps where they have their own."""
+        L = self.layout.labels
+        by_position = self.local or (batch.edge_attr is not None and self.layout.edge_attributes > 0)
+        return L * L if by_position else L
 
     def predict(
         self,
@@ -271,9 +281,7 @@ class Model:
 
     def _parts(self, batch: Batch, threads: int | None) -> Iterator[tuple[Batch, ChainPotentials]]:
         """Cut a large batch, so that its scores stay small."""
-        L = self.layout.labels
-        by_position = batch.edge_attr is not None and self.layout.edge_attributes > 0
-        most = max(_CELLS // (L * L if by_position else L), 1)
+        most = max(_CELLS // self.cells(batch), 1)
         if batch.positions <= most:
             yield batch, self.potentials(batch, threads=threads)
             return
@@ -284,6 +292,16 @@ class Model:
             part = batch.select(slice(begin, end))
             yield part, self.potentials(part, threads=threads)
             begin = end
+
+
+def check_local(local: bool, chain: Chain, layout: Layout) -> None:
+    """Raise unless the steps of such a model can be normalised by themselves, where they are."""
+    if local and (chain.order != 1 or chain.constraints or layout.stop):
+        raise ValueError(
+            "a locally normalised model is a chain of order 1 without constraints and stop weights; this one "
+            f"has order {chain.order}, {len(chain.constraints)} constraints and "
+            f"{'' if layout.stop else 'no '}stop weights"
+        )
 
 
 def gold_labels(data: Dataset) -> list[list[str]]:

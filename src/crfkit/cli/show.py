@@ -67,6 +67,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "model": path,
         "kind": kind,
         "order": model.chain.order,
+        "local": model.local,
         "labels": list(model.chain.labels),
         "attributes": layout.attributes,
         "edge_attributes": layout.edge_attributes,
@@ -117,7 +118,8 @@ def _print(made: dict[str, Any], tables: bool) -> None:
     def line(name: str, value: object) -> None:
         out.print(Text(f"{name:<12} {value}"), soft_wrap=True)
 
-    line("model", f"{made['model']} ({made['kind']}), order {made['order']}")
+    local = ", each step normalised by itself (MEMM)" * made["local"]
+    line("model", f"{made['model']} ({made['kind']}), order {made['order']}{local}")
     line(
         "labels",
         f"{len(made['labels'])}: {', '.join(made['labels'][:30])}{' ...' * (len(made['labels']) > 30)}",

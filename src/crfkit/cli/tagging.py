@@ -122,8 +122,7 @@ class Tagger:
     def parts(self, batch: Batch, forced: Ids | None = None) -> Iterator[tuple[int, Batch, ChainPotentials]]:
         """Yield the number of the first sequence, and sequences with their scores, a part at a time."""
         L = self.model.layout.labels
-        by_position = batch.edge_attr is not None and self.model.layout.edge_attributes > 0
-        most = max(_CELLS // (L * L if by_position else L), 1)
+        most = max(_CELLS // self.model.cells(batch), 1)
         begin = 0
         while begin < batch.sequences:
             end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1

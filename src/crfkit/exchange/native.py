@@ -24,12 +24,12 @@ from crfkit.exchange.inspect import checked_alphabet, checked_layout
 from crfkit.exchange.recipes import plain_recipe, recipe_of
 from crfkit.exchange.rules import constraints_of, plain_constraints
 from crfkit.formats.model_file import Array, ModelFileError, map_file, pack, unpack, unzipped
-from crfkit.model import Model
+from crfkit.model import Model, check_local
 from crfkit.structures import Chain
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
 
-FORMAT = 1
+FORMAT = 2  #: 1: chains; 2: with models that are normalised locally, which readers of 1 would misread
 _ALPHABETS = ("labels", "attributes", "edge_attributes")
 _LAYOUT = ("node_ptr", "node_label", "edge_ptr", "edge_cell", "transition_cell")
 
@@ -78,7 +78,7 @@ def pieces(
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     described = {
-        "format": FORMAT,
+        "format": FORMAT if model.local else 1,
         "crfkit": _native.__version__,
         "licence": str(model.licence if licence is None else licence),
         "notes": str(model.notes if notes is None else notes),
@@ -93,6 +93,7 @@ def pieces(
         "recipe": recipe,
         "label_column": model.label_column,
         "hashed": model.hashed,
+        "local": model.local,
         "training": None if training is None else _plain_summary(training),
     }
     return pack(arrays, described)
@@ -171,6 +172,10 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         if type(text) is not str:
             raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
     chain = Chain(labels, order, constraints_of(described["constraints"], labels))
+    local = described.get("local", False) if described["format"] > 1 else False
+    if type(local) is not bool:
+        raise ValueError(f"local is {str(local)[:80]!r}, expected true or false")
+    check_local(local, chain, layout)
     model = Model.__new__(Model)  # its constructor would copy the weights
     model.__setstate__(
         {
@@ -181,6 +186,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
             "recipe": recipe_of(described["recipe"], arrays),
             "label_column": column,
             "hashed": hashed,
+            "local": local,
             "training": _summary(described["training"], arrays),
             **texts,
         }
