@@ -141,10 +141,10 @@ def killed_saving(folder: Path, runs: int, seed: int) -> Counter[str]:
         if found is None:
             raise BrokenError(f"{path} holds neither the old nor the new model")
         seen[f"{found} model"] += 1
-        left = list(folder.glob(f".{path.name}.*.tmp"))
+        left = list(folder.glob(f".{path.name}.*.crfkit-tmp"))
+        if len(left) > 1:
+            raise BrokenError(f"{len(left)} temporary files are left, expected those of the last kill alone")
         seen["kills in the middle of a file"] += len(left)
-        for temporary in left:
-            temporary.unlink()
     return seen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
@@ -9,6 +10,7 @@ import pickle
 import random
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from crfkit.exchange.rules import constraints_of, plain_constraints
 from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
 from crfkit.formats.columns import Columns
 from crfkit.formats.model_file import ModelFileError, pack, unpack
+from crfkit.formats.sink import write_bytes
 from crfkit.layout import Layout
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
 from tests.fuzz_models import native_model
@@ -212,6 +215,35 @@ def test_written_as_a_whole_or_not_at_all(
     assert synced[1] in (str(tmp_path), "")
     assert os.listdir(tmp_path) == ["m.crf"]
     same(model, mapped)  # the old file lives as long as its map
+
+
+def test_what_killed_writers_left_is_removed(model: Model, tmp_path: Path) -> None:
+    dead, alive, foreign = (
+        tmp_path / name for name in (".m.abcdefgh.crfkit-tmp", ".m.12345678.crfkit-tmp", ".m.tmp")
+    )
+    for path in (dead, alive, foreign):
+        path.write_bytes(b"half a model")
+    with open(alive, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as its writer does
+        model.save(tmp_path / "m")
+        assert {path.name for path in tmp_path.iterdir()} == {"m", alive.name, foreign.name}
+    model.save(tmp_path / "m")
+    assert {path.name for path in tmp_path.iterdir()} == {"m", foreign.name}
+    same(model, Model.load(tmp_path / "m"))
+
+
+def test_writers_of_one_file_do_not_remove_what_others_write(tmp_path: Path) -> None:
+    """Each is begun while another is at work; the last to end wins."""
+
+    def pieces(depth: int) -> Iterator[bytes]:
+        yield b"begun "
+        if depth:
+            write_bytes(tmp_path / "m", pieces(depth - 1))
+        yield b"ended %d" % depth
+
+    write_bytes(tmp_path / "m", pieces(4))
+    assert (tmp_path / "m").read_bytes() == b"begun ended 4"
+    assert os.listdir(tmp_path) == ["m"]
 
 
 def test_gzip(model: Model, tmp_path: Path) -> None:
