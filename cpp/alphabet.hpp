@@ -66,7 +66,8 @@ struct AlphabetView {
   std::string_view at(std::uint64_t id) const {
     const std::uint64_t a = begin[id], b = begin[id + 1];
     if (a > b || b > byte_count)
-      throw std::runtime_error("the alphabet is damaged: string " + std::to_string(id));
+      throw std::invalid_argument("the alphabet is damaged: string " + std::to_string(id) +
+                                  " lies outside its bytes");
     return {bytes + a, b - a};
   }
 
@@ -74,6 +75,44 @@ struct AlphabetView {
   const std::uint64_t* first_slot(std::uint64_t hash) const {
     return slots + (hash >> 32 & (slot_count - 1));
   }
+
+  // Throws unless strings tile the bytes, there is one slot for each, and no look-up takes long.
+  // Look-ups check what they touch all the same: whoever owns the arrays may change them later.
+  void check() const {
+    const auto refuse = [](const std::string& what) {
+      throw std::invalid_argument("the alphabet is damaged: " + what);
+    };
+    if (size >= 0x7fffffff) refuse("it claims " + std::to_string(size) + " strings");
+    if (begin[0] != 0 || begin[size] != byte_count)
+      refuse("its strings go from byte " + std::to_string(begin[0]) + " to " +
+             std::to_string(begin[size]) + ", expected 0 to " + std::to_string(byte_count));
+    for (std::uint64_t id = 0; id < size; ++id)
+      if (begin[id] > begin[id + 1])
+        refuse("string " + std::to_string(id) + " ends before it begins");
+    if (slot_count & (slot_count - 1) || slot_count / 2 < size)
+      refuse("its table has " + std::to_string(slot_count) + " slots for " + std::to_string(size) +
+             " strings, expected a power of two and two slots for each");
+    std::uint64_t taken = 0, run = 0, first_run = 0;
+    for (std::uint64_t i = 0; i < slot_count; ++i) {
+      if (slots[i] == 0) {
+        run = 0;
+        continue;
+      }
+      if ((slots[i] & 0xffffffffULL) - 1 >= size)
+        refuse("slot " + std::to_string(i) + " names a string that is not there");
+      ++taken, ++run;
+      if (run == i + 1) first_run = run;
+      if (run + (i + 1 == slot_count ? first_run : 0) > longest_run)
+        refuse("its table is crowded around slot " + std::to_string(i) +
+               ": look-ups would take forever");
+    }
+    if (taken != size)
+      refuse(std::to_string(taken) + " slots are taken, expected one for each of " +
+             std::to_string(size) + " strings");
+  }
+
+  // Taken slots in a row; in tables that are half full, more than 100 never happen by chance.
+  static constexpr std::uint64_t longest_run = 1 << 11;
 
   std::int32_t find(std::string_view s) const { return find(s, hash_bytes(s)); }
   std::int32_t find(std::string_view s, std::uint64_t hash) const {

@@ -306,12 +306,7 @@ void bind_features(nb::module_& m) {
       });
 
   nb::class_<Frozen>(m, "FrozenAlphabet")
-      .def_static(
-          "from_arrays",
-          [](Bytes bytes, Words begin, Words slots) {
-            return std::make_unique<Frozen>(std::move(bytes), std::move(begin), std::move(slots));
-          },
-          "bytes"_a, "begin"_a, "slots"_a)
+      .def_static("from_arrays", &freeze, "bytes"_a, "begin"_a, "slots"_a)
       .def("__len__", [](const Frozen& a) { return a.begin.size() - 1; })
       .def("__getitem__", [](const Frozen& a, std::int64_t i) { return string_at(a.view(), i); })
       .def("strings", [](const Frozen& a) { return all_strings(a.view()); })

@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "alphabet.hpp"
 
@@ -19,14 +20,6 @@ struct Frozen {
   Bytes bytes;
   Words begin, slots;
 
-  Frozen(Bytes bytes_, Words begin_, Words slots_)
-      : bytes(std::move(bytes_)), begin(std::move(begin_)), slots(std::move(slots_)) {
-    if (begin.size() < 1 || begin.size() > 0x7fffffff)
-      throw nb::value_error("the alphabet is damaged: no strings");
-    if (slots.size() & (slots.size() - 1))
-      throw nb::value_error("the alphabet is damaged: slots are no power of two");
-  }
-
   AlphabetView view() const {
     return {reinterpret_cast<const char*>(bytes.data()),
             bytes.size(),
@@ -36,5 +29,13 @@ struct Frozen {
             slots.size()};
   }
 };
+
+inline std::unique_ptr<Frozen> freeze(const Bytes& bytes, const Words& begin, const Words& slots) {
+  if (begin.size() < 1)
+    throw nb::value_error("the alphabet is damaged: begin is empty, expected one entry at least");
+  auto made = std::make_unique<Frozen>(Frozen{bytes, begin, slots});
+  made->view().check();
+  return made;
+}
 
 }  // namespace crfkit

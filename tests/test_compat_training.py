@@ -11,6 +11,8 @@ import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
 from crfkit.compat.pycrfsuite._logparser import LabelScore, TrainLogParser
+from crfkit.compat.pycrfsuite._methods import METHODS
+from crfkit.compat.pycrfsuite._params import ALGORITHMS as PARAMETERS
 from crfkit.optimise.online import OnlineArrays
 
 X = [[["a"], ["b"]], [["a"], ["a"], ["b"]]] * 3
@@ -126,6 +128,22 @@ def test_parameters() -> None:
     for call, message in calls:
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             call()
+
+
+def test_help_and_the_head_of_the_log() -> None:
+    for algorithm, known in PARAMETERS.items():
+        trainer = pycrfsuite.Trainer(algorithm)
+        for name in trainer.params():
+            text = trainer.help(name)
+            assert text.endswith(".")
+            assert "\n" not in text
+        head = list(
+            METHODS[algorithm]({name: parameter.default for name, parameter in known.items()}).describe()
+        )
+        assert len(head) > 2
+        assert all(re.fullmatch(r"[\w.]+: \S+\n", line) for line in head[1:])
+    assert "L1" in pycrfsuite.Trainer("lbfgs").help("c1")
+    assert "stop: 10\n" in METHODS["lbfgs"]({n: p.default for n, p in PARAMETERS["lbfgs"].items()}).describe()
 
 
 def test_odd_trainings(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "start and stop": {"start": True, "stop": True},
     "all pairs": {"features": "all"},
     "scheme": {"constraints": [Scheme("BIO")]},
+    "local": {},
     "lengths": {"constraints": [Scheme("BIO"), SegmentLength("X", maximum=2)]},
 }
 
@@ -64,7 +65,7 @@ def model_of(kind: str) -> Model:
     extract = ItemExtractor(hashed=64 if kind == "hashed" else None)
     options: dict[str, Any] = {"optimiser": "lbfgs", "max_iterations": 1, "extractor": extract}
     model = train(extract(X, y), **options, **KINDS[kind])
-    return replace(model, w=rng.normal(size=model.w.shape))
+    return replace(model, w=rng.normal(size=model.w.shape), local=kind == "local")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +74,7 @@ def test_the_answers_of_the_model(kind: str) -> None:
     tagger = Tagger(model)
     hashed = 64 if kind == "hashed" else None
     dataset = ItemExtractor(hashed, None if hashed else model.attributes, model.labels)(X)
-    assert (model.decoder is None) == (kind == "lengths")
+    assert (model.decoder is None) == (kind in ("lengths", "local"))
     expected = model.predict(dataset)
     assert [tagger.tag(x) for x in X] == expected
     assert len({tuple(y) for y in expected}) > 20

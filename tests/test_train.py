@@ -372,7 +372,7 @@ def test_nothing_to_learn_from(data: Dataset) -> None:
     for empty in (ItemExtractor()([], []), ItemExtractor()([[]], [[]])):
         with pytest.raises(ValueError, match="no labels"):
             train(empty)
-    nothing = replace(data, batch=data.batch.select([]))
+    nothing = data[[]]
     with pytest.raises(ValueError, match="data are empty"):
         train(nothing)
     with pytest.raises(ValueError, match="all 2 positions have the label 'A'"):

@@ -40,9 +40,7 @@ def full(n: int = 40) -> Dataset:
 
 def blocks(data: Dataset, folder: Path, size: int = 7) -> BlockedData:
     cuts = range(0, data.batch.sequences, size)
-    return BlockedData.write(
-        folder, (replace(data, batch=data.batch.select(slice(i, i + size))) for i in cuts)
-    )
+    return BlockedData.write(folder, (data[i : i + size] for i in cuts))
 
 
 def test_blocks_come_back(tmp_path: Path) -> None:

@@ -203,7 +203,8 @@ def read(
         Lines of columns that begin with this are skipped.
     docstart
         "skip" leaves out sequences that are a single ``-DOCSTART-`` line, "keep" does not. None: skip for
-        format columns, keep for crfpp and wapiti.
+        format columns, as a document's mark is no sentence; keep for crfpp and wapiti, as those programs do.
+        So do all commands, save ``crfkit tag``, which keeps every line of its input.
     label
         Whether the last field of SimpleTagger's text is the label (default) or a feature.
     sequence

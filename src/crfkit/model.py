@@ -26,8 +26,9 @@ from crfkit.once import Once
 from crfkit.scoring import has_edges, ready_edges, ready_rows, score, score_edges
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.labels import Floats, Ids, Pointers
+from crfkit.structures.local import normalised_by_step
 
-__all__ = ["Metric", "Model"]
+__all__ = ["Metric", "Model", "check_local", "gold_labels"]
 
 #: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
 Metric = Callable[[list[list[str]], list[list[str]]], float]
@@ -66,6 +67,9 @@ class Model:
     label_column: str | int | None = None  #: of the recipe's data
     hashed: int | None = None  #: number of ids that attribute names are hashed to
     training: Summary | None = None
+    notes: str = ""  #: free text that goes with the model
+    licence: str = ""  #: under which terms others may use it
+    local: bool = False  #: each step is normalised by itself: a maximum-entropy Markov model, no CRF
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -73,6 +77,7 @@ class Model:
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
         if self.labels.strings() != list(self.chain.labels):
             raise ValueError("labels and chain.labels differ")
+        check_local(self.local, self.chain, self.layout)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
         for name in ("labels", "attributes", "edge_attributes"):
@@ -99,8 +104,8 @@ class Model:
         *,
         dtype: Literal["float64", "float32"] = "float64",
         compact: bool = False,
-        notes: str = "",
-        licence: str = "",
+        notes: str | None = None,
+        licence: str | None = None,
     ) -> None:
         """Write the model to a file, as a whole or not at all.
 
@@ -111,8 +116,8 @@ class Model:
             Of the weights in the file; float32 halves them and rounds.
         compact : bool
             Leave out weights of zero and attributes without others; predictions stay the same.
-        notes, licence : str
-            Free text that goes with the file; `crfkit.exchange.about` shows it.
+        notes, licence : str, optional
+            Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
 
         Examples
         --------
@@ -122,8 +127,9 @@ class Model:
         >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
-        ...     Model.load(os.path.join(folder, "m.crf")).predict(ItemExtractor()([[["dog"]]]))
-        [['N']]
+        ...     again = Model.load(os.path.join(folder, "m.crf"))
+        >>> again.predict(ItemExtractor()([[["dog"]]])), again.notes
+        ([['N']], 'an example')
         """
         from crfkit.exchange.native import pieces
         from crfkit.formats.sink import write_bytes
@@ -225,9 +231,15 @@ class Model:
         if scores.per_position:
             ready = self._once("edges", lambda: ready_edges(layout, w, threads))
             edge = score_edges(layout, w, batch, 0, batch.positions, threads=threads, ready=ready)
-        return self.chain.potentials(
+        made = self.chain.potentials(
             scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=batch.seq_ptr
         )
+        return normalised_by_step(made) if self.local else made
+
+    def cells(self, batch: Batch) -> int:
+        """Return how many scores a position of a batch has, with those of steps where they have their own."""
+        L = self.layout.labels
+        return L * L if self.local or has_edges(self.layout, batch) else L
 
     def predict(
         self,
@@ -281,14 +293,15 @@ class Model:
 
     @property
     def decoder(self) -> _native.Decoder | None:
-        """What tags one sequence at a time; None with real-valued columns or limits on segment lengths.
+        """What tags one sequence at a time; None where scores of nodes and transitions are not all there is.
 
+        That is so with real-valued columns, limits on segment lengths and steps normalised each by itself.
         `crfkit.Tagger` is the way to use it.
         """
         return self._once("decoder", self._made_decoder)
 
     def _made_decoder(self) -> _native.Decoder | None:
-        if self.layout.dense:
+        if self.layout.dense or self.local:
             return None
         none = np.zeros(1, dtype=np.int64)
         nothing = self.potentials(Batch(none, none, np.zeros(0, dtype=np.int32)))  # the transitions alone
@@ -317,8 +330,7 @@ class Model:
 
     def positions_at_a_time(self, batch: Batch) -> int:
         """Return how many positions of a batch to score together, so that their scores take 32 MB."""
-        L = self.layout.labels
-        return max(_CELLS // (L * L if has_edges(self.layout, batch) else L), 1)
+        return max(_CELLS // self.cells(batch), 1)
 
 
 def flat_labels(
@@ -332,6 +344,16 @@ def flat_labels(
             return best
     found = inference.decode(potentials, method, threads=threads)
     return np.concatenate([np.zeros(0, dtype=np.int32), *(labelling.labels for labelling in found)])
+
+
+def check_local(local: bool, chain: Chain, layout: Layout) -> None:
+    """Raise unless the steps of such a model can be normalised by themselves, where they are."""
+    if local and (chain.order != 1 or chain.constraints or layout.stop):
+        raise ValueError(
+            "a locally normalised model is a chain of order 1 without constraints and stop weights; this one "
+            f"has order {chain.order}, {len(chain.constraints)} constraints and "
+            f"{'' if layout.stop else 'no '}stop weights"
+        )
 
 
 def gold_labels(data: Dataset) -> list[list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -89,7 +88,7 @@ def cross_validate(
     for k, held in enumerate(deal(N, folds, seed)):
         rest = sorted(set(range(N)) - set(held))
         model = fit(
-            replace(whole, batch=whole.batch.select(rest)),
+            whole[rest],
             objective=goal,
             optimiser=optimizer,
             features=kept,
@@ -103,7 +102,7 @@ def cross_validate(
             extractor=learn.extractor,
             **learn.options,
         )
-        judged = replace(whole, batch=whole.batch.select(held))
+        judged = whole[held]
         for name, values in scores.items():
             values.append(model.evaluate(judged, name, threads=threads))
         told = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())

@@ -45,7 +45,8 @@ def tag(
 ) -> None:
     """Print the data with the best labels in a further column, as crf_test does.
 
-    Data with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
+    Lines of the answer are lines of the input: -DOCSTART- lines, which train and eval skip, are kept. Data
+    with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
     every labelling comes after a line "# rank probability".
 
     For example:
@@ -66,7 +67,13 @@ def tag(
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
     tagger = Tagger(model, None if label is None else as_column(label), threads)
-    parts = blocks(data, format=format, columns=column_names(columns), attributes=tagger.attributes)
+    parts = blocks(
+        data,
+        format=format,
+        columns=column_names(columns),
+        attributes=tagger.attributes,
+        docstart="keep",  # the lines of the answer are those of the input
+    )
     seen = 0
 
     def pieces() -> Iterator[bytes]:

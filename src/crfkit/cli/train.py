@@ -63,11 +63,17 @@ def train(
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", help="Folder: write checkpoints, go on from the last one.")
     ] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option("--checkpoint-every", help="Seconds between checkpoints.", min=0.0)
+    ] = 60.0,
     block_positions: BlockPositions = None,
     compact: Annotated[
         bool, typer.Option("--compact", help="Leave weights of zero out of the file.")
     ] = False,
     notes: Annotated[str, typer.Option("--notes", help="Free text that goes with the model.")] = "",
+    licence: Annotated[
+        str, typer.Option("--licence", "--license", help="Terms of the model: CC-BY-4.0, or any text.")
+    ] = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -96,6 +102,7 @@ def train(
     def tell(text: str) -> None:
         say(text, quiet)
 
+    from crfkit.training import Checkpoints
     from crfkit.training import train as fit
     from crfkit.training.choose import by_name, check_blockwise
 
@@ -141,14 +148,14 @@ def train(
             tolerance=tolerance,
             max_seconds=max_seconds,
             max_iterations=max_iter,
-            checkpoint=checkpoint,
+            checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
             seed=seed,
             threads=threads,
             progress=not quiet,
             extractor=learn.extractor,
             **learn.options,
         )
-    model.save(output, notes=notes, compact=compact)
+    model.save(output, notes=notes, licence=licence, compact=compact)
     if output != "-":
         tell(f"{output}: {os.path.getsize(output):,} bytes")
     if as_json:

@@ -69,6 +69,7 @@ def assemble(
     constraints: Sequence[Constraint] = (),
     recipe: Recipe | None = None,
     label_column: int | None = None,
+    local: bool = False,
 ) -> Model:
     """Return a model with these names and weights; transitions are a table [L, L].
 
@@ -109,6 +110,7 @@ def assemble(
         np.concatenate([node_w, edge_w, table[cells], *ends]),
         recipe=recipe,
         label_column=label_column,
+        local=local,
     )
 
 
