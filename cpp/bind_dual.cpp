@@ -24,9 +24,9 @@ class DualTrainer {
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     {
       nb::gil_scoped_release release;
-      compiled_ = std::make_unique<CompiledOf<float>>(data_.occurrences(), data_.positions(),
-                                             data_.label.data(), L_, data_.attributes(),
-                                             data_.row_ptr.data(), data_.column.data(), true);
+      compiled_ = std::make_unique<CompiledOf<float>>(
+          data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),
+          data_.row_ptr.data(), data_.column.data(), true);
       begin_at_gold();
       if (exponentiated) {
         theta_node_.resize(node_.size());

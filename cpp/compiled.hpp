@@ -15,8 +15,8 @@ class CompiledOf {
  public:
   // `alone`: leave attributes with one occurrence of value 1 to the marginals of their position.
   CompiledOf(const Occurrences& o, std::int64_t positions, const std::int32_t* label, int labels,
-           std::int64_t attributes, const std::int64_t* row_ptr, const std::int32_t* column,
-           bool alone)
+             std::int64_t attributes, const std::int64_t* row_ptr, const std::int32_t* column,
+             bool alone)
       : L_(labels),
         step_((labels + 7) / 8 * 8),
         A_(attributes),

@@ -40,7 +40,8 @@ class DualVisit {
               Visit* visits) {
     std::int32_t* length = arena_.take<std::int32_t>(lanes);
     for (int b = 0; b < lanes; ++b)
-      length[b] = static_cast<std::int32_t>(d_.seq_ptr[sequences[b] + 1] - d_.seq_ptr[sequences[b]]);
+      length[b] =
+          static_cast<std::int32_t>(d_.seq_ptr[sequences[b] + 1] - d_.seq_ptr[sequences[b]]);
     const Packed rows(Group{0, 0, lanes, length[0]}, length, arena_);
     const std::size_t cells = static_cast<std::size_t>(rows.positions()) * step_;
     double* score = arena_.take<double>(cells);
@@ -334,7 +335,8 @@ class DualVisit {
       for (int j = 0; j < step_; j += W) {
         const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
         const Vec old = load(d_.edge + n * L_ * step_ + k), now = load(answer.edge_found + k);
-        const Vec s = load_part(answer.edge_score + static_cast<std::int64_t>(i) * L_ + j, L_ - j, 0.0);
+        const Vec s =
+            load_part(answer.edge_score + static_cast<std::int64_t>(i) * L_ + j, L_ - j, 0.0);
         scored_old += product_or_zero(old, s);
         scored_new += product_or_zero(now, s);
         const Vec change = old - now;

@@ -76,9 +76,7 @@ class GroupLoss {
 
  private:
   // Row of position t of a lane.
-  double* row(double* rows, int lane, int t) const {
-    return rows + s_.position(lane, t) * step_;
-  }
+  double* row(double* rows, int lane, int t) const { return rows + s_.position(lane, t) * step_; }
   EdgeSums edges() const { return {sums_.edge, sums_.products, 0, sums_.edges}; }
 
   void add_to(double* out, const double* from) const {

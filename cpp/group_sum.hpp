@@ -1,5 +1,5 @@
-// Sums over the labellings of packed lanes: scaled, or lane by lane in log space where scaling would
-// lose too much.
+// Sums over the labellings of packed lanes: scaled, or lane by lane in log space where scaling
+// would lose too much.
 #pragma once
 
 #include "logs.hpp"

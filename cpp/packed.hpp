@@ -40,7 +40,7 @@ class Packed {
  private:
   Group group_;
   const std::int32_t* length_;  // [lanes]
-  std::int64_t* begin_;  // [rows + 1]
+  std::int64_t* begin_;         // [rows + 1]
 };
 
 // Credits of the table, in rows of `step`; `products` are still without the factor exp(score).
@@ -139,7 +139,8 @@ class PackedSum {
       safety_.see_table_range(table_.spread.range() + range);
       const double* x = cells - stride_ + lane * step_;
       double* out = cells + lane * step_;
-      chosen == Steps::own ? sums_.factors->template pull<V>(p, x, out) : sums_.factors->mend(p, x, out);
+      chosen == Steps::own ? sums_.factors->template pull<V>(p, x, out)
+                           : sums_.factors->mend(p, x, out);
     }
   }
 
@@ -148,8 +149,9 @@ class PackedSum {
     for (int lane = 0; lane < lanes; ++lane) {
       if (steps_[s.begin(r) + lane] != Steps::own) continue;
       double* own = adjoint + lane * step_;
-      sums_.factors->template push<V>(s.first() + s.begin(r) + lane, cell_ + (r - 1) * stride_ + lane * step_, own,
-                               back_ + lane * step_, sums_.edge);
+      sums_.factors->template push<V>(s.first() + s.begin(r) + lane,
+                                      cell_ + (r - 1) * stride_ + lane * step_, own,
+                                      back_ + lane * step_, sums_.edge);
       for (int j = 0; j < step_; j += W) store(own + j, Vec{});
     }
   }
@@ -161,8 +163,8 @@ class PackedSum {
       if (chosen == Steps::own) {
         for (int j = 0; j < step_; j += W) store(earlier + at + j, load(back_ + at + j));
       } else if (chosen == Steps::mended) {
-        sums_.factors->mend_back(s.first() + s.begin(r) + lane, cell_ + (r - 1) * stride_ + at, adjoint + at,
-                          earlier + at, sums_.edge);
+        sums_.factors->mend_back(s.first() + s.begin(r) + lane, cell_ + (r - 1) * stride_ + at,
+                                 adjoint + at, earlier + at, sums_.edge);
       }
     }
   }

@@ -35,7 +35,8 @@ template <class Real>
 class TableOf {
  public:
   explicit TableOf(std::int64_t size) {
-    const std::size_t page = std::size_t{1} << 21, bytes = static_cast<std::size_t>(size) * sizeof(Real);
+    const std::size_t page = std::size_t{1} << 21,
+                      bytes = static_cast<std::size_t>(size) * sizeof(Real);
     const std::size_t line = bytes < page ? 64 : page;
     if (size == 0) return;
     data_ = static_cast<Real*>(std::aligned_alloc(line, (bytes + line - 1) / line * line));

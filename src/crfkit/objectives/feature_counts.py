@@ -1,4 +1,4 @@
-"""How often the gold has each feature: the empirical side of a gradient, Sutton & McCallum (2006) eq. 1.22."""
+"""How often the gold has each feature: the empirical side of eq. 1.22 in Sutton & McCallum (2006)."""
 
 from __future__ import annotations
 

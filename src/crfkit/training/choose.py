@@ -72,7 +72,7 @@ _WHOLE = ("Dual", "BlockCoordinate", "IterativeScaling", "AveragedPerceptron", "
 
 
 def check_blockwise(optimiser: Any, objective: Objective) -> None:
-    """Raise where an objective, or an optimiser or one of this name, cannot learn from data in blocks on disk.
+    """Raise where an objective or an optimiser (or one of this name) cannot learn from blocks on disk.
 
     Examples
     --------
