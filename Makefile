@@ -143,10 +143,11 @@ demo: $(VENV)/.built ## see crfkit at work
 fuzz: $(VENV)/.built ## random bytes against the readers and templates, for a minute
 	@$(PY) -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
-bench: $(VENV)/.built ## time the kernels; results go to bench/results
+bench: $(VENV)/.built ## time kernels, features, tagging and training; results go to bench/results
 	@mkdir -p bench/results
 	@$(PY) -m bench.kernels
 	@$(PY) -m bench.features || test $$? = 2
+	@$(PY) -m bench.tag --quick || test $$? = 2
 	@$(PY) -m bench.train --quick || test $$? = 2
 
 wheel: $(VENV)/.deps ## build a wheel into dist

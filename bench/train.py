@@ -37,7 +37,7 @@ from crfkit.training.choose import NAMES
 
 PEER = "crfsuite"
 USUAL = "lbfgs,plbfgs,dual,exponentiated,newton,pcg,rprop,sgd,adagrad"
-FOR_L1 = ("owlqn", "sgd-l1")
+OTHERS = ("owlqn", "sgd-l1", "perceptron", "pa", "arow")  # for L1, or for another loss
 Row = dict[str, Any]
 
 
@@ -279,7 +279,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--gap", type=float, help="relative gap at which dual methods end (their default)")
     options = parser.parse_args(arguments)
     corpora = [CORPORA[name] for name in chosen(options.data, list(CORPORA), "corpus")]
-    options.optimisers = chosen(options.optimisers, [x for x in NAMES if x not in FOR_L1], "optimiser")
+    options.optimisers = chosen(options.optimisers, [x for x in NAMES if x not in OTHERS], "optimiser")
     options.seconds = options.seconds or (30.0 if options.quick else 300.0)
     console, rows, interrupted = Console(stderr=True), list[Row](), False
     if missing := [path for corpus in corpora for path in corpus.missing]:

@@ -3,6 +3,7 @@
 // hash table of (hash, id) pairs.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -11,6 +12,26 @@
 #include <vector>
 
 namespace crfkit {
+
+// The last n bytes of a string of `size`, 1 to 7, with zeros behind them.  Loads of fixed sizes: a
+// copy of n bytes is a loop over them.
+inline std::uint64_t tail_word(const char* p, std::size_t n, std::size_t size) {
+  std::uint64_t word = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    if (size >= 8) {
+      std::memcpy(&word, p + n - 8, 8);
+      return word >> (64 - 8 * n);
+    }
+    if (n >= 4) {
+      std::uint32_t low, high;
+      std::memcpy(&low, p, 4);
+      std::memcpy(&high, p + n - 4, 4);
+      return low | static_cast<std::uint64_t>(high) << (8 * n - 32);
+    }
+  }
+  std::memcpy(&word, p, n);
+  return word;
+}
 
 // 64 bits from the bytes of a string, of which tables use the upper half; part of the file format,
 // so it never changes.
@@ -28,11 +49,7 @@ inline std::uint64_t hash_bytes(std::string_view s) {
     std::memcpy(&word, p, 8);
     mix(word);
   }
-  if (n) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, p, n);
-    mix(word);
-  }
+  if (n) mix(tail_word(p, n, s.size()));
   h = (h ^ (h >> 32)) * multiplier;
   return h ^ (h >> 32);
 }
@@ -49,13 +66,58 @@ struct AlphabetView {
   std::string_view at(std::uint64_t id) const {
     const std::uint64_t a = begin[id], b = begin[id + 1];
     if (a > b || b > byte_count)
-      throw std::runtime_error("the alphabet is damaged: string " + std::to_string(id));
+      throw std::invalid_argument("the alphabet is damaged: string " + std::to_string(id) +
+                                  " lies outside its bytes");
     return {bytes + a, b - a};
   }
 
-  std::int32_t find(std::string_view s) const {
+  // Where the search for a string begins; there must be slots.
+  const std::uint64_t* first_slot(std::uint64_t hash) const {
+    return slots + (hash >> 32 & (slot_count - 1));
+  }
+
+  // Throws unless strings tile the bytes, there is one slot for each, and no look-up takes long.
+  // Look-ups check what they touch all the same: whoever owns the arrays may change them later.
+  void check() const {
+    const auto refuse = [](const std::string& what) {
+      throw std::invalid_argument("the alphabet is damaged: " + what);
+    };
+    if (size >= 0x7fffffff) refuse("it claims " + std::to_string(size) + " strings");
+    if (begin[0] != 0 || begin[size] != byte_count)
+      refuse("its strings go from byte " + std::to_string(begin[0]) + " to " +
+             std::to_string(begin[size]) + ", expected 0 to " + std::to_string(byte_count));
+    for (std::uint64_t id = 0; id < size; ++id)
+      if (begin[id] > begin[id + 1])
+        refuse("string " + std::to_string(id) + " ends before it begins");
+    if (slot_count & (slot_count - 1) || slot_count / 2 < size)
+      refuse("its table has " + std::to_string(slot_count) + " slots for " + std::to_string(size) +
+             " strings, expected a power of two and two slots for each");
+    std::uint64_t taken = 0, run = 0, first_run = 0;
+    for (std::uint64_t i = 0; i < slot_count; ++i) {
+      if (slots[i] == 0) {
+        run = 0;
+        continue;
+      }
+      if ((slots[i] & 0xffffffffULL) - 1 >= size)
+        refuse("slot " + std::to_string(i) + " names a string that is not there");
+      ++taken, ++run;
+      if (run == i + 1) first_run = run;
+      if (run + (i + 1 == slot_count ? first_run : 0) > longest_run)
+        refuse("its table is crowded around slot " + std::to_string(i) +
+               ": look-ups would take forever");
+    }
+    if (taken != size)
+      refuse(std::to_string(taken) + " slots are taken, expected one for each of " +
+             std::to_string(size) + " strings");
+  }
+
+  // Taken slots in a row; in tables that are half full, more than 100 never happen by chance.
+  static constexpr std::uint64_t longest_run = 1 << 11;
+
+  std::int32_t find(std::string_view s) const { return find(s, hash_bytes(s)); }
+  std::int32_t find(std::string_view s, std::uint64_t hash) const {
     if (slot_count == 0) return -1;
-    const std::uint64_t mark = hash_bytes(s) >> 32;
+    const std::uint64_t mark = hash >> 32;
     for (std::uint64_t i = 0; i < slot_count; ++i) {
       const std::uint64_t slot = slots[(mark + i) & (slot_count - 1)];
       if (slot == 0) return -1;
@@ -65,6 +127,28 @@ struct AlphabetView {
     return -1;
   }
 };
+
+// Finds many strings: `at(i)` gives one and its hash.  Passes that each fetch what the next one
+// reads, as a look-up is three cache misses, one after the other.  Calls found(i, id) in order; an
+// unknown string has the id -1.
+template <class At, class Found>
+void find_many(const AlphabetView& names, std::size_t count, At at, Found found) {
+  const auto guess = [&](std::size_t i) {
+    return (*names.first_slot(at(i).second) & 0xffffffffULL) - 1;
+  };
+  if (names.slot_count) {
+    for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(names.first_slot(at(i).second));
+    for (std::size_t i = 0; i < count; ++i)
+      if (const std::uint64_t id = guess(i); id < names.size) __builtin_prefetch(names.begin + id);
+    for (std::size_t i = 0; i < count; ++i)
+      if (const std::uint64_t id = guess(i); id < names.size)
+        __builtin_prefetch(names.bytes + names.begin[id]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [string, hash] = at(i);
+    found(i, names.find(string, hash));
+  }
+}
 
 class Alphabet {
  public:
@@ -105,6 +189,34 @@ class Alphabet {
       ids[i] = add(other.at(i), other.marks_[i]);
     }
     return ids;
+  }
+
+  // Adds strings that lie in a text; stops before one that is known already or not good, and
+  // returns how many there were until then.
+  template <class Good>
+  std::size_t add_spans(std::string_view text, const std::int64_t* begin, const std::int64_t* end,
+                        std::size_t count, Good good) {
+    reserve(size() + count);
+    constexpr std::size_t ahead = 16;
+    std::uint32_t mark[ahead];
+    const auto span = [&](std::size_t i) {
+      return text.substr(static_cast<std::size_t>(begin[i]),
+                         static_cast<std::size_t>(end[i] - begin[i]));
+    };
+    const auto prepare = [&](std::size_t i) {
+      mark[i % ahead] = static_cast<std::uint32_t>(hash_bytes(span(i)) >> 32);
+      __builtin_prefetch(&slots_[mark[i % ahead] & (slots_.size() - 1)], 1);
+    };
+    for (std::size_t i = 0; i < count && i < ahead; ++i) prepare(i);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t known = size();
+      const std::uint32_t own = mark[i % ahead];
+      if (i + ahead < count) prepare(i + ahead);
+      if (!good(span(i))) return i;
+      add(span(i), own);
+      if (size() == known) return i;
+    }
+    return count;
   }
 
  private:

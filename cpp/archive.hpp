@@ -1,5 +1,6 @@
-// Vectors of plain values in one run of bytes, and back: each as its length and its values, padded
-// to 8 bytes.  For the process that wrote them: the bytes say nothing of types or versions.
+// Plain values and vectors of them in one run of bytes, and back: vectors as their length and their
+// values, all padded to 8 bytes.  Other types name their parts in `each_part(self, archive)`.  For
+// the process that wrote them: the bytes say nothing of types or versions.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,14 @@ class ArchiveWriter {
       put(values.data(), n * sizeof(T));
     } else {
       for (const T& each : values) (*this)(each);
+    }
+  }
+  template <class T>
+  void operator()(const T& value) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      put(&value, sizeof value);
+    } else {
+      T::each_part(value, *this);
     }
   }
   std::uint64_t bytes() const { return at_; }
@@ -55,6 +64,14 @@ class ArchiveReader {
       if (n > left_ / 8) refuse();
       values.resize(n);
       for (T& each : values) (*this)(each);
+    }
+  }
+  template <class T>
+  void operator()(T& value) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      take(&value, 1, sizeof value);
+    } else {
+      T::each_part(value, *this);
     }
   }
   std::uint64_t left() const { return left_; }

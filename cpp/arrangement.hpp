@@ -7,6 +7,7 @@
 #pragma once
 
 #include "archive.hpp"
+#include "edge_arrangement.hpp"
 #include "factor.hpp"
 #include "index.hpp"
 #include "pool.hpp"
@@ -17,10 +18,11 @@ struct Batched {
   std::int64_t sequences;
   const std::int64_t* seq_ptr;  // [N + 1]
   Occurrences occurrences;
-  const double* weight;         // [N] or null
-  const std::int32_t* label;    // [P] or null
-  const double* soft;           // [P, L] or null
-  const std::uint8_t* allowed;  // [P, L] or null
+  Occurrences edge_occurrences;  // null without edge attributes
+  const double* weight;          // [N] or null
+  const std::int32_t* label;     // [P] or null
+  const double* soft;            // [P, L] or null
+  const std::uint8_t* allowed;   // [P, L] or null
 };
 
 class Arrangement {
@@ -28,28 +30,33 @@ class Arrangement {
   static constexpr std::int64_t kTask = 1 << 14;  // rows added by a task
   static constexpr std::int32_t kSeveral = 3;     // occurrences that make a partial sum
 
-  // `ptr` and `column` are the rows of the layout.
-  Arrangement(const Kernels& kernels, const Batched& batch, const std::int64_t* ptr,
-              const std::int32_t* column, std::int64_t attributes, int labels,
+  // The rows of the layout, as yet without weights.
+  Arrangement(const Kernels& kernels, const Batched& batch, const Rows& rows, const Rows& edge_rows,
               std::int64_t table_bytes)
-      : kernels_(kernels), L_(labels), step_((labels + 7) / 8 * 8) {
-    rows_ = {attributes, labels, ptr, column, nullptr, nullptr, 0, nullptr};
+      : kernels_(kernels), L_(rows.width), step_((rows.width + 7) / 8 * 8), rows_(rows) {
     order_positions(batch);
+    const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
+    edges_ = batch.edge_occurrences.ptr
+                 ? EdgeArrangement(batch.edge_occurrences, edge_rows, L_, batch.sequences,
+                                   batch.seq_ptr, source_, block_)
+                 : EdgeArrangement(blocks);
     lay_out(batch, table_bytes);
     gold_ = {batch.label ? label_.data() : nullptr, batch.soft, batch.allowed, source_.data()};
   }
 
   // The arrangement that `pack` wrote, with the same rows and the same soft or allowed gold.
   Arrangement(const Kernels& kernels, ArchiveReader from, const double* soft,
-              const std::uint8_t* allowed, const std::int64_t* ptr, const std::int32_t* column,
-              std::int64_t attributes, int labels)
-      : kernels_(kernels), L_(labels), step_((labels + 7) / 8 * 8) {
-    rows_ = {attributes, labels, ptr, column, nullptr, nullptr, 0, nullptr};
+              const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows)
+      : kernels_(kernels), L_(rows.width), step_((rows.width + 7) / 8 * 8), rows_(rows) {
     each_part(*this, from);
+    edges_ = EdgeArrangement(from, edge_rows);
     gold_ = {label_.empty() ? nullptr : label_.data(), soft, allowed, source_.data()};
   }
 
-  void pack(ArchiveWriter& to) const { each_part(*this, to); }
+  void pack(ArchiveWriter& to) const {
+    each_part(*this, to);
+    EdgeArrangement::each_part(edges_, to);
+  }
 
   std::int64_t positions() const { return static_cast<std::int64_t>(source_.size()); }
   std::int64_t slots() const { return slots_.size(); }
@@ -88,9 +95,10 @@ class Arrangement {
   Index credits_;                                                // of slots
   std::vector<std::vector<Task>> compose_tasks_, gather_tasks_;  // by level
   std::vector<Task> loose_tasks_;
+  EdgeArrangement edges_{0};
 
  private:
-  // Everything that is made here, but for rows_ and gold_.
+  // Everything that is made here, but for rows_, edges_ and gold_.
   template <class Self, class Archive>
   static void each_part(Self& self, Archive& archive) {
     const auto each = [&](auto&... parts) { (archive(parts), ...); };

@@ -25,11 +25,14 @@ using namespace nb::literals;
 namespace crfkit {
 
 void bind_coordinate(nb::module_& m);
+void bind_decoder(nb::module_& m);
 void bind_dual(nb::module_& m);
 void bind_evaluate(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
+void bind_mistakes(nb::module_& m);
+void bind_render(nb::module_& m);
 void bind_sgd(nb::module_& m);
 void bind_vectors(nb::module_& m);
 
@@ -221,6 +224,7 @@ NB_MODULE(_native, m) {
   bind_items(m);
   bind_layout(m);
   bind_sgd(m);
+  bind_mistakes(m);
   bind_coordinate(m);
   bind_dual(m);
   bind_vectors(m);
@@ -269,4 +273,6 @@ NB_MODULE(_native, m) {
           "problem"_a, "n"_a, "seed"_a, "log_space"_a, "threads"_a)
       .def("count", &count, "problem"_a, "prime"_a, "threads"_a);
   bind_evaluate(m);
+  bind_decoder(m);
+  bind_render(m);
 }

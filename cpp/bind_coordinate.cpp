@@ -101,7 +101,7 @@ class CoordinateTrainer {
       collect(a);
       pooled_.assign(kernels.pooled_size(p), 0.0);
       kernels.run(p, task, prepared.get(), chosen_.data(),
-                  static_cast<std::int64_t>(chosen_.size()), pooled_.data());
+                  static_cast<std::int64_t>(chosen_.size()), pooled_.data(), nullptr);
       update(a, w.data(), strengths.data()[0], strengths.data()[1], kappa, block);
     }
     if (data_.weights() > data_.node_weights())
@@ -205,7 +205,7 @@ class CoordinateTrainer {
       task.credits.node = found_.data() + first * L;
       task.credits.edge = edge.data();
       task.credits.edge_step = static_cast<std::int64_t>(L) * L;
-      kernels.run(p, task, prepared, &one, 1, pooled_.data());
+      kernels.run(p, task, prepared, &one, 1, pooled_.data(), nullptr);
       const std::int32_t* gold = data_.label.data() + first;
       for (std::int64_t t = 1; t < T; ++t) {
         for (int k = 0; k < L * L; ++k) block.add(k, c, 1.0, edge[t * L * L + k]);

@@ -16,22 +16,34 @@ namespace {
 
 using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// An evaluator with the arrays that it refers to.
-struct BoundEvaluator {
-  Pointers ptr;  // the rows of the layout
+// The rows of a layout; whoever gives them has checked them.
+struct BoundRows {
+  Pointers ptr;
   Integers column;
   int width;
+
+  std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  std::int64_t weights() const { return ptr.data()[attributes()]; }
+  Rows unweighted() const {
+    return {attributes(), width, ptr.data(), column.data(), nullptr, nullptr, 0, nullptr};
+  }
+};
+
+// An evaluator with the arrays that it refers to.
+struct BoundEvaluator {
+  BoundRows rows;
+  std::optional<BoundRows> edge_rows;
   std::optional<Matrix> soft;
   std::optional<Mask> allowed;
   std::unique_ptr<Evaluator> evaluator;
   std::mutex guard;  // one evaluation at a time
 
-  BoundEvaluator(int width_, const Pointers& ptr_, const Integers& column_,
+  BoundEvaluator(const BoundRows& rows_, const std::optional<BoundRows>& edge_rows_,
                  const std::optional<Matrix>& soft_, const std::optional<Mask>& allowed_)
-      : ptr(ptr_), column(column_), width(width_), soft(soft_), allowed(allowed_) {}
+      : rows(rows_), edge_rows(edge_rows_), soft(soft_), allowed(allowed_) {}
 
-  std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
-  std::int64_t weights() const { return ptr.data()[attributes()]; }
+  std::int64_t weights() const { return rows.weights() + (edge_rows ? edge_rows->weights() : 0); }
+  Rows edges() const { return edge_rows ? edge_rows->unweighted() : Rows{}; }
   const double* soft_data() const { return soft ? soft->data() : nullptr; }
   const std::uint8_t* allowed_data() const {
     return allowed ? reinterpret_cast<const std::uint8_t*>(allowed->data()) : nullptr;
@@ -48,7 +60,9 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
     const Kernels& kernels, const RowPlan& rows, const Pointers& seq_ptr, const Pointers& attr_ptr,
     const Integers& attr, const std::optional<Reals>& value, const std::optional<Reals>& weight,
     const std::optional<Integers>& label, const std::optional<Matrix>& soft,
-    const std::optional<Mask>& allowed, std::int64_t table_bytes) {
+    const std::optional<Mask>& allowed, const RowPlan* edge_rows,
+    const std::optional<Pointers>& edge_ptr, const std::optional<Integers>& edge_attr,
+    const std::optional<Reals>& edge_value, std::int64_t table_bytes) {
   const Occurrences o = occurrences(attr_ptr, attr, value);
   const std::int64_t P = static_cast<std::int64_t>(attr_ptr.size()) - 1;
   check_pointers(seq_ptr, "seq_ptr", P);
@@ -56,6 +70,13 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
   if (rows.weights() >= std::int64_t{1} << 31) refuse("2^31 node weights or more");
   if (label.has_value() + soft.has_value() + allowed.has_value() != 1)
     refuse("gold is one of label, soft and allowed");
+  Occurrences edges = {};
+  if (edge_rows) {
+    if (!edge_ptr || !edge_attr) refuse("edge rows need edge_ptr and edge_attr");
+    check_length("edge_ptr", edge_ptr->size(), P + 1);
+    if (edge_rows->width != rows.width * rows.width) refuse("edge rows are not of labels squared");
+    edges = occurrences(*edge_ptr, *edge_attr, edge_value);
+  }
   if (weight) check_length("weight", weight->size(), N);
   if (soft) check_matrix("soft", *soft, P, rows.width);
   if (allowed) check_matrix("allowed", *allowed, P, rows.width);
@@ -65,18 +86,21 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
       if (label->data()[p] < 0 || label->data()[p] >= rows.width)
         refuse("label[" + text(p) + "] is out of range");
   }
-  auto made = std::make_unique<BoundEvaluator>(rows.width, rows.ptr, rows.column, soft, allowed);
+  std::optional<BoundRows> bound_edges;
+  if (edge_rows) bound_edges = BoundRows{edge_rows->ptr, edge_rows->column, edge_rows->width};
+  auto made = std::make_unique<BoundEvaluator>(BoundRows{rows.ptr, rows.column, rows.width},
+                                               bound_edges, soft, allowed);
   const Batched batch{N,
                       seq_ptr.data(),
                       o,
+                      edges,
                       weight ? weight->data() : nullptr,
                       label ? label->data() : nullptr,
                       made->soft_data(),
                       made->allowed_data()};
   nb::gil_scoped_release release;
-  made->evaluator =
-      std::make_unique<Evaluator>(kernels, batch, made->ptr.data(), made->column.data(),
-                                  rows.attributes(), rows.width, table_bytes);
+  made->evaluator = std::make_unique<Evaluator>(kernels, batch, made->rows.unweighted(),
+                                                made->edges(), table_bytes);
   return made;
 }
 
@@ -98,15 +122,21 @@ void pack(const BoundEvaluator& bound, const WrittenBytes& out) {
 
 // What `pack` wrote in this process, for the same rows and gold, which were checked then.
 std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const Pointers& ptr,
-                                       const Integers& column, const std::optional<Matrix>& soft,
+                                       const Integers& column,
+                                       const std::optional<Pointers>& edge_row_ptr,
+                                       const std::optional<Integers>& edge_column,
+                                       const std::optional<Matrix>& soft,
                                        const std::optional<Mask>& allowed, const Bytes& packed) {
-  auto made = std::make_unique<BoundEvaluator>(width, ptr, column, soft, allowed);
+  if (edge_row_ptr.has_value() != edge_column.has_value())
+    refuse("edge_row_ptr and edge_column go together");
+  std::optional<BoundRows> edges;
+  if (edge_row_ptr) edges = BoundRows{*edge_row_ptr, *edge_column, width * width};
+  auto made = std::make_unique<BoundEvaluator>(BoundRows{ptr, column, width}, edges, soft, allowed);
   {
     nb::gil_scoped_release release;
-    made->evaluator =
-        std::make_unique<Evaluator>(kernels, ArchiveReader(packed.data(), packed.size()),
-                                    made->soft_data(), made->allowed_data(), made->ptr.data(),
-                                    made->column.data(), made->attributes(), made->width);
+    made->evaluator = std::make_unique<Evaluator>(
+        kernels, ArchiveReader(packed.data(), packed.size()), made->soft_data(),
+        made->allowed_data(), made->rows.unweighted(), made->edges());
   }
   if (soft) check_matrix("soft", *soft, made->evaluator->positions(), width);
   if (allowed) check_matrix("allowed", *allowed, made->evaluator->positions(), width);
@@ -119,7 +149,7 @@ nb::tuple evaluate(BoundEvaluator& bound, const Reals& weights, const Scores& ed
                    const Written& gradient, const Written& start_credit, const Written& stop_credit,
                    const WrittenMatrix& edge_credit, int threads) {
   check_threads(threads);
-  const std::int64_t L = bound.width;
+  const std::int64_t L = bound.rows.width;
   if (static_cast<std::int64_t>(weights.size()) < bound.weights())
     refuse("the weights are fewer than the layout has");
   check_length("gradient", gradient.size(), static_cast<std::int64_t>(weights.size()));
@@ -147,8 +177,10 @@ void bind_evaluate(nb::module_& m) {
   nb::class_<BoundEvaluator>(m, "Evaluator")
       .def_static("of", &make_evaluator, "kernels"_a, "rows"_a, "seq_ptr"_a, "attr_ptr"_a, "attr"_a,
                   "value"_a.none(), "weight"_a.none(), "label"_a.none(), "soft"_a.none(),
-                  "allowed"_a.none(), "table_bytes"_a)
-      .def_static("unpack", &unpack, "kernels"_a, "width"_a, "ptr"_a, "column"_a, "soft"_a.none(),
+                  "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
+                  "edge_attr"_a.none(), "edge_value"_a.none(), "table_bytes"_a)
+      .def_static("unpack", &unpack, "kernels"_a, "width"_a, "ptr"_a, "column"_a,
+                  "edge_row_ptr"_a.none(), "edge_column"_a.none(), "soft"_a.none(),
                   "allowed"_a.none(), "packed"_a)
       .def_prop_ro("packed_size", &packed_size)
       .def("pack", &pack, "out"_a)

@@ -17,15 +17,15 @@
 #include "arrays.hpp"
 #include "columns.hpp"
 #include "expand.hpp"
+#include "frozen.hpp"
 #include "pool.hpp"
+#include "utf8.hpp"
 
 namespace crfkit {
 namespace {
 
 using Ids = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Words = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // ---- alphabets
 
@@ -47,34 +47,40 @@ std::string_view bytes_of(nb::handle h) {
   return {p, static_cast<std::size_t>(n)};
 }
 
-struct Frozen {
-  Bytes bytes;
-  Words begin, slots;
-
-  AlphabetView view() const {
-    return {reinterpret_cast<const char*>(bytes.data()),
-            bytes.size(),
-            begin.data(),
-            begin.size() - 1,
-            slots.data(),
-            slots.size()};
-  }
-};
-
-std::unique_ptr<Frozen> freeze(const Bytes& bytes, const Words& begin, const Words& slots) {
-  if (begin.size() < 1 || begin.size() > 0x7fffffff)
-    throw nb::value_error("the alphabet is damaged: no strings");
-  if (slots.size() & (slots.size() - 1))
-    throw nb::value_error("the alphabet is damaged: slots are no power of two");
-  return std::make_unique<Frozen>(Frozen{bytes, begin, slots});
-}
-
 template <class Find>
 nb::object look_up_all(nb::list strings, Find find) {
   std::vector<std::int32_t> ids;
   ids.reserve(strings.size());
   for (nb::handle h : strings) ids.push_back(find(bytes_of(h)));
   return give(std::move(ids));
+}
+
+nb::object find_all(const AlphabetView& names, nb::list strings) {
+  std::vector<std::pair<std::string_view, std::uint64_t>> wanted;  // the list keeps the strings
+  wanted.reserve(strings.size());
+  for (nb::handle h : strings) wanted.emplace_back(bytes_of(h), hash_bytes(bytes_of(h)));
+  std::vector<std::int32_t> ids(wanted.size());
+  constexpr std::size_t together = 256;
+  for (std::size_t first = 0; first < wanted.size(); first += together)
+    find_many(
+        names, std::min(together, wanted.size() - first),
+        [&](std::size_t i) { return wanted[first + i]; },
+        [&](std::size_t i, std::int32_t id) { ids[first + i] = id; });
+  return give(std::move(ids));
+}
+
+// Strings of a text, each of which must be new and UTF-8; returns how many were added before one
+// that is not.
+std::size_t add_spans(Alphabet& names, const Bytes& text, const Pointers& begin,
+                      const Pointers& end) {
+  if (begin.size() != end.size()) throw nb::value_error("begin and end differ in length");
+  const std::string_view whole(reinterpret_cast<const char*>(text.data()), text.size());
+  const auto size = static_cast<std::int64_t>(whole.size());
+  for (std::size_t i = 0; i < begin.size(); ++i)
+    if (begin.data()[i] < 0 || begin.data()[i] > end.data()[i] || end.data()[i] > size)
+      throw nb::value_error("a string lies outside the text");
+  nb::gil_scoped_release release;
+  return names.add_spans(whole, begin.data(), end.data(), begin.size(), valid_utf8);
 }
 
 nb::list all_strings(const AlphabetView& a) {
@@ -288,6 +294,7 @@ void bind_features(nb::module_& m) {
                throw nb::value_error("size must lie between 1 and 2^31 - 1");
              return give(a.hashed(static_cast<std::uint64_t>(size)));
            })
+      .def("add_spans", &add_spans, "text"_a, "begin"_a, "end"_a)
       // Ids here of all strings of another alphabet, which are added.
       .def("merge", [](Alphabet& a, const Alphabet& other) { return give(a.merge(other)); })
       .def("arrays", [](const Alphabet& a) {
@@ -305,9 +312,7 @@ void bind_features(nb::module_& m) {
       .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
       .def("find", [](const Frozen& a, nb::str s) { return a.view().find(bytes_of(s)); })
       .def("find_all",
-           [](const Frozen& a, nb::list strings) {
-             return look_up_all(strings, [&](std::string_view s) { return a.view().find(s); });
-           })
+           [](const Frozen& a, nb::list strings) { return find_all(a.view(), strings); })
       .def("arrays", [](const Frozen& a) { return nb::make_tuple(a.bytes, a.begin, a.slots); });
 
   nb::class_<ColumnParser>(m, "ColumnParser")

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "frozen.hpp"
 #include "items.hpp"
 
 namespace crfkit {
@@ -17,29 +18,13 @@ namespace {
 using Ids = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Words = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-AlphabetView view_of(const Bytes& bytes, const Words& begin, const Words& slots) {
-  if (begin.size() < 1 || (slots.size() & (slots.size() - 1)))
-    throw nb::value_error("the alphabet is damaged");
-  return {reinterpret_cast<const char*>(bytes.data()),
-          bytes.size(),
-          begin.data(),
-          begin.size() - 1,
-          slots.data(),
-          slots.size()};
-}
-
-// A walk, and the arrays that it looks up in.
+// A walk; the alphabet that it looks up in is kept alive by nanobind.
 class Walk {
  public:
   explicit Walk(Names names)
       : mapping_(nb::module_::import_("collections.abc").attr("Mapping")),
         walk_(names, mapping_.ptr()) {}
-  Walk(Bytes bytes, Words begin, Words slots) : Walk(view_of(bytes, begin, slots)) {
-    bytes_ = std::move(bytes), begin_ = std::move(begin), slots_ = std::move(slots);
-  }
 
   std::int64_t append(nb::handle sequence, std::int64_t n) {
     return guarded([&] { return walk_.append(sequence.ptr(), n); });
@@ -79,8 +64,6 @@ class Walk {
   }
 
   nb::object mapping_;
-  Bytes bytes_;
-  Words begin_, slots_;
   ItemWalk walk_;
 };
 
@@ -108,11 +91,8 @@ void bind_items(nb::module_& m) {
           "hashing", [](Hasher& names) { return std::make_unique<Walk>(&names); }, "names"_a,
           nb::keep_alive<0, 1>())
       .def_static(
-          "frozen",
-          [](Bytes bytes, Words begin, Words slots) {
-            return std::make_unique<Walk>(std::move(bytes), std::move(begin), std::move(slots));
-          },
-          "bytes"_a, "begin"_a, "slots"_a)
+          "frozen", [](const Frozen& names) { return std::make_unique<Walk>(names.view()); },
+          "names"_a, nb::keep_alive<0, 1>())
       .def("append", &Walk::append, "sequence"_a.none(), "n"_a)
       .def("append_labels", &Walk::append_labels, "sequence"_a.none(), "n"_a)
       .def("append_rows", &Walk::append_rows, "ptr"_a, "ids"_a, "values"_a.none())

@@ -12,46 +12,39 @@
 
 #include "arrays.hpp"
 #include "pool.hpp"
-#include "row_plan.hpp"
-#include "table.hpp"
+#include "ready_rows.hpp"
 #include "transpose.hpp"
 
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kBlock = 512;  // positions of one task
-
 // ---- scores
 
-// Scores of positions [first, last) into out[last - first, width].  `weights` are all weights;
-// those of the rows begin at `offset`.  False when a score is not finite.
-bool score(const Kernels& kernels, const RowPlan& plan, const Reals& weights, std::int64_t offset,
-           const Pointers& ptr, const Integers& attr, const std::optional<Reals>& value,
+std::unique_ptr<ReadyRows> make_ready(const Kernels& kernels, const RowPlan& plan, Reals weights,
+                                      std::int64_t offset, int threads) {
+  check_threads(threads);
+  return std::make_unique<ReadyRows>(kernels, plan, std::move(weights), offset, threads);
+}
+
+// Scores of positions [first, last) into out[last - first, width]; false when one is not finite.
+bool score(const Kernels& kernels, const ReadyRows& ready, const Pointers& ptr,
+           const Integers& attr, const std::optional<Reals>& value,
            const std::optional<Reals>& base, std::int64_t first, std::int64_t last,
            const WrittenMatrix& out, int threads) {
   check_threads(threads);
+  const Rows& rows = ready.view();
   const Occurrences o = occurrences(ptr, attr, value);
-  const std::int64_t F = static_cast<std::int64_t>(weights.size());
-  if (offset < 0 || offset + plan.weights() > F)
-    refuse("the weights are fewer than the layout has");
   if (first < 0 || last < first || last >= static_cast<std::int64_t>(ptr.size()))
     refuse("positions " + text(first) + " to " + text(last) + " are not in the batch");
-  if (base) check_length("base", base->size(), plan.width);
+  if (base) check_length("base", base->size(), rows.width);
   check_length("out", out.shape(0), last - first);
-  check_length("a row of out", out.shape(1), plan.width);
+  check_length("a row of out", out.shape(1), rows.width);
   nb::gil_scoped_release release;
-  Table table(plan.table_bytes() / 8);
-  const Rows rows = plan.view(weights.data() + offset, F - offset, table.data());
-  const std::int64_t wide = static_cast<std::int64_t>(plan.wide.size());
-  parallel_for((wide + kBlock - 1) / kBlock, threads, [&](std::int64_t b) {
-    kernels.expand(rows, plan.wide.data() + b * kBlock, std::min(kBlock, wide - b * kBlock),
-                   table.data() + b * kBlock * plan.step());
-  });
   std::atomic<bool> finite{true};
-  parallel_for((last - first + kBlock - 1) / kBlock, threads, [&](std::int64_t b) {
-    const std::int64_t from = first + b * kBlock, to = std::min(from + kBlock, last);
+  parallel_for((last - first + kScoreBlock - 1) / kScoreBlock, threads, [&](std::int64_t b) {
+    const std::int64_t from = first + b * kScoreBlock, to = std::min(from + kScoreBlock, last);
     if (!kernels.score(rows, o, base ? base->data() : nullptr, from, to,
-                       out.data() + (from - first) * plan.width))
+                       out.data() + (from - first) * rows.width, nullptr))
       finite = false;
   });
   return finite;
@@ -216,8 +209,11 @@ void bind_layout(nb::module_& m) {
            "ptr"_a.none(), "threads"_a);
   m.def("take_rows", &take_rows, "ptr"_a, "chosen"_a, "weights"_a, "out"_a);
   m.def("add_rows", &add_rows, "ptr"_a, "chosen"_a, "part"_a, "out"_a);
-  m.def("score", &score, "kernels"_a, "rows"_a, "weights"_a, "offset"_a, "ptr"_a, "attr"_a,
-        "value"_a.none(), "base"_a.none(), "first"_a, "last"_a, "out"_a, "threads"_a);
+  nb::class_<ReadyRows>(m, "ReadyRows")
+      .def_static("of", &make_ready, "kernels"_a, "rows"_a, "weights"_a, "offset"_a, "threads"_a,
+                  nb::keep_alive<0, 2>());
+  m.def("score", &score, "kernels"_a, "rows"_a, "ptr"_a, "attr"_a, "value"_a.none(),
+        "base"_a.none(), "first"_a, "last"_a, "out"_a, "threads"_a);
   m.def("scatter", &scatter, "kernels"_a, "rows"_a, "transpose"_a, "credit"_a, "gradient"_a,
         "offset"_a, "add"_a, "threads"_a);
 }

@@ -68,7 +68,7 @@ class DualVisit {
     double *found = arena_.take<double>(cells), *log_z = arena_.take<double>(lanes);
     const std::ptrdiff_t table = static_cast<std::ptrdiff_t>(L_) * step_;
     const EdgeSums sums = {arena_.take<double>(table * lanes, 0.0),
-                           arena_.take<double>(table * lanes, 0.0), table};
+                           arena_.take<double>(table * lanes, 0.0), table, nullptr};
     const auto copy = [&] { std::memcpy(found, score, cells * sizeof(double)); };
     copy();
     sum.run(found, one, w_.forbidden != nullptr, sums, log_z, copy);

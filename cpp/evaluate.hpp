@@ -3,8 +3,8 @@
 // The loss of a sequence is weight * (log Z - score of its gold), Sutton & McCallum (2006)
 // eq. 1.20; where gold is a set of labels its score is the log of a second sum, over scores with
 // -inf outside the set, whose credits enter with a negative weight.  Scores of start and stop are
-// part of the first and last rows.  Of the score of a gold path the start, the stop and the steps
-// are left to the caller, who knows their sums.
+// part of the first and last rows.  Of the score of a gold path the start, the stop and the steps,
+// edge attributes included, are left to the caller, who knows their sums.
 #pragma once
 
 #include "compose.hpp"
@@ -15,10 +15,15 @@ namespace crfkit::CRFKIT_ARCH {
 // What a block of groups adds up: credits of start, stop and of the table, in rows of `step`.
 struct BlockSums {
   double *start, *stop, *edge;
-  double* products;  // of the edges, still without the factor exp(score)
+  double* products;    // of the edges, still without the factor exp(score)
+  EdgeFactors* edges;  // or null when there are no edge attributes
 
-  BlockSums(double* pooled, double* products_, int step)
-      : start(pooled), stop(pooled + step), edge(pooled + 2 * step), products(products_) {}
+  BlockSums(double* pooled, double* products_, EdgeFactors* edges_, int step)
+      : start(pooled),
+        stop(pooled + step),
+        edge(pooled + 2 * step),
+        products(products_),
+        edges(edges_) {}
 };
 
 class GroupLoss {
@@ -48,7 +53,7 @@ class GroupLoss {
     if (!e_.gold.allowed) subtract_gold_scores();
     add_ends();
     double* clamped = e_.gold.allowed ? clamp_and_sum(impossible) : nullptr;
-    sum_.run(node_, weight_, holes_, edges(), log_z_, [&] {
+    finite_ &= sum_.run(node_, weight_, holes_, edges(), log_z_, [&] {
       score_packed(e_, first_, first_ + s_.positions());
       add_ends();
     });
@@ -66,13 +71,13 @@ class GroupLoss {
       add_to(sums_.start, row(node_, lane, 0));
       add_to(sums_.stop, row(node_, lane, length_[lane] - 1));
     }
-    return true;
+    return finite_;
   }
 
  private:
   // Row of position t of a lane.
   double* row(double* rows, int lane, int t) const { return rows + s_.position(lane, t) * step_; }
-  EdgeSums edges() const { return {sums_.edge, sums_.products, 0}; }
+  EdgeSums edges() const { return {sums_.edge, sums_.products, 0, sums_.edges}; }
 
   void add_to(double* out, const double* from) const {
     for (int j = 0; j < L_; j += W)
@@ -140,7 +145,7 @@ class GroupLoss {
       });
     };
     fill();
-    sum_.run(clamped, negative, true, edges(), log_z_, fill);
+    finite_ &= sum_.run(clamped, negative, true, edges(), log_z_, fill);
     for (int lane = 0; lane < lanes_; ++lane) {
       if (log_z_[lane] == kZero) *impossible = lane;
       value_[lane] -= weight_[lane] * log_z_[lane];
@@ -161,7 +166,7 @@ class GroupLoss {
   GroupSum sum_;
   double* node_;   // [positions, step]
   double* log_z_;  // [lanes]
-  bool holes_ = false;
+  bool holes_ = false, finite_ = true;
 };
 
 // Memory that a thread keeps between blocks and evaluations.
@@ -179,7 +184,14 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   const Block &from = e.block[b], &to = e.block[b + 1];
   workspace.block.reset();
   const std::size_t cells = static_cast<std::size_t>(L) * step;
-  BlockSums sums(pooled, workspace.block.take<double>(cells, 0.0), step);
+  const Table& table = probabilities.table[0];
+  double* shared = workspace.block.take<double>(cells);  // the probabilities of the table, unpacked
+  for (int i = 0; e.edges.ptr && i < L; ++i)
+    for (int j = 0; j < step; j += W)
+      store(shared + i * step + j, load(table.matrix(0) + packed_index(L, L, i, j)));
+  EdgeFactors edges(e.edges, shared, L, workspace.block);
+  BlockSums sums(pooled, workspace.block.take<double>(cells, 0.0), e.edges.ptr ? &edges : nullptr,
+                 step);
   for (std::int64_t g = from.group; g < to.group; ++g) {
     workspace.group.reset();
     int lane = -1;
@@ -189,7 +201,7 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   }
   add_partials(e.partials, from.partial, to.partial, step, e.positions, e.node);
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
-  add_credits(probabilities.table[0], 0, sums.products, sums.edge);
+  add_credits(table, 0, sums.products, sums.edge);
   return true;
 }
 

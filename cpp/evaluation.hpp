@@ -59,6 +59,32 @@ struct Loose {
   Transposed credits;
 };
 
+// The step of an edge weight, and its place in a table with rows of `step`.
+struct EdgeCell {
+  std::int32_t at;
+  std::int16_t from, to;
+};
+
+// The weights of an edge attribute and their bounds: one look-up for each occurrence.
+struct EdgeRow {
+  std::int64_t first, count;
+  double low, high;  // least and largest weight, 0 included
+};
+
+// Edge attributes of positions, in the order of the sweep; none at first positions.
+struct EdgeRows {
+  const std::int64_t* ptr;        // [P + 1], or null when there are none
+  const std::int32_t* attribute;  // occurrences; kAhead entries more may be read on both sides
+  const double* value;            // or null when all are 1
+  const std::int64_t* target;     // where their credits go: a partial sum, or -1 for the gradient
+  EdgeRow* row;                   // [edge attributes]
+  const EdgeCell* cell;           // [edge weights]
+  const double* weight;           // [edge weights]
+  double* factor;                 // [edge weights] exp(weight); null when there are values
+  double* partial;                // sums of the blocks of a round (edge_arrangement.hpp)
+  double* gradient;               // [edge weights] added to
+};
+
 struct Evaluation {
   Problem problem;         // labels, edge
   const double* start;     // [L] or null
@@ -74,6 +100,7 @@ struct Evaluation {
   Gold gold;
   Transposed partials;  // positions of each partial sum
   Loose loose;
+  EdgeRows edges;
   double* node;      // [P + partial sums, step] in turn scores, probabilities and credits
   double* value;     // [lanes in all] weight * (log Z - node scores of the gold)
   double* gradient;  // [weights]

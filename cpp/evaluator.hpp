@@ -2,7 +2,7 @@
 //
 // An evaluation fills the table of rows level by level, scores and sums block by block, and gathers
 // credits level by level in the other direction.  Sums of blocks are added in their order: the same
-// bits for any number of threads.
+// bits for any number of threads.  Edge attributes cut the blocks into rounds.
 #pragma once
 
 #include <memory>
@@ -26,6 +26,9 @@ class Evaluator : public Arrangement {
     node_ = std::make_unique<Table>((positions() + partials_.size()) * step_);
     table_ = std::make_unique<Table>(slots() * step_);
     value_.resize(length_.size());
+    partial_ = std::make_unique<Table>(edges_.partial_size());
+    factor_ = std::make_unique<Table>(edges_.has_values() ? 0 : edges_.weights());
+    edge_rows_ = edges_.rows();
   }
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
@@ -33,15 +36,19 @@ class Evaluator : public Arrangement {
     for (void* workspace : idle_) kernels_.drop_workspace(workspace);
   }
 
-  // Loss and gradient [node weights] at the weights; credits of start and stop [L] and of the steps
-  // [L, L], of which the gold's are not yet taken off.
+  // Loss and gradient [node and edge weights] at the weights; credits of start and stop [L] and of
+  // the steps [L, L], of which the gold's are not yet taken off.
   Loss evaluate(const double* weights, const double* edge, const double* start, const double* stop,
                 double* gradient, double* start_credit, double* stop_credit, double* edge_credit,
                 int threads) {
     rows_.weight = weights;
+    EdgeRows edges;
+    Loss loss;
+    loss.finite = weigh_edges(weights, gradient, threads, &edges);
+    if (!loss.finite) return loss;
     compose(threads);
-    const Loss loss =
-        sum_blocks(edge, start, stop, gradient, start_credit, stop_credit, edge_credit, threads);
+    loss = sum_blocks(edges, edge, start, stop, gradient, start_credit, stop_credit, edge_credit,
+                      threads);
     if (loss.finite && loss.impossible < 0) gather(gradient, threads);
     return loss;
   }
@@ -60,9 +67,29 @@ class Evaluator : public Arrangement {
       });
   }
 
-  Loss sum_blocks(const double* edge, const double* start, const double* stop, double* gradient,
-                  double* start_credit, double* stop_credit, double* edge_credit, int threads) {
+  // Factors and bounds of the edge weights, which follow the node weights; false when one of them
+  // is not finite.
+  bool weigh_edges(const double* weights, double* gradient, int threads, EdgeRows* edges) {
+    const std::int64_t offset = rows_.ptr[rows_.attributes];
+    *edges = edges_.view();
+    edges->weight = weights + offset;
+    edges->factor = edges_.has_values() ? nullptr : factor_->data();
+    edges->row = edge_rows_.data();
+    edges->partial = partial_->data();
+    edges->gradient = gradient + offset;
+    std::atomic<bool> finite{true};
+    const auto& tasks = edges_.attribute_tasks();
+    parallel_for(static_cast<std::int64_t>(tasks.size()), threads, [&](std::int64_t i) {
+      if (!kernels_.fill_factors(*edges, tasks[i].first, tasks[i].last)) finite = false;
+    });
+    return finite;
+  }
+
+  Loss sum_blocks(const EdgeRows& edges, const double* edge, const double* start,
+                  const double* stop, double* gradient, double* start_credit, double* stop_credit,
+                  double* edge_credit, int threads) {
     Evaluation e = {};
+    e.edges = edges;
     e.problem.shape = Shape::chain;
     e.problem.labels = L_;
     e.problem.order = 1;
@@ -97,13 +124,22 @@ class Evaluator : public Arrangement {
     pooled_.resize(blocks);
     std::vector<std::int64_t> impossible(blocks, -1);
     std::atomic<bool> finite{true};
-    parallel_for(blocks, threads, [&](std::int64_t b) {
-      pooled_[b].assign(pooled_size(), 0.0);
-      void* workspace = take_workspace();
-      if (!kernels_.evaluate(e, tables.prepared, b, workspace, pooled_[b].data(), &impossible[b]))
-        finite = false;
-      give_back(workspace);
-    });
+    for (const EdgeArrangement::Round& round : edges_.rounds()) {
+      const auto& [first, last] = round.blocks;
+      parallel_for(last - first, threads, [&](std::int64_t i) {
+        const std::int64_t b = first + i;
+        pooled_[b].assign(pooled_size(), 0.0);
+        std::fill(partial_->data() + edges_.partial(b).first,
+                  partial_->data() + edges_.partial(b).last, 0.0);
+        void* workspace = take_workspace();
+        if (!kernels_.evaluate(e, tables.prepared, b, workspace, pooled_[b].data(), &impossible[b]))
+          finite = false;
+        give_back(workspace);
+      });
+      parallel_for(static_cast<std::int64_t>(round.tasks.size()), threads, [&](std::int64_t i) {
+        edges_.add(round, round.tasks[i], partial_->data(), edges.gradient);
+      });
+    }
     Loss loss;
     loss.finite = finite;
     for (const std::int64_t lane : impossible)
@@ -161,6 +197,8 @@ class Evaluator : public Arrangement {
   }
 
   std::unique_ptr<Table> node_, table_;
+  std::unique_ptr<Table> partial_, factor_;  // of edge weights
+  std::vector<EdgeRow> edge_rows_;           // [edge attributes]
   std::vector<double> value_;                // [lanes in all]
   std::vector<std::vector<double>> pooled_;  // by block
   std::mutex guard_;

@@ -22,9 +22,10 @@ class GroupSum {
         step_(padded(L_)) {}
 
   // log Z of each lane; scores [positions, step] become credits times `weight` [lanes].
-  // `watched`: some parts are forbidden; `restore` makes the scores again.
+  // `watched`: some parts are forbidden; `restore` makes the scores again.  False when a score of
+  // edge attributes is not finite.
   template <class Restore>
-  void run(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
+  bool run(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
            Restore restore) const {
     bool done;
     switch (step_ / W) {
@@ -43,10 +44,12 @@ class GroupSum {
       default:
         done = scaled<0>(node, weight, watched, sums, log_z);
     }
-    if (done) return;
+    if (done) return true;
     restore();
+    bool finite = true;
     for (int lane = 0; lane < s_.lanes(); ++lane)
-      log_z[lane] = in_logs(node, lane, weight[lane], sums);
+      log_z[lane] = in_logs(node, lane, weight[lane], sums, &finite);
+    return finite;
   }
 
  private:
@@ -63,7 +66,7 @@ class GroupSum {
   }
 
   // One lane, laid out as a sequence of its own.
-  double in_logs(double* node, int lane, double weight, const EdgeSums& sums) const {
+  double in_logs(double* node, int lane, double weight, const EdgeSums& sums, bool* finite) const {
     const int T = s_.length(lane);
     const std::int64_t seq_ptr[2] = {0, T}, first = 0;
     double* own = arena_.take<double>(static_cast<std::size_t>(T) * L_);  // [T, L]
@@ -75,6 +78,7 @@ class GroupSum {
     p.node = own;
     Task task = {};
     task.credits.node = own;
+    if (sums.factors) *finite &= add_edge_scores(lane, *sums.factors, &p, &task);
     const PooledLayout layout(p);
     double* pooled = arena_.take<double>(layout.size, 0.0);
     const Chain chain(p, task, pooled, &first, 1, arena_);
@@ -85,9 +89,30 @@ class GroupSum {
     for (int t = 0; t < T; ++t)
       for (int j = 0; j < L_; ++j)
         node[s_.position(lane, t) * step_ + j] = weight * own[t * L_ + j];
-    for (int c = 0; sums.edge && c < L_ * step_; ++c)
+    for (int t = 1; sums.factors && t < T; ++t)
+      sums.factors->add(s_.first() + s_.position(lane, t), task.credits.edge + t * p.edge_step,
+                        weight, sums.edge);
+    for (int c = 0; sums.edge && !sums.factors && c < L_ * step_; ++c)
       sums.edge[lane * sums.lane_step + c] += weight * pooled[layout.table[0] + c];
     return log_z;
+  }
+
+  // Scores and credits of steps by position, for one lane; false when a score is not finite.
+  bool add_edge_scores(int lane, const EdgeFactors& factors, Problem* p, Task* task) const {
+    const int T = s_.length(lane), cells = L_ * L_;
+    const double* shared = problem_.edge[0];
+    double* own = arena_.take<double>(static_cast<std::size_t>(T) * cells);  // [T, L, L]
+    bool finite = true;
+    for (int t = 0; t < T; ++t) {
+      double* score = own + static_cast<std::ptrdiff_t>(t) * cells;
+      for (int c = 0; c < cells; ++c) score[c] = shared[c];
+      factors.add_scores(s_.first() + s_.position(lane, t), score);
+      for (int c = 0; c < cells; ++c) finite &= score[c] - score[c] == 0.0 || shared[c] == kZero;
+    }
+    p->edge[0] = own;
+    p->edge_step = task->credits.edge_step = cells;
+    task->credits.edge = arena_.take<double>(static_cast<std::size_t>(T) * cells);
+    return finite;
   }
 
   const Problem& problem_;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,17 +94,34 @@ class ItemWalk {
 
   bool valued() const { return valued_; }
 
+  // Entries that there is memory for.
+  std::size_t room() const { return std::max(attr.capacity(), asked_.capacity()); }
+
+  // Forgets the items; the memory stays for those to come.
+  void clear() {
+    ptr.resize(1);
+    attr.clear();
+    value.clear();
+    valued_ = false;
+  }
+
   // The items of sequence n; returns how many there are.
   std::int64_t append(PyObject* sequence, std::int64_t n) {
     start(n);
     if (is_text(sequence)) fail(PyExc_ValueError, "a plain string is no sequence of items");
     if (PyDict_Check(sequence))
       fail(PyExc_TypeError, "a dict is no sequence; expected a list of items");
-    each(sequence, "the sequence", "expected an iterable of items", [this](PyObject* one) {
-      ++at_;
-      item(one);
-      ptr.push_back(static_cast<std::int64_t>(attr.size()));
-    });
+    const bool list = PyList_CheckExact(sequence);
+    each(sequence, "the sequence", "expected an iterable of items",
+         [this, list, sequence](PyObject* one) {
+           ++at_;
+           if (list) fetch_item(sequence, at_ + 1);
+           item(one);
+           if (!frozen()) return ptr.push_back(static_cast<std::int64_t>(attr.size()));
+           ends_.push_back(asked_.size());
+           if (asked_.size() >= kAsked) look_up();
+         });
+    look_up();
     return at_ + 1;
   }
 
@@ -130,6 +148,9 @@ class ItemWalk {
   void start(std::int64_t n) {
     n_ = n, at_ = -1;
     name_.clear();
+    asked_.clear();
+    ends_.clear();
+    letters_.clear();
   }
 
   // ---- items
@@ -154,6 +175,7 @@ class ItemWalk {
 
   // Attributes of value 1, below the prefix in name_.
   void strings(PyObject* x) {
+    if (frozen() && name_.empty() && PyList_CheckExact(x)) return strings_of(x);
     each(x, "the item", "expected a dict, or an iterable of strings", [this](PyObject* one) {
       if (std::holds_alternative<Hasher*>(names_) && name_.empty() && PyIndex_Check(one) &&
           !PyBool_Check(one)) {
@@ -167,6 +189,20 @@ class ItemWalk {
         name_.resize(prefix);
       }
     });
+  }
+
+  // The same of a list, for a frozen alphabet: reading a str runs nobody's code, so that it needs
+  // no reference of its own, whose count would be one more cache line to write.
+  void strings_of(PyObject* list) {
+    for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+      PyObject* one = PyList_GetItem(list, i);
+      if (!PyUnicode_CheckExact(one)) {
+        const Owned kept = Owned::share(one);
+        put(text(one, "the name of an attribute"), 1);
+      } else {
+        put(text(one, "the name of an attribute"), 1);
+      }
+    }
   }
 
   void dict(PyObject* x) {
@@ -323,8 +359,65 @@ class ItemWalk {
     return std::get<Hasher*>(names_)->id(name);
   }
   void put(std::string_view name, double v) {
+    if (frozen()) return ask(name, v);
     const std::int32_t i = id(name);
     if (i >= 0) add(i, v);
+  }
+
+  // ---- a frozen alphabet answers to many names at once
+
+  bool frozen() const { return std::holds_alternative<AlphabetView>(names_); }
+
+  // Keeps a name until `look_up`: its slot is on the way meanwhile, and so are those of the names
+  // that follow.  The letters are copied, as nobody keeps the string.
+  void ask(std::string_view name, double v) {
+    const AlphabetView& names = std::get<AlphabetView>(names_);
+    const std::uint64_t hash = hash_bytes(name);
+    if (names.slot_count) __builtin_prefetch(names.first_slot(hash));
+    const std::size_t begin = letters_.size();
+    asked_.push_back({begin, name.size(), hash, v});
+    letters_.resize(begin + name.size());
+    std::memcpy(letters_.data() + begin, name.data(), name.size());
+  }
+
+  // Adds the entries of all names asked for.
+  void look_up() {
+    if (!frozen()) return;
+    const AlphabetView& names = std::get<AlphabetView>(names_);
+    std::size_t item = 0;
+    const auto close = [&](std::size_t entries) {
+      for (; item < ends_.size() && ends_[item] == entries; ++item)
+        ptr.push_back(static_cast<std::int64_t>(attr.size()));
+    };
+    close(0);
+    find_many(
+        names, asked_.size(),
+        [&](std::size_t i) {
+          const Asked& one = asked_[i];
+          return std::pair(std::string_view(letters_.data() + one.begin, one.size), one.hash);
+        },
+        [&](std::size_t i, std::int32_t id) {
+          if (id >= 0) add(id, asked_[i].value);
+          close(i + 1);
+        });
+    asked_.clear();
+    ends_.clear();
+    letters_.clear();
+  }
+
+  // Fetches the strings of an item that is a list, and the list after it.
+  static void fetch_item(PyObject* sequence, Py_ssize_t i) {
+    const Py_ssize_t size = PyList_Size(sequence);
+    if (i + 1 < size) __builtin_prefetch(PyList_GetItem(sequence, i + 1));
+    PyObject* item = i < size ? PyList_GetItem(sequence, i) : nullptr;
+    if (!item || !PyList_CheckExact(item)) return;
+    constexpr Py_ssize_t most = 64;
+    const Py_ssize_t strings = std::min(PyList_Size(item), most);
+    for (Py_ssize_t k = 0; k < strings; ++k) {
+      const char* one = reinterpret_cast<const char*>(PyList_GetItem(item, k));
+      __builtin_prefetch(one);
+      __builtin_prefetch(one + 64);
+    }
   }
 
   // Fetches what `strings` will read of a list, all at once instead of one cache miss after
@@ -333,7 +426,6 @@ class ItemWalk {
   void warm(PyObject* list) {
     AlphabetView names{};
     if (Alphabet** growing = std::get_if<Alphabet*>(&names_)) names = (*growing)->view();
-    if (AlphabetView* frozen = std::get_if<AlphabetView>(&names_)) names = *frozen;
     if (Hasher** hasher = std::get_if<Hasher*>(&names_)) names = (*hasher)->seen();
     if (names.slot_count == 0) return;
     constexpr Py_ssize_t most = 64;
@@ -428,6 +520,15 @@ class ItemWalk {
   PyObject* mapping_;
   std::int64_t n_ = 0, at_ = -1;  // sequence and position, for errors
   bool valued_ = false;
+  struct Asked {
+    std::size_t begin, size;  // in letters_
+    std::uint64_t hash;
+    double value;
+  };
+  static constexpr std::size_t kAsked = 256;  // names that are looked up together, at the least
+  std::vector<Asked> asked_;
+  std::vector<std::size_t> ends_;  // of items, in asked_
+  std::vector<char> letters_;
   std::string name_;  // the prefix "key:key:" on the way down, and the names made from it
 };
 

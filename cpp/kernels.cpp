@@ -2,10 +2,12 @@
 // sequences of a call.
 #include "kernels.hpp"
 
+#include "best.hpp"
 #include "dual.hpp"
 #include "evaluate.hpp"
 #include "kbest.hpp"
 #include "layout.hpp"
+#include "mistake_pass.hpp"
 #include "ring.hpp"
 #include "sgd.hpp"
 #include "sums.hpp"
@@ -33,18 +35,6 @@ int lanes_for(const Problem& p, const Task& t, std::int64_t longest) {
   if (p.shape != Shape::chain || p.order != 1 || p.edge_step != 0 || t.credits.edge || t.expected)
     return 1;
   return lanes(p.labels, longest);
-}
-
-template <class Structure>
-void best(const Call& call, const std::int64_t* sequence) {
-  const Structure s = call.structure<Structure>(sequence, 1);
-  Max semiring(s, call.prepared.scores, call.arena, nullptr);
-  forward(semiring, s);
-  const double value = call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  if (value == kZero) return call.no_path(*sequence, 0);
-  Trace<Max, ChooseBest> trace(semiring, s, call.arena);
-  reverse(trace.follow(s, ChooseBest()), s);
-  call.emit(s, trace.cell, 0);
 }
 
 template <class Structure>
@@ -137,8 +127,9 @@ void release(void* prepared) { delete static_cast<Prepared*>(prepared); }
 std::int64_t pooled_size(const Problem& p) { return PooledLayout(p).size; }
 
 void run(const Problem& p, const Task& t, const void* prepared, const std::int64_t* sequences,
-         std::int64_t count, double* pooled) {
-  Arena arena;
+         std::int64_t count, double* pooled, void* scratch) {
+  Arena own;
+  Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
   const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t n = sequences[i];
@@ -223,10 +214,12 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          dual_revise,
                          stochastic_visits,
                          stochastic_settle,
+                         mistake_pass,
                          lanes,
                          make_workspace,
                          drop_workspace,
                          compose_rows,
+                         fill_factors,
                          evaluate,
                          gather_rows,
                          gather_loose};

@@ -3,6 +3,7 @@
 
 #include "evaluation.hpp"
 #include "live.hpp"
+#include "mistakes.hpp"
 #include "problem.hpp"
 #include "rows.hpp"
 #include "stochastic.hpp"
@@ -17,14 +18,14 @@ struct Kernels {
   void (*release)(void*);
   // Answers the task for some sequences (in order of falling length) and adds their pooled credits
   // to `pooled`, which may be null when no credits are wanted.  Safe to call from many threads with
-  // different sequences and sums.
+  // different sequences, sums and scratches; without a scratch it takes memory of its own.
   void (*run)(const Problem&, const Task&, const void* prepared, const std::int64_t* sequences,
-              std::int64_t count, double* pooled);
+              std::int64_t count, double* pooled, void* scratch);
 
   // Layouts: weights to scores, credits to gradients (layout.hpp).
   void (*expand)(const Rows&, const std::int32_t* attribute, std::int64_t count, double* table);
   bool (*score)(const Rows&, const Occurrences&, const double* base, std::int64_t first,
-                std::int64_t last, double* out);
+                std::int64_t last, double* out, void* scratch);
   void (*scatter)(const Rows&, const Transposed&, const double* credit, std::int64_t positions,
                   std::int64_t first, std::int64_t last, bool add, double* gradient);
   void (*sum_runs)(const Rows&, const double* credit, std::int64_t positions, const Runs&,
@@ -45,9 +46,11 @@ struct Kernels {
                           const double* direction, double length, std::int64_t first,
                           std::int64_t last, double* out, double* sums);
 
-  // Dual training (dual.hpp).  A scratch holds what the visits of one group point to.
+  // Memory that is used again from call to call, by one thread at a time.
   void* (*make_scratch)();
   void (*free_scratch)(void*);
+
+  // Dual training (dual.hpp).  The scratch holds what the visits of one group point to.
   void (*dual_answer)(const Dual&, const std::int64_t* sequences, int lanes,
                       const std::int64_t* soon, int next, Visit*, void* scratch);
   void (*dual_apply)(const Dual&, Visit&, int shard);
@@ -59,12 +62,16 @@ struct Kernels {
                               std::int64_t count, void* scratch);
   void (*stochastic_settle)(Stochastic&, void* scratch);
 
+  // Learning from mistakes (mistake_pass.hpp): a pass over some sequences.
+  double (*mistake_pass)(Mistakes&, const std::int64_t* order, std::int64_t count, void* scratch);
+
   // The likelihood with shared sums (compose.hpp, evaluate.hpp).
   int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most
   void* (*make_workspace)();                       // of one thread at a time
   void (*drop_workspace)(void*);
   void (*compose)(const Rows&, const Composed&, std::int64_t first, std::int64_t last,
                   double* table);
+  bool (*fill_factors)(const EdgeRows&, std::int64_t first, std::int64_t last);
   bool (*evaluate)(const Evaluation&, const void* prepared, std::int64_t block, void* workspace,
                    double* pooled, std::int64_t* impossible);
   void (*gather)(const Rows&, const Gathering&, const double* credit, std::int64_t first,

@@ -149,8 +149,7 @@ struct Scorer {
 
 template <bool kAllFull, bool kValues>
 bool score_positions(const Rows& r, const Occurrences& o, const double* base, std::int64_t first,
-                     std::int64_t last, double* out) {
-  Arena arena;
+                     std::int64_t last, double* out, Arena& arena) {
   Scorer<kAllFull, kValues> scorer{r, o, base, o.ptr[last], arena.take<double>(padded(r.width))};
   for (std::int64_t p = first; p < last; ++p, out += r.width) scorer.row(p, out);
   return sum_of(scorer.probe) == 0.0;
@@ -158,12 +157,15 @@ bool score_positions(const Rows& r, const Occurrences& o, const double* base, st
 
 // Scores of positions [first, last) into out[0 .. last - first); false when one is not finite.
 inline bool score_rows(const Rows& r, const Occurrences& o, const double* base, std::int64_t first,
-                       std::int64_t last, double* out) {
+                       std::int64_t last, double* out, void* scratch) {
+  Arena own;
+  Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
+  arena.reset();
   if (r.place)
-    return o.value ? score_positions<false, true>(r, o, base, first, last, out)
-                   : score_positions<false, false>(r, o, base, first, last, out);
-  return o.value ? score_positions<true, true>(r, o, base, first, last, out)
-                 : score_positions<true, false>(r, o, base, first, last, out);
+    return o.value ? score_positions<false, true>(r, o, base, first, last, out, arena)
+                   : score_positions<false, false>(r, o, base, first, last, out, arena);
+  return o.value ? score_positions<true, true>(r, o, base, first, last, out, arena)
+                 : score_positions<true, false>(r, o, base, first, last, out, arena);
 }
 
 // ---- credits to gradients

@@ -13,6 +13,9 @@
 
 namespace crfkit::CRFKIT_ARCH {
 
+inline VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); }
+inline bool has_weight(double v) { return v != 0.0 || !std::signbit(v); }
+
 // Vectors of weights in the type they have in memory.
 template <class Real>
 struct Own;
@@ -22,7 +25,7 @@ struct Own<double> {
   static Vec load(const double* p) { return CRFKIT_ARCH::load(p); }
   static void store(double* p, Vec v) { CRFKIT_ARCH::store(p, v); }
   static Vec of(Vec v) { return v; }
-  static VecInt has_weight(Vec v) { return (VecInt)v != (VecInt)splat(kNoWeight); }
+  static VecInt has_weight(Vec v) { return CRFKIT_ARCH::has_weight(v); }
 };
 template <>
 struct Own<float> {

@@ -1,13 +1,13 @@
 // Scaled sums over the packed lanes of a group: the semiring of training.
 //
-// The same sums as in scaled.hpp for a chain of order 1 with one shared table, cut down to what an
-// evaluation needs: one term per row, which is read as scores, replaced by probabilities on the way
-// forward and by credits on the way back; cells of all rows, but adjoints of the last few only,
-// since the outer products of the edge credits are added every few rows.  Row r of lane b is
-// position begin(r) + b.
+// The same sums as in scaled.hpp for a chain of order 1, cut down to what an evaluation needs: one
+// term per row, which is read as scores, replaced by probabilities on the way forward and by
+// credits on the way back; cells of all rows, but adjoints of the last few only, since the outer
+// products of the edge credits are added every few rows.  Steps share one table, but for what edge
+// attributes change (edge_factors.hpp).  Row r of lane b is position begin(r) + b.
 #pragma once
 
-#include "evaluation.hpp"
+#include "edge_factors.hpp"
 #include "safety.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -34,6 +34,8 @@ class Packed {
   std::int64_t position(int lane, int t) const {
     return begin_[group_.rows - length_[lane] + t] + lane;
   }
+  // The first position of the group among those of all groups.
+  std::int64_t first() const { return group_.first_position; }
 
  private:
   Group group_;
@@ -45,6 +47,7 @@ class Packed {
 struct EdgeSums {
   double *edge, *products;   // null when they are not wanted
   std::ptrdiff_t lane_step;  // from those of one lane to those of the next; 0: one sum for all
+  EdgeFactors* factors;      // what edge attributes change, or null; they need one sum for all
 };
 
 // V vectors to a row, or 0 when their number is known only now.
@@ -71,6 +74,10 @@ class PackedSum {
     high_ = arena.take<double>(lanes, 0.0);
     low_ = arena.take<double>(lanes, 0.0);
     top_ = arena.take<double>(lanes, 0.0);
+    if (sums.factors) {
+      back_ = arena.take<double>(static_cast<std::size_t>(stride_));
+      steps_ = arena.take<Steps>(static_cast<std::size_t>(s.positions()));
+    }
     safety_.see_table(table.spread);
   }
 
@@ -81,6 +88,7 @@ class PackedSum {
     double* cells = cell_ + r * stride_;
     if (before)
       product<SumProduct>(cells - stride_, step_, before, n_, table_.matrix(0), n_, cells, step_);
+    if (sums_.factors) pull_edges(s, r, before, cells);
     for (int lane = before; lane < lanes; ++lane) fill_ones(cells + lane * step_);
     for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(cells + c, Vec{});
     double* node = node_ + s.begin(r) * step_;
@@ -113,12 +121,54 @@ class PackedSum {
     }
     if (r == 0) return;
     for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(adjoint + c, Vec{});
+    if (sums_.factors) push_tables(s, r, before, adjoint);
     if (sums_.products && (r % ring_rows_ == 0 || r == 1)) add_products(s, r);
-    product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_,
-                        ring_ + (r - 1) % ring_rows_ * stride_, step_);
+    double* earlier = ring_ + (r - 1) % ring_rows_ * stride_;
+    product<SumProduct>(adjoint, step_, before, n_, table_.matrix_transposed(0), n_, earlier,
+                        step_);
+    if (sums_.factors) mend_back(s, r, before, adjoint, earlier);
   }
 
  private:
+  void pull_edges(const Packed& s, int r, int lanes, double* cells) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      const std::int64_t p = s.first() + s.begin(r) + lane;
+      double range;
+      const Steps chosen = steps_[s.begin(r) + lane] = sums_.factors->choose(p, &range);
+      if (chosen == Steps::shared) continue;
+      safety_.see_table_range(table_.spread.range() + range);
+      const double* x = cells - stride_ + lane * step_;
+      double* out = cells + lane * step_;
+      chosen == Steps::own ? sums_.factors->template pull<V>(p, x, out)
+                           : sums_.factors->mend(p, x, out);
+    }
+  }
+
+  // Adjoints of tables of their own must not meet the shared one: they are put by, and zeros left.
+  void push_tables(const Packed& s, int r, int lanes, double* adjoint) const {
+    for (int lane = 0; lane < lanes; ++lane) {
+      if (steps_[s.begin(r) + lane] != Steps::own) continue;
+      double* own = adjoint + lane * step_;
+      sums_.factors->template push<V>(s.first() + s.begin(r) + lane,
+                                      cell_ + (r - 1) * stride_ + lane * step_, own,
+                                      back_ + lane * step_, sums_.edge);
+      for (int j = 0; j < step_; j += W) store(own + j, Vec{});
+    }
+  }
+  // What the shared table has handed on, from `adjoint` to `earlier`, is mended or replaced.
+  void mend_back(const Packed& s, int r, int lanes, const double* adjoint, double* earlier) const {
+    for (int lane = 0; lane < lanes; ++lane) {
+      const Steps chosen = steps_[s.begin(r) + lane];
+      const std::ptrdiff_t at = lane * step_;
+      if (chosen == Steps::own) {
+        for (int j = 0; j < step_; j += W) store(earlier + at + j, load(back_ + at + j));
+      } else if (chosen == Steps::mended) {
+        sums_.factors->mend_back(s.first() + s.begin(r) + lane, cell_ + (r - 1) * stride_ + at,
+                                 adjoint + at, earlier + at, sums_.edge);
+      }
+    }
+  }
+
   int vectors() const { return V ? V : step_ / W; }
 
   void fill_ones(double* cells) const {
@@ -217,10 +267,12 @@ class PackedSum {
   bool watched_;
   double* node_;  // [positions, step]
   EdgeSums sums_;
-  double* cell_;         // [rows, lanes, step]
-  double* ring_;         // [ring rows, lanes, step] adjoints
-  double *high_, *low_;  // [lanes] offsets, each the sum of two doubles
-  double* top_;          // [lanes] largest scores of this row
+  double* back_ = nullptr;  // [lanes, step] adjoints that passed through tables of their own
+  Steps* steps_ = nullptr;  // [positions]
+  double* cell_;            // [rows, lanes, step]
+  double* ring_;            // [ring rows, lanes, step] adjoints
+  double *high_, *low_;     // [lanes] offsets, each the sum of two doubles
+  double* top_;             // [lanes] largest scores of this row
 };
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -95,7 +95,8 @@ inline std::vector<double> run_task(const Kernels& kernels, const Problem& p, co
   parallel_for(blocks.count(), threads, [&](std::int64_t b) {
     if (credits) pooled[b].assign(size, 0.0);
     kernels.run(p, task, tables.prepared, blocks.order.data() + blocks.first[b],
-                blocks.first[b + 1] - blocks.first[b], credits ? pooled[b].data() : nullptr);
+                blocks.first[b + 1] - blocks.first[b], credits ? pooled[b].data() : nullptr,
+                nullptr);
   });
   std::vector<double> sum(size, 0.0);
   for (const std::vector<double>& part : pooled)

@@ -15,6 +15,7 @@ namespace crfkit::CRFKIT_ARCH {
 class Safety {
  public:
   void see_table(const Spread& spread) { see(spread, &table_); }
+  void see_table_range(double range) { table_ = range <= table_ ? table_ : range; }
   void see_diagonal(const Spread& spread) { see(spread, &diagonal_); }
   // Tables that multiply into one row add up their ranges.
   void see_conjunct(const Spread& spread) {

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "rules.hpp"
+#include "scored.hpp"
 #include "stochastic.hpp"
 #include "sums.hpp"
 
@@ -161,7 +162,7 @@ class StochasticVisit {
       const Vec g = load(s_.gradient.table + k), squares = load(s_.memory.table + k) + g * g;
       store(w_.table + k, rule.step(load(w_.table + k), g, squares));
       store(s_.memory.table + k, squares);
-      store(s_.gradient.table + k, Own<double>::has_weight(g) ? Vec{} : splat(kNoWeight));
+      store(s_.gradient.table + k, has_weight(g) ? Vec{} : splat(kNoWeight));
     }
   }
   void step_cells(std::int64_t c) const {
@@ -195,40 +196,19 @@ class StochasticVisit {
     }
   }
 
-  double barred(int row, int label) const {
-    return s_.forbidden ? s_.forbidden[row * L_ + label] : 0.0;
-  }
-
   // Returns the loss of one sequence; credits are gold - marginals: [T, step] and [(L + 2) * step].
   double sweep(std::int64_t first, std::int64_t last, double* credit, double* small) {
     const std::int64_t T = last - first, seq_ptr[2] = {0, T}, order = 0;
     double* node = arena_.take<double>(static_cast<std::size_t>(T) * L_ + kPad);
     double* found = arena_.take<double>(static_cast<std::size_t>(T) * L_ + kPad);
     double* table = arena_.take<double>(static_cast<std::size_t>(L_ + 2) * L_ + kPad);
-    const LiveScorer scorer(w_, 0.0, s_.scale, last);
-    double finite = 0.0;  // becomes nan with the first score that is not
-    for (std::int64_t t = 0; t < T; ++t) scorer.position(first + t, node + t * L_);
-    for (std::int64_t k = 0; k < T * L_; ++k) finite += 0.0 * node[k];
-    for (int i = 0; i < L_ + 2; ++i) {
-      for (int j = 0; j < L_; ++j) {
-        const double score = s_.small[static_cast<std::int64_t>(i) * step_ + j];
-        finite += 0.0 * score;
-        table[i * L_ + j] = score + barred(i, j);
-      }
-    }
-    if (finite != 0.0) return finite;
+    score_positions(w_, s_.scale, first, last, node);
+    score_small(s_, table);
+    const double trouble = finite(node, T * L_) + finite(s_.small, small_size());
+    if (trouble != 0.0) return trouble;
 
     double log_z;
-    Problem p = {};
-    p.shape = Shape::chain;
-    p.sequences = 1;
-    p.seq_ptr = seq_ptr;
-    p.labels = L_;
-    p.order = 1;
-    p.node = node;
-    p.edge[0] = table;
-    p.start = table + L_ * L_;
-    p.stop = p.start + L_;
+    const Problem p = chain_of(L_, seq_ptr, node, table);
     Task task = {};
     task.query = Query::sum;
     task.value = &log_z;

@@ -12,9 +12,12 @@ namespace crfkit::CRFKIT_ARCH {
 // Index of the largest of n candidates.
 struct ChooseBest {
   int operator()(const double* candidate, int n) {
-    int best = 0;
-    for (int i = 1; i < n; ++i) best = candidate[i] > candidate[best] ? i : best;
-    return best;
+    Vec top = splat(kZero);
+    for (int i = 0; i < n; i += W) top = max(top, load_part(candidate + i, n - i, kZero));
+    const double highest = max_of(top);
+    for (int i = 0; i < n; ++i)
+      if (candidate[i] == highest) return i;
+    return 0;
   }
 };
 
@@ -123,13 +126,9 @@ class Trace {
 
   template <class Structure>
   void step(const Structure& s, int r, const InEdge& edge, int chosen) {
-    int i = 0;
-    visit_sources(s.row(r), s.row(edge.source), edge, cell[r],
-                  [&](std::int64_t from, double edge_score) {
-                    if (i++ != chosen) return;
-                    cell[edge.source] = from;
-                    score += edge_score;
-                  });
+    const Source from = source_of(s.row(r), s.row(edge.source), edge, cell[r], chosen);
+    cell[edge.source] = from.cell;
+    score += from.score;
   }
 
   const Semiring& rows_;

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.alphabet import Alphabet
+from crfkit.alphabet import Alphabet, AlphabetArrays
 from crfkit.batch import Batch
+from crfkit.features import ItemExtractor
 
 GOOD: dict[str, Any] = {
     "seq_ptr": [0, 2, 2, 3],
@@ -63,6 +65,34 @@ def test_select() -> None:
     assert batch.weight.tolist() == [3.0, 1.0]
 
 
+def test_choosing_sequences_of_a_data_set() -> None:
+    X = [[["a"], ["b"]], [["c"]], [], [["d"], ["a"]]]
+    data = ItemExtractor()(X, [["X", "Y"], ["Y"], [], ["X", "X"]], [1.0, 2.0, 3.0, 4.0])
+    for which, expected in (
+        (1, [1]),
+        (-1, [3]),
+        (np.int32(2), [2]),
+        (slice(None, None, -1), [3, 2, 1, 0]),
+        ([3, 0, 3], [3, 0, 3]),
+        (np.array([-1, 1]), [3, 1]),
+        ([], []),
+        (np.array([True, False, False, True]), [0, 3]),
+    ):
+        part = data[which]  # type: ignore[index]
+        assert part.attributes is data.attributes
+        assert part.labels is data.labels
+        assert part.batch.weight is not None
+        assert part.batch.weight.tolist() == [n + 1.0 for n in expected]
+        items = [[["abcd"[i]] for i in one.batch.attr] for one in part]
+        assert items == [X[n] for n in expected]
+    for outside in (4, -5, [0, 4], np.zeros(3, dtype=bool)):
+        with pytest.raises(IndexError, match=r"there are 4|of 4 sequences"):
+            data[outside]
+    for wrong in ("a", 1.0, None, [[1]], [0.5]):
+        with pytest.raises(TypeError, match="chosen by a slice, a list of numbers or a mask"):
+            data[wrong]  # type: ignore[index]
+
+
 @given(st.lists(st.text(max_size=5)))
 def test_alphabet_equals_a_dictionary(strings: list[str]) -> None:
     known: dict[str, int] = {}
@@ -91,15 +121,71 @@ def test_damaged_alphabets_do_not_crash() -> None:
         bytes_, begin, slots = arrays[0].copy(), arrays[1].copy(), arrays[2].copy()
         for array in (begin, slots):
             array[rng.integers(len(array))] = rng.integers(0, 2**63, dtype=np.uint64)
-        damaged = _native.FrozenAlphabet.from_arrays(bytes_, begin, slots)
         try:
+            damaged = _native.FrozenAlphabet.from_arrays(bytes_, begin, slots)
             damaged.find_all([f"string {i}" for i in range(50)])
             damaged.strings()
-        except RuntimeError as error:
+        except ValueError as error:
             refused += "damaged" in str(error)
-    assert refused > 100
-    with pytest.raises(ValueError, match="damaged"):
-        _native.FrozenAlphabet.from_arrays(arrays[0], arrays[1][:0], arrays[2])
+    assert refused > 450
+
+
+WORDS = Alphabet(["one", "two", "three"]).arrays()
+
+
+def words(*numbers: int) -> NDArray[np.uint64]:
+    return np.array(numbers, dtype=np.uint64)
+
+
+def full_table(size: int, shift: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return empty strings whose slots lie side by side, from `shift` on and around the end."""
+    slots = np.zeros(4 * size, dtype=np.uint64)
+    slots[(np.arange(size) + shift) % len(slots)] = np.arange(size) + 1
+    return WORDS[0][:0], np.zeros(size + 1, dtype=np.uint64), slots
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ((WORDS[0], words(), WORDS[2]), "begin is empty"),
+        ((WORDS[0], words(0, 3, 6), WORDS[2]), "from byte 0 to 6, expected 0 to 11"),
+        ((WORDS[0], words(1, 3, 6, 11), WORDS[2]), "from byte 1"),
+        ((WORDS[0], words(0, 7, 6, 11), WORDS[2]), "string 1 ends before it begins"),
+        ((WORDS[0], words(0, 2**64 - 1, 6, 11), WORDS[2]), "string 1 ends before it begins"),
+        ((WORDS[0], WORDS[1], WORDS[2][:0]), "0 slots for 3 strings"),
+        ((WORDS[0], WORDS[1], WORDS[2][:4]), "4 slots for 3 strings"),
+        ((WORDS[0], WORDS[1], np.append(WORDS[2], WORDS[2][:3])), "67 slots for 3 strings"),
+        (
+            (WORDS[0], WORDS[1], np.zeros(64, dtype=np.uint64)),
+            "0 slots are taken, expected one for each of 3",
+        ),
+        ((WORDS[0], WORDS[1], np.ones(64, dtype=np.uint64)), "64 slots are taken, expected one for each"),
+        ((WORDS[0], WORDS[1], np.full(64, 4, dtype=np.uint64)), "slot 0 names a string that is not there"),
+        ((WORDS[0], WORDS[1], np.full(64, 1 << 32, dtype=np.uint64)), "slot 0 names a string that is not"),
+        (full_table(1 << 12), "crowded around slot 2048"),
+        (full_table(1 << 12, shift=-1500), "crowded"),
+        (full_table(1 << 12, shift=-2048), "crowded around slot 16383"),
+    ],
+)
+def test_hostile_alphabets_are_refused(arrays: AlphabetArrays, message: str) -> None:
+    with pytest.raises(ValueError, match=f"the alphabet is damaged: .*{message}"):
+        _native.FrozenAlphabet.from_arrays(*arrays)
+
+
+def test_alphabets_that_change_behind_their_checks() -> None:
+    """The arrays belong to whoever made them; look-ups stay within them all the same."""
+    text, begin, slots = WORDS[0].copy(), WORDS[1].copy(), WORDS[2].copy()
+    frozen = _native.FrozenAlphabet.from_arrays(text, begin, slots)
+    walk = _native.ItemWalk.frozen(frozen)
+    begin[1] = 2**63
+    with pytest.raises(ValueError, match="string 0 lies outside its bytes"):
+        frozen.strings()
+    with pytest.raises(ValueError, match="lies outside its bytes"):
+        walk.append([["one"]], 0)
+    slots[:] = 2**64 - 1
+    assert frozen.find("two") == -1
+    with pytest.raises(TypeError):
+        _native.ItemWalk.frozen(*WORDS)  # type: ignore[call-arg, arg-type]
 
 
 def test_alphabets_can_be_mapped_from_files(tmp_path: Path) -> None:

@@ -25,9 +25,11 @@ from tests.test_train_stream import blocks, full
 
 
 def of_kind(kind: str) -> Dataset:
-    """Data that the native pass covers (path, set, soft), and some that it does not (general)."""
+    """Data that the native pass covers (path, set, soft, edges), and some that it does not (general)."""
     if kind == "general":
         return full()
+    if kind == "edges":
+        return replace(full(), batch=replace(full().batch, dense=None))
     data = dataset()
     rng, P = np.random.default_rng(4), data.batch.positions
     if kind == "path":
@@ -49,7 +51,7 @@ def problems(data: Dataset, layout: Layout, folder: Path, **options: Any) -> tup
     return objective.bind(layout, chain, data.batch), summed
 
 
-@pytest.mark.parametrize("kind", ["path", "set", "soft", "general"])
+@pytest.mark.parametrize("kind", ["path", "set", "soft", "edges", "general"])
 def test_what_is_kept_gives_the_same_bits(tmp_path: Path, kind: str) -> None:
     data = of_kind(kind)
     attributes = len(data.attributes) - 5  # some have no weights
@@ -92,7 +94,7 @@ def test_an_archive_that_is_cut_short_is_refused() -> None:
     rows = layout.node_ptr, layout.node_label
     for size in (0, 8, len(packed) // 2, len(packed) - 8):
         with pytest.raises(ValueError, match="cut short"):
-            _native.Evaluator.unpack(kernels, 3, *rows, None, None, packed[:size])
+            _native.Evaluator.unpack(kernels, 3, *rows, None, None, None, None, packed[:size])
 
 
 @pytest.mark.parametrize("name", ["plbfgs", "cg", "pcg", "steepest", "newton", "rprop"])

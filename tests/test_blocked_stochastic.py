@@ -167,7 +167,7 @@ def test_what_cannot_be_visited(tmp_path: Path) -> None:
     partial = blocks(replace(data, batch=replace(data.batch, label=label)), tmp_path / "b")
     with pytest.raises(ValueError, match="AdaGrad does not take partial labels"):
         train(partial, optimiser="adagrad")
-    for name in ("dual", "exponentiated", "bcd", "gis", "iis-t"):
+    for name in ("dual", "exponentiated", "bcd", "gis", "iis-t", "perceptron", "pa", "arow"):
         with pytest.raises(ValueError, match=f"{name} needs all data in memory; .* for lbfgs, .* adagrad"):
             train(partial, optimiser=name)
 

@@ -55,7 +55,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in items))
     options = ["-a", "lbfgs", "-q", "--threads", "1"]
     run("train", made / "train.txt", "-o", made / "m.crf", "--columns", "word,pos,chunk", *options)
-    run("train", made / "train.txt", "-o", made / "t.crf", "-t", made / "template", "--notes", "hi", *options)
+    run(
+        "train",
+        made / "train.txt",
+        "-o",
+        made / "t.crf",
+        "-t",
+        made / "template",
+        "--notes",
+        "hi",
+        "--licence",
+        "CC0-1.0",
+        *options,
+    )
     run("train", made / "items.jsonl", "-o", made / "i.crf", *options)
     return made
 
@@ -88,6 +100,7 @@ def test_template_decides_about_transitions(folder: Path, tmp_path: Path) -> Non
     assert not len(Model.load(tmp_path / "m").layout.transition_cell)
     assert len(Model.load(folder / "t.crf").layout.transition_cell) == 9
     assert about(folder / "t.crf").notes == "hi"
+    assert about(folder / "t.crf").licence == "CC0-1.0"
 
 
 def test_train_from_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> None:
@@ -188,6 +201,21 @@ def test_tag_nothing_and_document_marks(folder: Path) -> None:
     assert marked.count("\n") == 4
 
 
+def test_document_marks_are_skipped_alike_in_training_and_judging(folder: Path, tmp_path: Path) -> None:
+    """They are no sentences: nothing is learned or judged by them, and only tag repeats them."""
+    plain = (folder / "train.txt").read_text()
+    mark = "-DOCSTART- -X- O\n\n"
+    (tmp_path / "marked.txt").write_text(mark + plain.rstrip("\n") + "\n\n" + mark)
+    asked = ("eval", folder / "m.crf")
+    expected = run(*asked, folder / "train.txt", "--json").stdout
+    assert run(*asked, tmp_path / "marked.txt", "--json").stdout == expected
+    assert "no sequence" in run(*asked, "-", text=mark, status=2).stderr
+    tagged = run("tag", folder / "m.crf", tmp_path / "marked.txt").stdout
+    assert tagged.count("-DOCSTART-") == 2
+    judged = json.loads(run("eval", "--predicted", "-", "--json", text=tagged).stdout)
+    assert judged["systems"][0]["tokens"] == json.loads(expected)["systems"][0]["tokens"]
+
+
 def test_tag_answers_before_the_input_ends(folder: Path) -> None:
     command = [sys.executable, "-m", "crfkit.cli", "tag", str(folder / "m.crf"), "-", "--labels-only"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as going:
@@ -268,7 +296,14 @@ def test_cross_validation(folder: Path) -> None:
 
 def test_show(folder: Path) -> None:
     text = run("show", folder / "t.crf", "--top", 2).stdout
-    for part in ("B-NP, I-NP, O", "U00:the", "transitions", "certificate", "notes        hi"):
+    for part in (
+        "B-NP, I-NP, O",
+        "U00:the",
+        "transitions",
+        "certificate",
+        "notes        hi",
+        "licence      CC0-1.0",
+    ):
         assert part in text
     made = json.loads(run("show", folder / "t.crf", "--json", "--label", "O").stdout)
     assert list(made["strongest"]) == ["O"]
@@ -285,3 +320,19 @@ def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
     text = '{"items": [["w:the"], ["w:cat"]]}\n'
     for path in (tmp_path / "m.crfsuite", tmp_path / "back.crf.gz"):
         assert run("tag", path, text=text).stdout == "D\nN\n\n"
+
+
+def test_train_from_mistakes(folder: Path, tmp_path: Path) -> None:
+    given = ("train", folder / "train.txt", "-o", tmp_path / "p.crf", "--objective", "perceptron", "-q")
+    made = json.loads(run(*given, "--max-iter", 5, "--json").output)
+    assert made["optimiser"] == "AveragedPerceptron"
+    assert "FB1: 100.00" in run("eval", tmp_path / "p.crf", folder / "test.txt").output
+    assert "--l1 and --l2 are for the likelihood" in run(*given, "--l2", 0.5, status=2).output
+    assert "objectives are: likelihood, perceptron" in run(*given[:5], "hinge", status=2).output
+
+
+def test_convert_keeps_and_changes_what_a_model_says(folder: Path, tmp_path: Path) -> None:
+    run("convert", folder / "t.crf", tmp_path / "kept.crf", "-q")
+    run("convert", folder / "t.crf", tmp_path / "changed.crf", "-q", "--license", "MIT", "--notes", "small")
+    said = [about(tmp_path / name) for name in ("kept.crf", "changed.crf")]
+    assert [(one.notes, one.licence) for one in said] == [("hi", "CC0-1.0"), ("small", "MIT")]

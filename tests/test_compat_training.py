@@ -11,7 +11,9 @@ import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
 from crfkit.compat.pycrfsuite._logparser import LabelScore, TrainLogParser
-from crfkit.compat.pycrfsuite._online import Online
+from crfkit.compat.pycrfsuite._methods import METHODS
+from crfkit.compat.pycrfsuite._params import ALGORITHMS as PARAMETERS
+from crfkit.optimise.online import OnlineArrays
 
 X = [[["a"], ["b"]], [["a"], ["a"], ["b"]]] * 3
 Y = [["A", "B"], ["A", "A", "B"]] * 3
@@ -75,17 +77,8 @@ def test_lbfgs_log_is_that_of_crfsuite(tmp_path: Path) -> None:
 def test_online_algorithms_are_those_of_crfsuite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, loss: float, norms: list[float]
 ) -> None:
-    class InOrder:  # the numbers are those of CRFsuite when the first two sequences come first
-        def permutation(self, n: int) -> list[int]:
-            return list(range(n))
-
-    begin = Online.__init__
-
-    def unshuffled(self: Online, *args: Any) -> None:
-        begin(self, *args)
-        self.random = InOrder()  # type: ignore[assignment]
-
-    monkeypatch.setattr(Online, "__init__", unshuffled)
+    # the numbers are those of CRFsuite when the first two sequences come first
+    monkeypatch.setattr(OnlineArrays, "order", lambda arrays, seed, number: arrays.filled)
     parser = log_of(algorithm, tmp_path / "m", max_iterations=3)
     assert [it["loss"] for it in parser.iterations] == pytest.approx(
         [loss] + [0.0] * (len(norms) - 1), abs=1e-6
@@ -135,6 +128,22 @@ def test_parameters() -> None:
     for call, message in calls:
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             call()
+
+
+def test_help_and_the_head_of_the_log() -> None:
+    for algorithm, known in PARAMETERS.items():
+        trainer = pycrfsuite.Trainer(algorithm)
+        for name in trainer.params():
+            text = trainer.help(name)
+            assert text.endswith(".")
+            assert "\n" not in text
+        head = list(
+            METHODS[algorithm]({name: parameter.default for name, parameter in known.items()}).describe()
+        )
+        assert len(head) > 2
+        assert all(re.fullmatch(r"[\w.]+: \S+\n", line) for line in head[1:])
+    assert "L1" in pycrfsuite.Trainer("lbfgs").help("c1")
+    assert "stop: 10\n" in METHODS["lbfgs"]({n: p.default for n, p in PARAMETERS["lbfgs"].items()}).describe()
 
 
 def test_odd_trainings(tmp_path: Path) -> None:

@@ -386,6 +386,19 @@ def test_partial_fit_with_other_optimisers() -> None:
         fitted().partial_fit(hashed(X, Y))
 
 
+def test_partial_fit_goes_on_learning_from_mistakes() -> None:
+    made = crf(objective="perceptron", max_iterations=9).fit(X, Y)
+    before, turned = made.model_, [["DNV"["NVD".index(label)] for label in labels] for labels in Y]
+    made.partial_fit(X, turned)
+    assert made.score(X, turned) == 1.0
+    same = crfkit.train(ItemExtractor()(X, turned), objective="perceptron", init=before, max_iterations=9)
+    assert same.training is not None
+    assert same.training.optimiser == "AveragedPerceptron"
+    assert same.predict(ItemExtractor()(X)) == made.predict(X)
+    with pytest.raises(ValueError, match="LBFGS minimises"):
+        crf(objective="perceptron", optimiser="lbfgs").fit(X, Y)
+
+
 @pytest.mark.parametrize(
     "options",
     [

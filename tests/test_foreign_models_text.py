@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 from crfkit import Model, data, inference
-from crfkit.exchange import doubled, guess_kind, read_model, read_model_bytes
+from crfkit.batch import Batch
+from crfkit.exchange import about, doubled, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.exchange.double_array import UNIT, strings_of
+from crfkit.explain import explain
 from crfkit.features import Extractor, ItemExtractor
 from crfkit.formats.columns import Columns
 from crfkit.structures import ChainPotentials
@@ -177,6 +180,30 @@ def test_wapiti_scores_and_marginals(name: str) -> None:
 
 
 @needs_golden
+def test_wapiti_memm() -> None:
+    """Wapiti prints the probability of the labelling, and of each label after the one before."""
+    folder = GOLDEN / "wapiti"
+    model = read_model(folder / "model_memm.txt.gz")
+    potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
+    np.testing.assert_allclose(inference.log_partition(potentials), 0.0, atol=1e-9)
+    names, best = model.labels.strings(), inference.decode(potentials)
+    expected = list(blocks(folder / "out_memm.score.txt"))
+    assert len(best) == len(expected) > 1
+    for n, (head, *rows) in enumerate(expected):
+        found, begin = best[n].labels.tolist(), int(potentials.seq_ptr[n])
+        assert np.exp(best[n].score) == pytest.approx(float(head.split()[-1]), abs=1e-6)
+        for t, row in enumerate(rows):
+            _, tag, field = row.split("\t")
+            assert tag == names[found[t]]
+            step = (
+                potentials.edge[0][begin + t, found[t - 1], found[t]]
+                if t
+                else potentials.node[begin, found[0]]
+            )
+            assert np.exp(step) == pytest.approx(float(field.rsplit("/", 1)[1]), abs=1e-6)
+
+
+@needs_golden
 def test_wapiti_best_labellings() -> None:
     folder = GOLDEN / "wapiti"
     model = read_model(folder / "model_lbfgs.txt.gz")
@@ -247,6 +274,40 @@ def test_wapiti_by_hand() -> None:
     np.testing.assert_allclose(independent.node, node, rtol=1e-12)
 
 
+def test_wapiti_memm_by_hand(tmp_path: Path) -> None:
+    """Probabilities are products of softmaxes, in every query and after the model was saved."""
+    plain = scores(read_model_bytes(wapiti_text()), ROWS)
+    model = read_model_bytes(wapiti_text(kind=1))
+    assert model.local
+    model.save(tmp_path / "memm.crf", compact=True)
+    assert about(tmp_path / "memm.crf").format == 2
+    labels = list(product(range(3), repeat=3))
+    expected = []
+    for path in labels:
+        p = 1.0
+        for t, y in enumerate(path):
+            row = np.exp(plain.node[t] + (plain.edge[0][t, path[t - 1]] if t else 0.0))
+            p *= row[y] / row.sum()
+        expected.append(p)
+    for made in (model, Model.load(tmp_path / "memm.crf")):
+        potentials = scores(made, ROWS)
+        for path, p in zip(labels, expected, strict=True):
+            found = inference.log_prob(potentials, [*path, 0])[0]
+            assert found == pytest.approx(np.log(p), rel=1e-12)
+        by_label = np.zeros((3, 3))
+        for path, p in zip(labels, expected, strict=True):
+            by_label[np.arange(3), path] += p
+        np.testing.assert_allclose(inference.marginals(potentials).node[:3], by_label, rtol=1e-12)
+        best = labels[int(np.argmax(expected))]
+        assert inference.decode(potentials)[0].labels.tolist() == list(best)
+    with pytest.raises(ValueError, match="steps that are normalised by themselves"):
+        write_model(model, tmp_path / "m.crfsuite", "crfsuite")
+    with pytest.raises(ValueError, match="no sums of weights"):
+        explain(model, model.batch_of(Batch([0], [0], [])))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="locally normalised model is a chain of order 1"):
+        replace(read_model_bytes(wapiti_text(kind=0)), local=True)
+
+
 def test_wapiti_without_patterns() -> None:
     model = read_model_bytes(wapiti_text(patterns=[]))
     assert model.recipe is None
@@ -259,7 +320,6 @@ def test_wapiti_without_patterns() -> None:
 @pytest.mark.parametrize(
     ("damaged", "message"),
     [
-        (wapiti_text(kind=1), "it is a MEMM"),
         (wapiti_text(kind=7), "its type is 7"),
         (wapiti_text()[:-30], "the file is cut off"),
         (wapiti_text()[:40], "the file is cut off"),

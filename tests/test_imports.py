@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import crfkit
+from tests.foreign_models import LABELS, crfpp_text
 
 PACKAGE = Path(crfkit.__file__).parent
 
@@ -18,6 +21,7 @@ LEVELS = {
     "crfkit.native": 1,
     "crfkit.counting": 1,
     "crfkit.alphabet": 1,
+    "crfkit.once": 1,
     "crfkit.structures": 2,
     "crfkit.batch": 3,
     "crfkit.features": 5,
@@ -36,6 +40,7 @@ LEVELS = {
     "crfkit.model": 6,
     "crfkit.exchange": 6,
     "crfkit.explain": 7,
+    "crfkit.tagger": 7,
     "crfkit.training": 7,
     "crfkit.compat": 8,
     "crfkit.estimators": 8,
@@ -105,3 +110,37 @@ def test_inference_loads_nothing_heavy() -> None:
     code = "import sys, crfkit; crfkit.inference; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(run.stdout.split()) & HEAVY
+
+
+def test_every_public_name_is_there_when_it_is_asked_for() -> None:
+    """Each in turn is the first to be used: none depends on another having been loaded before."""
+    code = """
+import sys
+import crfkit
+loaded = set(sys.modules)
+for name in crfkit.__all__:
+    for other in set(sys.modules) - loaded:
+        if other.startswith("crfkit") and other != "crfkit._native":
+            del sys.modules[other]
+            vars(crfkit).pop(other.partition(".")[2], None)
+    vars(crfkit).pop(name, None)
+    assert getattr(crfkit, name) is not None, name
+    assert name in dir(crfkit), name
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_lazy_names_have_types_too() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    typed = [
+        a.asname or a.name for node in block.body if isinstance(node, ast.ImportFrom) for a in node.names
+    ]
+    assert sorted(typed) == sorted(crfkit.__all__)
+
+
+def test_load_reads_models_of_any_kind(tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(crfpp_text())
+    assert crfkit.load(tmp_path / "m").labels.strings() == LABELS
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        crfkit.lode  # noqa: B018

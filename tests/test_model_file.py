@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
@@ -9,6 +10,7 @@ import pickle
 import random
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from crfkit.exchange.rules import constraints_of, plain_constraints
 from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
 from crfkit.formats.columns import Columns
 from crfkit.formats.model_file import ModelFileError, pack, unpack
+from crfkit.formats.sink import write_bytes
 from crfkit.layout import Layout
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
 from tests.fuzz_models import native_model
@@ -72,6 +75,11 @@ def test_everything_comes_back(model: Model, tmp_path: Path) -> None:
     said = about(path)
     assert (said.notes, said.licence, said.format) == ("A model.\nOf cities.", "CC0", 1)
     assert (said.labels, said.weights) == (3, len(model.w))
+    assert (model.notes, loaded.notes, loaded.licence) == ("", "A model.\nOf cities.", "CC0")
+    loaded.save(tmp_path / "again.crf", compact=True, notes="Of towns.")
+    again = Model.load(tmp_path / "again.crf")
+    assert (again.notes, again.licence) == ("Of towns.", "CC0")
+    assert Model.from_bytes(again.to_bytes()).notes == "Of towns."
     same(model, read_model(path))
     same(model, pickle.loads(pickle.dumps(loaded)))
 
@@ -209,6 +217,35 @@ def test_written_as_a_whole_or_not_at_all(
     same(model, mapped)  # the old file lives as long as its map
 
 
+def test_what_killed_writers_left_is_removed(model: Model, tmp_path: Path) -> None:
+    dead, alive, foreign = (
+        tmp_path / name for name in (".m.abcdefgh.crfkit-tmp", ".m.12345678.crfkit-tmp", ".m.tmp")
+    )
+    for path in (dead, alive, foreign):
+        path.write_bytes(b"half a model")
+    with open(alive, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as its writer does
+        model.save(tmp_path / "m")
+        assert {path.name for path in tmp_path.iterdir()} == {"m", alive.name, foreign.name}
+    model.save(tmp_path / "m")
+    assert {path.name for path in tmp_path.iterdir()} == {"m", foreign.name}
+    same(model, Model.load(tmp_path / "m"))
+
+
+def test_writers_of_one_file_do_not_remove_what_others_write(tmp_path: Path) -> None:
+    """Each is begun while another is at work; the last to end wins."""
+
+    def pieces(depth: int) -> Iterator[bytes]:
+        yield b"begun "
+        if depth:
+            write_bytes(tmp_path / "m", pieces(depth - 1))
+        yield b"ended %d" % depth
+
+    write_bytes(tmp_path / "m", pieces(4))
+    assert (tmp_path / "m").read_bytes() == b"begun ended 4"
+    assert os.listdir(tmp_path) == ["m"]
+
+
 def test_gzip(model: Model, tmp_path: Path) -> None:
     model.save(tmp_path / "m.gz")
     assert (tmp_path / "m.gz").read_bytes()[:2] == b"\x1f\x8b"
@@ -314,18 +351,30 @@ def describe(**entries: Any) -> Any:
         (put("node_ptr", 1, 10**12), "node_ptr falls"),
         (put("node_ptr", -1, 0), "node_ptr does not span node_label"),
         (put("transition_cell", -1, 9), "outside its tables"),
-        (put("attributes.begin", 1, 10**6), "strings of attributes overlap"),
-        (put("attributes.begin", -1, 3), "do not tile their bytes"),
+        (
+            put("attributes.begin", 1, 10**6),
+            "attributes: the alphabet is damaged: string 1 ends before it begins",
+        ),
+        (put("attributes.begin", -1, 3), "attributes: .* to 3, expected 0 to"),
         (put("labels.bytes", 0, ord("I")), "do not find themselves"),
-        (lambda arrays, _: arrays["attributes.slots"].fill(7), "one slot for each string"),
+        (
+            lambda arrays, _: arrays["attributes.slots"].fill(7),
+            "slots are taken, expected one for each|names a string that is not there",
+        ),
         (lambda arrays, _: arrays.update(w=arrays["w"][:-1]), "w has shape"),
         (lambda arrays, _: arrays.pop("edge_cell"), "edge_cell is missing"),
         (lambda arrays, _: arrays.pop("resource.1.values"), "values is missing"),
         (describe(order=9), "the order is 9"),
         (describe(order=2), "edge attributes, which need order 1"),
-        (describe(format=2), "this version knows up to 1: use a newer crfkit"),
+        (describe(format=3), "this version knows up to 2: use a newer crfkit"),
         (describe(format=None), "version of the format is missing"),
         (describe(hashed=-1), "hashed is -1"),
+        (describe(format=2, local=1), "local is '1', expected true or false"),
+        (
+            describe(format=2, local=True),
+            "locally normalised model is a chain of order 1 without constraints",
+        ),
+        (describe(notes=None), "notes are 'None', expected a text"),
         (describe(label_column=[1]), "label column"),
         (describe(layout={}), "start and stop"),
         (describe(training={}), "loss is missing"),
@@ -368,7 +417,7 @@ def test_crowded_tables_are_refused() -> None:
     def crowd(arrays: dict[str, Any], described: dict[str, Any]) -> None:
         arrays["attributes.slots"].sort()
 
-    with pytest.raises(ValueError, match="crowded: look-ups would take forever"):
+    with pytest.raises(ValueError, match=r"crowded around slot .*: look-ups would take forever"):
         Model.from_bytes(spoilt(model, crowd))
 
 

@@ -72,6 +72,8 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood]] = {
     "unknown labels": (labelled(-1, 0, 1, 2, -1, -1, 0, 1, 2, -1), Chain(L), Likelihood()),
     "soft labels": (replace(batch(), soft=soft(10)), Chain(L), Likelihood()),
     "soft labels and edge attributes": (replace(batch(edges=True), soft=soft(10)), Chain(L), Likelihood()),
+    "partial labels and edge attributes": (partly(batch(edges=True)), Chain(L), Likelihood()),
+    "dense and edge attributes": (batch(edges=True, dense=True), Chain(L), Likelihood()),
     "weighted partial labels": (replace(partly(batch()), weight=weights), Chain(L), Likelihood()),
     "constraints": (
         labelled(0, 0, 1, 2, 0, 1, 0, 0, 1, 2),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from crfkit import data
 from crfkit.batch import Dataset
-from crfkit.features import Extractor, Gazetteer, Recipe, Template, parse_crfpp, parse_wapiti
+from crfkit.features import Extractor, Field, Gazetteer, Recipe, Template, parse_crfpp, parse_wapiti
 from crfkit.features.views import make_view
 from crfkit.formats.columns import Columns
 
@@ -277,6 +277,8 @@ def test_recipe_edges() -> None:
         ("word[-1..1] & pos[0]", "stands alone"),
         ('lookup(word, "x")[0]', "names a resource that is not given"),
         ("prefix(word, n)[0]", "not numbers or quoted strings"),
+        ('word[0]\nis(word, "a)[0]', "line 2: .*a quotation mark is not closed"),
+        (r'is(word, "\Uffffffff")[0]', "is the number of no character"),
     ],
 )
 def test_recipe_errors(text: str, message: str) -> None:
@@ -310,6 +312,41 @@ def test_recipe_round_trip(text: str) -> None:
     recipe = Recipe.parse(text)
     assert Recipe.parse(str(recipe)) == recipe
     assert str(Recipe.parse(str(recipe))) == str(recipe)
+
+
+@given(st.lists(st.text(st.characters() | st.sampled_from("\\\"'nxu&;#[](), "), max_size=9), max_size=3))
+def test_every_string_comes_back(strings: list[str]) -> None:
+    resources: dict[str, object] = {string: {} for string in strings}
+    made = [Field("w", 0, "lookup", (string,)) for string in strings] + [Field("w")]
+    text = " & ".join(f"{f.name()}[{f.offset}]" for f in made)
+    recipe = Recipe.parse(text, resources)
+    assert [f.arguments for f in recipe.templates[0].fields] == [f.arguments for f in made]
+    assert len(str(recipe).splitlines()) == 1
+    assert Recipe.parse(str(recipe), resources) == recipe
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"\w+\.\d", r"\w+\.\d"),
+        (r"\bthe\b", r"\bthe\b"),
+        (r"\\d", r"\d"),
+        (r"\"a\"", '"a"'),
+        (r"\t\x41\u00e9", "\tAé"),
+        (r"\1\0", r"\1\0"),
+        (r"\xg", r"\xg"),
+    ],
+)
+def test_backslashes_in_strings(written: str, meant: str) -> None:
+    recipe = Recipe.parse(f'lookup(w, "{written}")[0]', {meant: {}})
+    assert recipe.templates[0].fields[0].arguments == (meant,)
+    assert Recipe.parse(str(recipe), {meant: {}}) == recipe
+
+
+def test_a_regular_expression_keeps_its_backslashes_in_names() -> None:
+    made = extract(Recipe.parse(r'is(0, "^\w+$")[0]'), [[("the", "x"), ("-", "y")]])
+    assert names_by_position(made) == [[r'is(0, "^\w+$")[0]=yes'], []]
 
 
 def plain_names(template: Template, rows: list[tuple[str, ...]], t: int) -> list[str]:

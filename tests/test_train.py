@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crfkit import Likelihood, Model, optimise, train
+from crfkit import Likelihood, Model, Perceptron, optimise, train
 from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch, Dataset
 from crfkit.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
@@ -285,12 +285,28 @@ def test_every_name_trains(data: Dataset, name: str) -> None:
     if not hasattr(optimise, NAMES[name][0]):
         pytest.skip(f"{NAMES[name][0]} is not written yet")
     l1, l2 = {"bcd": (0.1, 1.0), "sgd-l1": (0.1, 0.0)}.get(name, (0.0, 1.0))
-    objective = Likelihood(l1=l1, l2=l2)
+    mistakes = name in ("perceptron", "pa", "arow")
+    objective = Perceptron() if mistakes else Likelihood(l1=l1, l2=l2)
     few = 5 if NAMES[name][0] == "Dual" else 2  # it begins at the gold labels, not at zero
     about = train(data, optimiser=name, max_iterations=few, objective=objective).training
     assert about is not None
     assert np.isfinite(about.loss)
     assert about.loss < data.batch.positions * np.log(3)
+
+
+def test_learning_from_mistakes(data: Dataset) -> None:
+    model = train(data, objective="perceptron", max_iterations=8, features="likely")
+    about = model.training
+    assert about is not None
+    assert about.optimiser == "AveragedPerceptron"
+    assert "nothing to tune" in about.why
+    assert about.objective == "Perceptron()"
+    losses = about.history["objective"]
+    assert losses[-1] < 0.7 * losses[0]
+    gold = [model.chain.labels[y] for y in np.asarray(data.batch.label)]
+    found = [label for labels in model.predict(data) for label in labels]
+    wrong = sum(a != b for a, b in zip(gold, found, strict=True))
+    assert wrong < 0.2 * data.batch.positions
 
 
 # ---- wrong calls ----------------------------------------------------------------------------------
@@ -304,8 +320,14 @@ def test_every_name_trains(data: Dataset, name: str) -> None:
         ({"nonsense_at_all": 5}, TypeError, "no option 'nonsense_at_all'"),
         ({"optimiser": "lbgfs"}, ValueError, "did you mean 'lbfgs'"),
         ({"optimiser": Descent}, TypeError, "expected a name or an optimiser"),
-        ({"objective": "hinge"}, ValueError, "objectives are: likelihood"),
+        ({"objective": "hinge"}, ValueError, "objectives are: likelihood, perceptron"),
         ({"objective": Likelihood}, TypeError, r"give an object: Likelihood\(\)"),
+        (
+            {"objective": "perceptron", "optimiser": "lbfgs"},
+            ValueError,
+            "LBFGS minimises.*use perceptron, pa or",
+        ),
+        ({"optimiser": "perceptron"}, ValueError, r"use the objective Perceptron\(\)"),
         ({"objective": 3}, TypeError, "expected an objective"),
         ({"features": "some"}, ValueError, "features is 'some'"),
         ({"transitions": "some"}, ValueError, "transitions is 'some'"),
@@ -350,7 +372,7 @@ def test_nothing_to_learn_from(data: Dataset) -> None:
     for empty in (ItemExtractor()([], []), ItemExtractor()([[]], [[]])):
         with pytest.raises(ValueError, match="no labels"):
             train(empty)
-    nothing = replace(data, batch=data.batch.select([]))
+    nothing = data[[]]
     with pytest.raises(ValueError, match="data are empty"):
         train(nothing)
     with pytest.raises(ValueError, match="all 2 positions have the label 'A'"):

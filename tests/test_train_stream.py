@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Likelihood, train
+from crfkit import Chain, Likelihood, Perceptron, train
 from crfkit.batch import Batch, Dataset
 from crfkit.features import ItemExtractor
 from crfkit.layout import Layout
@@ -40,9 +40,7 @@ def full(n: int = 40) -> Dataset:
 
 def blocks(data: Dataset, folder: Path, size: int = 7) -> BlockedData:
     cuts = range(0, data.batch.sequences, size)
-    return BlockedData.write(
-        folder, (replace(data, batch=data.batch.select(slice(i, i + size))) for i in cuts)
-    )
+    return BlockedData.write(folder, (data[i : i + size] for i in cuts))
 
 
 def test_blocks_come_back(tmp_path: Path) -> None:
@@ -210,3 +208,8 @@ def test_wrong_blocks(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="blocks are for training only"):
         train(plain, BlockedData.open(tmp_path / "there"))  # type: ignore[arg-type]
     assert isinstance(BlockedData.open(tmp_path / "there").block(0), Batch)
+
+
+def test_mistakes_are_not_learned_from_blocks(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="needs all in memory, not in blocks"):
+        train(blocks(dataset(20), tmp_path), objective=Perceptron())

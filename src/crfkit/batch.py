@@ -7,7 +7,7 @@ sequence has none. Real-valued rows (`dense`) need no names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -100,9 +100,25 @@ class Batch:
         """Number of positions, P."""
         return int(self.seq_ptr[-1])
 
-    def select(self, sequences: Sequence[int] | slice) -> Batch:
+    def cut(self, positions: int) -> Iterator[slice]:
+        """Cut the sequences into runs of at most so many positions; a longer sequence is a run of its own.
+
+        Examples
+        --------
+        >>> batch = Batch(seq_ptr=[0, 2, 3, 9], attr_ptr=[0] * 10, attr=[])
+        >>> [(run.start, run.stop) for run in batch.cut(4)]
+        [(0, 2), (2, 3)]
+        """
+        begin = 0
+        while begin < self.sequences:
+            end = int(np.searchsorted(self.seq_ptr, self.seq_ptr[begin] + positions, side="right")) - 1
+            end = min(max(end, begin + 1), self.sequences)
+            yield slice(begin, end)
+            begin = end
+
+    def select(self, sequences: Sequence[int] | slice | Pointers | Bools) -> Batch:
         """Return some of the sequences, in the given order."""
-        chosen = np.arange(self.sequences)[sequences]
+        chosen = _chosen(self.sequences, sequences)
         lengths = np.diff(self.seq_ptr)[chosen]
         rows = _ranges(self.seq_ptr[chosen], lengths)
 
@@ -183,9 +199,37 @@ def _ranges(begins: Pointers, lengths: Pointers) -> Pointers:
     return laid
 
 
+def _chosen(N: int, sequences: Sequence[int] | slice | Pointers | Bools) -> Pointers:
+    """Return the numbers of some of N sequences, given by numbers (negative: from the last) or a mask [N]."""
+    if isinstance(sequences, slice):
+        return np.arange(N)[sequences]
+    given = np.asarray(sequences)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
+        raise TypeError(f"sequences are chosen by a slice, a list of numbers or a mask, not by {sequences!r}")
+    if given.dtype.kind == "b":
+        if len(given) != N:
+            raise IndexError(f"the mask has {len(given)} entries, expected one for each of {N} sequences")
+        return np.flatnonzero(given)
+    numbers = given.astype(np.int64)
+    outside = (numbers < -N) | (numbers >= N)
+    if outside.any():
+        raise IndexError(f"there is no sequence {numbers[np.argmax(outside)]}; there are {N}")
+    return np.where(numbers < 0, numbers + N, numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A batch with the names of its labels and attributes."""
+    """A batch with the names of its labels and attributes.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> data = ItemExtractor()([[["the"], ["dog"]], [["dogs"]], [["cats"]]], [["D", "N"], ["N"], ["N"]])
+    >>> len(data), len(data[1:]), len(data[[2, 0]]), data[-1].batch.attr.tolist()
+    (3, 2, 2, [3])
+    >>> [sequence.batch.positions for sequence in data]
+    [2, 1, 1]
+    """
 
     batch: Batch
     labels: Alphabet
@@ -194,3 +238,12 @@ class Dataset:
 
     def __len__(self) -> int:
         return self.batch.sequences
+
+    def __getitem__(self, which: int | Sequence[int] | slice | Pointers | Bools) -> Dataset:
+        """Return one sequence, or those of a slice, a list of numbers or a mask [N], with the same names."""
+        if isinstance(which, int | np.integer):
+            which = [int(which)]
+        return replace(self, batch=self.batch.select(which))
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return (self[n] for n in range(len(self)))

@@ -24,16 +24,18 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from crfkit.batch import Dataset
 from crfkit.formats import columns as _columns
-from crfkit.formats import crfsuite_text, jsonlines, mallet, tables
 from crfkit.formats.assemble import concatenate, cut
 from crfkit.formats.columns import Columns
 from crfkit.formats.guess import SAMPLE, Guess, guess
 from crfkit.formats.sink import write_bytes
 from crfkit.formats.source import FormatError, Place, Source, open_source
-from crfkit.formats.tables import from_table, to_table
+
+if TYPE_CHECKING:
+    from crfkit.formats.tables import from_table, to_table
 
 __all__ = [
     "FORMATS",
@@ -49,6 +51,15 @@ __all__ = [
     "to_table",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("from_table", "to_table"):  # each format is loaded when it is used
+        from crfkit.formats import tables
+
+        return getattr(tables, name)
+    raise AttributeError(f"module 'crfkit.data' has no attribute {name!r}")
+
 
 _COLUMNS = ("columns", "crfpp", "wapiti")
 _TABLES = ("csv", "parquet")
@@ -140,13 +151,21 @@ class _Options:
                 skip_docstart=skip,
             )
         elif format in _TABLES:
+            from crfkit.formats import tables
+
             one = tables.read_csv if format == "csv" else tables.read_parquet
             parts = iter([one(source, sequence=self.sequence or "sequence", columns=self.columns)])
         elif format == "jsonl":
+            from crfkit.formats import jsonlines
+
             parts = jsonlines.parts(source, names=self.columns)
         elif format == "crfsuite":
+            from crfkit.formats import crfsuite_text
+
             parts = crfsuite_text.parts(source)
         else:
+            from crfkit.formats import mallet
+
             parts = mallet.parts(source, labelled=self.label is not False)
         for part in parts:
             found = True
@@ -184,7 +203,8 @@ def read(
         Lines of columns that begin with this are skipped.
     docstart
         "skip" leaves out sequences that are a single ``-DOCSTART-`` line, "keep" does not. None: skip for
-        format columns, keep for crfpp and wapiti.
+        format columns, as a document's mark is no sentence; keep for crfpp and wapiti, as those programs do.
+        So do all commands, save ``crfkit tag``, which keeps every line of its input.
     label
         Whether the last field of SimpleTagger's text is the label (default) or a feature.
     sequence
@@ -318,6 +338,8 @@ def _by_name(path: Place) -> str | None:
 
 def _render(data: Columns | Dataset, format: str, options: _Options, first: bool) -> bytes:
     if format == "jsonl":
+        from crfkit.formats import jsonlines
+
         return jsonlines.render(data).encode()
     if isinstance(data, Columns) != (format in _COLUMNS + _TABLES):
         given, other = ("columns", "attributes") if isinstance(data, Columns) else ("attributes", "columns")
@@ -325,10 +347,15 @@ def _render(data: Columns | Dataset, format: str, options: _Options, first: bool
     if isinstance(data, Columns):
         if format in _COLUMNS:
             return _columns.render(data, format, separator=options.separator, first=first).encode()
+        from crfkit.formats import tables
+
         sequence = options.sequence or "sequence"
         render = tables.render_csv if format == "csv" else tables.render_parquet
         return render(data, sequence=sequence)
-    text = (
-        crfsuite_text.render(data, first=first) if format == "crfsuite" else mallet.render(data, first=first)
-    )
-    return text.encode()
+    if format == "crfsuite":
+        from crfkit.formats import crfsuite_text
+
+        return crfsuite_text.render(data, first=first).encode()
+    from crfkit.formats import mallet
+
+    return mallet.render(data, first=first).encode()

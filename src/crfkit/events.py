@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from crfkit.optimise.problem import Step
-from crfkit.structures.labels import Floats
+if TYPE_CHECKING:  # whoever opens a model needs no optimiser
+    from crfkit.optimise.problem import Step
+    from crfkit.structures.labels import Floats
 
 __all__ = [
     "Begin",
@@ -121,6 +122,7 @@ class History:
 
     Examples
     --------
+    >>> from crfkit.optimise import Step
     >>> history = History()
     >>> history(Progress(1, Step(12.5), float("nan"), float("nan"), 0, 0.1, float("nan")))
     >>> history.objectives

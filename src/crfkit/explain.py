@@ -87,6 +87,10 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
     >>> decision.difference > 0
     True
     """
+    if model.local:
+        raise ValueError(
+            "the model is normalised at each step: its decisions are no sums of weights; explain a CRF"
+        )
     batch = model.batch_of(data)
     parts = _Parts(model)
     return [_sequence(parts, batch.select([n]), threads) for n in range(batch.sequences)]

@@ -1,6 +1,8 @@
 """A model: frozen alphabets, layout, structure, weights and recipe. It predicts; it cannot train.
 
 Its fields are arrays, strings and small values, and nothing changes after it is made: threads may share it.
+What the kernels want of the weights is made by the first query and stays with the model; it is neither saved
+nor pickled.
 """
 
 from __future__ import annotations
@@ -13,28 +15,37 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crfkit import inference
+from crfkit import _native, inference
 from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch, Dataset
 from crfkit.events import Summary
 from crfkit.features.recipe import Recipe
 from crfkit.layout import Layout
-from crfkit.scoring import score, score_edges
+from crfkit.native import kernels, threads_or_all
+from crfkit.once import Once
+from crfkit.scoring import has_edges, ready_edges, ready_rows, score, score_edges
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.labels import Floats, Ids, Pointers
+from crfkit.structures.local import normalised_by_step
 
-__all__ = ["Metric", "Model"]
+__all__ = ["Metric", "Model", "check_local", "gold_labels"]
 
 #: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
 Metric = Callable[[list[list[str]], list[list[str]]], float]
 
-#: Doubles of scores held at a time by queries: 256 MB.
-_CELLS = 1 << 25
+#: Doubles of scores held at a time by queries: 32 MB.
+_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """What training gives; see `crfkit.train`.
+
+    Notes
+    -----
+    The first query spreads the weights out into a table of at most ``layout.table_bytes`` (512 MB unless the
+    layout says otherwise; 11 MB for CoNLL-2000), once for all threads. A second table of that size at most
+    serves edge attributes.
 
     Examples
     --------
@@ -56,6 +67,9 @@ class Model:
     label_column: str | int | None = None  #: of the recipe's data
     hashed: int | None = None  #: number of ids that attribute names are hashed to
     training: Summary | None = None
+    notes: str = ""  #: free text that goes with the model
+    licence: str = ""  #: under which terms others may use it
+    local: bool = False  #: each step is normalised by itself: a maximum-entropy Markov model, no CRF
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -63,6 +77,7 @@ class Model:
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
         if self.labels.strings() != list(self.chain.labels):
             raise ValueError("labels and chain.labels differ")
+        check_local(self.local, self.chain, self.layout)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
         for name in ("labels", "attributes", "edge_attributes"):
@@ -89,8 +104,8 @@ class Model:
         *,
         dtype: Literal["float64", "float32"] = "float64",
         compact: bool = False,
-        notes: str = "",
-        licence: str = "",
+        notes: str | None = None,
+        licence: str | None = None,
     ) -> None:
         """Write the model to a file, as a whole or not at all.
 
@@ -101,8 +116,8 @@ class Model:
             Of the weights in the file; float32 halves them and rounds.
         compact : bool
             Leave out weights of zero and attributes without others; predictions stay the same.
-        notes, licence : str
-            Free text that goes with the file; `crfkit.exchange.about` shows it.
+        notes, licence : str, optional
+            Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
 
         Examples
         --------
@@ -112,8 +127,9 @@ class Model:
         >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
-        ...     Model.load(os.path.join(folder, "m.crf")).predict(ItemExtractor()([[["dog"]]]))
-        [['N']]
+        ...     again = Model.load(os.path.join(folder, "m.crf"))
+        >>> again.predict(ItemExtractor()([[["dog"]]])), again.notes
+        ([['N']], 'an example')
         """
         from crfkit.exchange.native import pieces
         from crfkit.formats.sink import write_bytes
@@ -208,13 +224,22 @@ class Model:
 
     def potentials(self, batch: Batch, *, threads: int | None = None) -> ChainPotentials:
         """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
-        scores = score(self.layout, self.w, batch, threads=threads)
+        layout, w = self.layout, self.w
+        rows = self._once("rows", lambda: ready_rows(layout, w, threads))
+        scores = score(layout, w, batch, threads=threads, ready=rows)
         edge = scores.edge
         if scores.per_position:
-            edge = score_edges(self.layout, self.w, batch, 0, batch.positions, threads=threads)
-        return self.chain.potentials(
+            ready = self._once("edges", lambda: ready_edges(layout, w, threads))
+            edge = score_edges(layout, w, batch, 0, batch.positions, threads=threads, ready=ready)
+        made = self.chain.potentials(
             scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=batch.seq_ptr
         )
+        return normalised_by_step(made) if self.local else made
+
+    def cells(self, batch: Batch) -> int:
+        """Return how many scores a position of a batch has, with those of steps where they have their own."""
+        L = self.layout.labels
+        return L * L if self.local or has_edges(self.layout, batch) else L
 
     def predict(
         self,
@@ -224,11 +249,11 @@ class Model:
         threads: int | None = None,
     ) -> list[list[str]]:
         """Return the best labels of each sequence."""
-        names = self.chain.labels
+        names = np.array(self.chain.labels, dtype=object)  # [L]
         found: list[list[str]] = []
-        for _, potentials in self._parts(self.batch_of(data), threads):
-            for labelling in inference.decode(potentials, method, threads=threads):
-                found.append([names[y] for y in labelling.labels.tolist()])
+        for part, potentials in self._parts(self.batch_of(data), threads):
+            flat: list[str] = names[flat_labels(potentials, method, threads)].tolist()
+            found.extend(flat[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
         return found
 
     def marginals(self, data: Dataset | Batch, *, threads: int | None = None) -> list[Floats]:
@@ -266,21 +291,69 @@ class Model:
             metric = metrics.named(metric)
         return float(metric(gold_labels(data), self.predict(data, threads=threads)))
 
+    @property
+    def decoder(self) -> _native.Decoder | None:
+        """What tags one sequence at a time; None where scores of nodes and transitions are not all there is.
+
+        That is so with real-valued columns, limits on segment lengths and steps normalised each by itself.
+        `crfkit.Tagger` is the way to use it.
+        """
+        return self._once("decoder", self._made_decoder)
+
+    def _made_decoder(self) -> _native.Decoder | None:
+        if self.layout.dense or self.local:
+            return None
+        none = np.zeros(1, dtype=np.int64)
+        nothing = self.potentials(Batch(none, none, np.zeros(0, dtype=np.int32)))  # the transitions alone
+        if nothing.expansion is not None:
+            return None
+        names: _native.FrozenAlphabet | _native.Hasher | _native.Alphabet = self.attributes._native
+        if self.hashed is not None:
+            names = _native.Hasher(self.hashed)
+            names.freeze()
+        assert not isinstance(names, _native.Alphabet), "the attributes of a model are frozen"
+        rows = self._once("rows", lambda: ready_rows(self.layout, self.w))
+        ends = (nothing.start, nothing.stop)
+        return _native.Decoder(kernels, names, rows, nothing.tables, *ends, self.chain.labels)
+
+    @property
+    def _once(self) -> Once:
+        made: Once | None = self.__dict__.get("_made_once")
+        return self.__dict__.setdefault("_made_once", Once()) if made is None else made
+
     def _parts(self, batch: Batch, threads: int | None) -> Iterator[tuple[Batch, ChainPotentials]]:
         """Cut a large batch, so that its scores stay small."""
-        L = self.layout.labels
-        by_position = batch.edge_attr is not None and self.layout.edge_attributes > 0
-        most = max(_CELLS // (L * L if by_position else L), 1)
-        if batch.positions <= most:
-            yield batch, self.potentials(batch, threads=threads)
-            return
-        begin = 0
-        while begin < batch.sequences:
-            end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1
-            end = min(max(end, begin + 1), batch.sequences)
-            part = batch.select(slice(begin, end))
+        for chosen in batch.cut(self.positions_at_a_time(batch)):
+            whole = chosen.stop - chosen.start == batch.sequences
+            part = batch if whole else batch.select(chosen)
             yield part, self.potentials(part, threads=threads)
-            begin = end
+
+    def positions_at_a_time(self, batch: Batch) -> int:
+        """Return how many positions of a batch to score together, so that their scores take 32 MB."""
+        return max(_CELLS // self.cells(batch), 1)
+
+
+def flat_labels(
+    potentials: ChainPotentials, method: Literal["viterbi", "posterior"], threads: int | None
+) -> Ids:
+    """Return the ids of the best labels of all sequences, end to end: [P]."""
+    if method == "viterbi" and potentials.expansion is None:
+        values, paths, _ = kernels.best(potentials.problem, threads_or_all(threads))  # [N], [1, P]
+        if values.min(initial=0.0) > -np.inf:
+            best: Ids = paths[0]
+            return best
+    found = inference.decode(potentials, method, threads=threads)
+    return np.concatenate([np.zeros(0, dtype=np.int32), *(labelling.labels for labelling in found)])
+
+
+def check_local(local: bool, chain: Chain, layout: Layout) -> None:
+    """Raise unless the steps of such a model can be normalised by themselves, where they are."""
+    if local and (chain.order != 1 or chain.constraints or layout.stop):
+        raise ValueError(
+            "a locally normalised model is a chain of order 1 without constraints and stop weights; this one "
+            f"has order {chain.order}, {len(chain.constraints)} constraints and "
+            f"{'' if layout.stop else 'no '}stop weights"
+        )
 
 
 def gold_labels(data: Dataset) -> list[list[str]]:

@@ -30,6 +30,9 @@ __all__ = [
     "checked_out",
     "checked_weights",
     "explain",
+    "has_edges",
+    "ready_edges",
+    "ready_rows",
     "scatter",
     "scatter_edges",
     "score",
@@ -55,8 +58,29 @@ class Scores:
     per_position: bool
 
 
+def ready_rows(layout: Layout, weights: Floats, threads: int | None = None) -> _native.ReadyRows:
+    """Spread the node weights [F] out as `score` reads them: worth keeping where weights stay.
+
+    Rows of several weights, but not of all labels, are copied into a table of at most ``layout.table_bytes``;
+    where it would be larger, there is none and they are read one weight at a time.
+    """
+    return _native.ReadyRows.of(kernels, layout.rows, weights, 0, threads_or_all(threads))
+
+
+def ready_edges(layout: Layout, weights: Floats, threads: int | None = None) -> _native.ReadyRows:
+    """Spread the edge weights out as `score_edges` reads them; see `ready_rows`."""
+    begin = layout.parts["edge"].start
+    return _native.ReadyRows.of(kernels, layout.edge_rows, weights, begin, threads_or_all(threads))
+
+
 def score(
-    layout: Layout, w: ArrayLike, batch: Batch, *, threads: int | None = None, out: Floats | None = None
+    layout: Layout,
+    w: ArrayLike,
+    batch: Batch,
+    *,
+    threads: int | None = None,
+    out: Floats | None = None,
+    ready: _native.ReadyRows | None = None,
 ) -> Scores:
     """Score every position of a batch.
 
@@ -70,6 +94,8 @@ def score(
         Default: one for each core.
     out : array [P, L], optional
         Where the node scores go; a new array otherwise.
+    ready : ReadyRows, optional
+        From `ready_rows` of the same weights; made anew without it.
 
     Examples
     --------
@@ -82,7 +108,8 @@ def score(
     dense = _dense(layout, batch)
     node = checked_out(out, (batch.positions, layout.labels))  # [P, L]
     items, threads = (batch.attr_ptr, batch.attr, batch.value), threads_or_all(threads)
-    finite = _native.score(kernels, layout.rows, weights, 0, *items, None, 0, batch.positions, node, threads)
+    rows = ready_rows(layout, weights, threads) if ready is None else ready
+    finite = _native.score(kernels, rows, *items, None, 0, batch.positions, node, threads)
     small = weights[layout.parts["transition"].start :]
     if not finite or not np.isfinite(small).all():
         explain(layout, weights, node)
@@ -93,7 +120,7 @@ def score(
         transitions(layout, weights),
         weights[layout.parts["start"]] if layout.start else None,
         weights[layout.parts["stop"]] if layout.stop else None,
-        _has_edges(layout, batch),
+        has_edges(layout, batch),
     )
 
 
@@ -106,6 +133,7 @@ def score_edges(
     *,
     threads: int | None = None,
     out: Floats | None = None,
+    ready: _native.ReadyRows | None = None,
 ) -> Floats:
     """Score the steps into positions first to last - 1, transitions included: [last - first, L, L].
 
@@ -120,9 +148,7 @@ def score_edges(
         return edge
     finite = _native.score(
         kernels,
-        layout.edge_rows,
-        weights,
-        layout.parts["edge"].start,
+        ready_edges(layout, weights, threads) if ready is None else ready,
         batch.edge_ptr,
         batch.edge_attr,
         batch.edge_value,
@@ -197,7 +223,7 @@ def scatter(
     if edge_credit is not None:
         if layout.order <= 1 and np.ndim(edge_credit) == 3:
             scatter_edges(layout, batch, edge_credit, 0, P, out=gradient, threads=threads)
-        elif _has_edges(layout, batch):
+        elif has_edges(layout, batch):
             raise ValueError("edge_credit has 2 axes, but there are edge attributes: it needs (P, L, L)")
         else:
             gradient[layout.parts["transition"]] += layout.transition_credit(_tables(layout, edge_credit))
@@ -235,7 +261,8 @@ def scatter_edges(
     _native.scatter(kernels, layout.edge_rows, index, cells, gradient, begin, True, threads_or_all(threads))
 
 
-def _has_edges(layout: Layout, batch: Batch) -> bool:
+def has_edges(layout: Layout, batch: Batch) -> bool:
+    """Tell whether some position has edge attributes, and the layout weights for them."""
     return bool(batch.edge_attr is not None and batch.edge_attr.size and layout.edge_attributes)
 
 

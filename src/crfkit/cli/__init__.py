@@ -1,5 +1,20 @@
 """The command line: one file per command, each calls public functions and prints."""
 
-from crfkit.cli.main import app, main
+from typing import TYPE_CHECKING, Any
+
+from crfkit.cli.main import main
+
+if TYPE_CHECKING:
+    import typer
+
+    app: typer.Typer
 
 __all__ = ["app", "main"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":  # with all commands: whoever runs one does not wait for the others
+        from crfkit.cli.main import typer_app
+
+        return typer_app()
+    raise AttributeError(f"module 'crfkit.cli' has no attribute {name!r}")

@@ -17,7 +17,7 @@ from crfkit import data
 from crfkit.batch import Dataset
 from crfkit.formats.columns import Columns
 from crfkit.formats.guess import SAMPLE, Guess, guess
-from crfkit.formats.source import FormatError, Source, open_source
+from crfkit.formats.source import EmptyInputError, FormatError, Source, open_source
 
 __all__ = ["blocks"]
 
@@ -31,6 +31,7 @@ def blocks(
     format: str | None = None,
     columns: Sequence[str] | None = None,
     attributes: bool | None = None,
+    docstart: str | None = None,
     say: Callable[[str], object] | None = None,
 ) -> Iterator[Columns | Dataset]:
     """Read data in blocks of whole sequences; an empty input has none.
@@ -39,7 +40,7 @@ def blocks(
     ----------
     path : str
         A path, or "-" for standard input.
-    format, columns, say
+    format, columns, docstart, say
         As in `crfkit.data.read`.
     attributes : bool, optional
         Whether data with attributes are needed (True) or columns (False): decides where guesses differ.
@@ -64,7 +65,10 @@ def blocks(
         for line, piece in _cut(chain([first], chunks), chosen.format == "jsonl"):
             if not piece.strip():
                 continue
-            part = _read(source.name, line, piece, chosen, columns)
+            try:
+                part = _read(source.name, line, piece, chosen, columns, docstart)
+            except EmptyInputError:  # of this block; there may be more
+                continue
             if isinstance(part, Columns):
                 width = width or len(part.names)
                 if len(part.names) != width:
@@ -104,7 +108,8 @@ def _cut(chunks: Iterator[bytes], lines: bool) -> Iterator[tuple[int, bytes]]:
         if lines:
             end = chunk.rfind(b"\n") + 1
         else:
-            for blank in _BLANK_LINE.finditer(tail + chunk):
+            joined = tail + chunk
+            for blank in _BLANK_LINE.finditer(joined, max(joined.rfind(b"\n\n"), 0)):
                 end = blank.end() - len(tail)
         if end <= 0:
             held.append(chunk)
@@ -118,13 +123,15 @@ def _cut(chunks: Iterator[bytes], lines: bool) -> Iterator[tuple[int, bytes]]:
 
 
 def _read(
-    name: str, line: int, piece: bytes, chosen: Guess, columns: Sequence[str] | None
+    name: str, line: int, piece: bytes, chosen: Guess, columns: Sequence[str] | None, docstart: str | None
 ) -> Columns | Dataset:
-    keep = "keep" if chosen.format in _COLUMNS else None
+    marks = docstart if chosen.format in _COLUMNS else None
     separator = chosen.separator if chosen.format == "columns" else None
     place = io.BytesIO(piece)
     try:
-        part = data.read(place, chosen.format, columns=columns, separator=separator, docstart=keep)
+        part = data.read(place, chosen.format, columns=columns, separator=separator, docstart=marks)
+    except EmptyInputError:
+        raise
     except FormatError as error:
         at = None if error.line is None else error.line + line - 1
         raise FormatError(name, at, error.what) from None

@@ -29,6 +29,9 @@ def convert(
     notes: Annotated[
         str | None, typer.Option("--notes", help="Free text; default: that of the source.")
     ] = None,
+    licence: Annotated[
+        str | None, typer.Option("--licence", "--license", help="Of the model; default: that of the source.")
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -43,7 +46,7 @@ def convert(
     crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
     """
     from crfkit.cli.train import check_output
-    from crfkit.exchange import KINDS, about, guess_kind, read_model, write_model
+    from crfkit.exchange import KINDS, guess_kind, read_model, write_model
     from crfkit.formats.model_file import map_file, unzipped
 
     by_name = "crfsuite" if target.removesuffix(".gz").endswith(".crfsuite") else "crfkit"
@@ -53,16 +56,16 @@ def convert(
     model = read_model(source, given, encoding=encoding)
     found = given or guess_kind(unzipped(map_file(source), source))
     if chosen == "crfsuite":
-        for name, asked in (("--compact", compact), ("--float32", single), ("--notes", notes is not None)):
+        texts = {"--notes": notes is not None, "--licence": licence is not None}
+        for name, asked in {"--compact": compact, "--float32": single, **texts}.items():
             if asked:
                 raise ValueError(f"{name} is for models of crfkit; a file of CRFsuite has no such thing")
         write_model(model, target, "crfsuite")
     else:
-        said = about(source) if found == "crfkit" else None
-        text = notes if notes is not None else said.notes if said else f"from {os.path.basename(source)}"
+        if notes is None and found != "crfkit":
+            notes = f"from {os.path.basename(source)}"
         dtype: Literal["float32", "float64"] = "float32" if single else "float64"
-        licence = said.licence if said else ""
-        model.save(target, dtype=dtype, compact=compact, notes=text, licence=licence)
+        model.save(target, dtype=dtype, compact=compact, notes=notes, licence=licence)
     if target == "-":
         return
     before, after = os.path.getsize(source), os.path.getsize(target)

@@ -5,24 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from crfkit.cli import learning
-from crfkit.cli.learning import (
-    L1,
-    L2,
-    Features,
-    MaxIter,
-    MinCount,
-    Optimizer,
-    Order,
-    Scheme,
-    Seed,
-    Template,
-)
 from crfkit.cli.options import (
     AsJson,
     ColumnNames,
@@ -44,19 +31,20 @@ def cross_validate(
         typer.Option("--metric", "-m", help="segment_f1, token_accuracy, ...; may be given again."),
     ] = None,
     format: DataFormat = None,
-    template: Template = None,
+    template: learning.Template = None,
     columns: ColumnNames = None,
     label: LabelColumn = None,
-    order: Order = 1,
-    l1: L1 = 0.0,
-    l2: L2 = 1.0,
-    optimizer: Optimizer = "auto",
-    min_count: MinCount = 0.0,
-    features: Features = "observed",
-    scheme: Scheme = None,
-    max_iter: MaxIter = None,
+    order: learning.Order = 1,
+    l1: learning.L1 = 0.0,
+    l2: learning.L2 = 1.0,
+    objective: learning.ObjectiveName = "likelihood",
+    optimizer: learning.Optimizer = "auto",
+    min_count: learning.MinCount = 0.0,
+    features: learning.Features = "observed",
+    scheme: learning.Scheme = None,
+    max_iter: learning.MaxIter = None,
     threads: Threads = None,
-    seed: Seed = 0,
+    seed: learning.Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -72,7 +60,6 @@ def cross_validate(
     crfkit cv train.txt --l2 0.5 --metric segment_f1 --json
     """
     from crfkit import metrics
-    from crfkit.objectives import Likelihood
     from crfkit.training import train as fit
     from crfkit.training.choose import by_name
     from crfkit.training.judge import metric_for
@@ -80,6 +67,7 @@ def cross_validate(
     kept, constraints = learning.features_of(features), learning.constraints_of(scheme)
     for name in metric or ():
         metrics.named(name)
+    goal = learning.objective_of(objective, l1, l2)
     if optimizer != "auto":
         by_name(optimizer)
     learn = learning.prepare(
@@ -100,8 +88,8 @@ def cross_validate(
     for k, held in enumerate(deal(N, folds, seed)):
         rest = sorted(set(range(N)) - set(held))
         model = fit(
-            replace(whole, batch=whole.batch.select(rest)),
-            objective=Likelihood(l1=l1, l2=l2),
+            whole[rest],
+            objective=goal,
             optimiser=optimizer,
             features=kept,
             min_count=min_count,
@@ -114,7 +102,7 @@ def cross_validate(
             extractor=learn.extractor,
             **learn.options,
         )
-        judged = replace(whole, batch=whole.batch.select(held))
+        judged = whole[held]
         for name, values in scores.items():
             values.append(model.evaluate(judged, name, threads=threads))
         told = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.features import Extractor, Recipe
     from crfkit.formats.columns import Columns
     from crfkit.structures.constraints import Constraint
+    from crfkit.training.source import Objective
 
 Data = TypeVar("Data")
 
@@ -24,11 +25,13 @@ __all__ = [
     "Learning",
     "MaxIter",
     "MinCount",
+    "ObjectiveName",
     "Optimizer",
     "Order",
     "Scheme",
     "Seed",
     "Template",
+    "objective_of",
     "prepare",
 ]
 
@@ -38,8 +41,13 @@ Template = Annotated[
         "--template", "-t", help="Template file: CRF++, Wapiti or a crfkit recipe; default: a good recipe."
     ),
 ]
+ObjectiveName = Annotated[
+    str,
+    typer.Option("--objective", help="likelihood, or perceptron: learn from mistakes, without a penalty."),
+]
 Optimizer = Annotated[
-    str, typer.Option("--optimizer", "--optimiser", "-a", help="auto, dual, lbfgs, owlqn, sgd, ...")
+    str,
+    typer.Option("--optimizer", "--optimiser", "-a", help="auto, dual, lbfgs, owlqn, sgd, perceptron, ..."),
 ]
 MaxIter = Annotated[int | None, typer.Option("--max-iter", help="Most iterations.", min=0)]
 Order = Annotated[
@@ -134,6 +142,18 @@ def options_for(extract: Extractor) -> dict[str, Any]:
     if extract.recipe.dialect != "crfkit" and not extract.plain_transitions:
         return {"transitions": "none"}  # CRF++ and Wapiti have them only where a line B asks for them
     return {}
+
+
+def objective_of(name: str, l1: float, l2: float) -> Objective:
+    """Return the objective; strengths of a penalty are for the likelihood alone."""
+    from crfkit.objectives import Likelihood
+    from crfkit.training import choose
+
+    if name == "likelihood":
+        return Likelihood(l1=l1, l2=l2)
+    if (l1, l2) != (0.0, 1.0):
+        raise ValueError(f"--l1 and --l2 are for the likelihood; the objective {name} has no penalty")
+    return choose.objective_of(name)
 
 
 def default_recipe(columns: Sequence[str]) -> Recipe:

@@ -11,21 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from crfkit.cli.convert import convert
-from crfkit.cli.cv import cross_validate
-from crfkit.cli.demo import demo
-from crfkit.cli.eval import evaluate
-from crfkit.cli.explain import explain
-from crfkit.cli.features import features
 from crfkit.cli.quick import arguments_of
-from crfkit.cli.show import show
-from crfkit.cli.tag import tag
-from crfkit.cli.train import train
 
 #: What a user cannot mend by giving something else.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE, errno.ENOMEM}
@@ -73,42 +66,55 @@ def _fail(message: str, status: int) -> None:
     raise typer.Exit(status)
 
 
-app = typer.Typer(
-    name="crfkit",
-    cls=Commands,
-    help="Conditional random fields for chains, segments and graphs.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-#: Commands by name; a new one is a file here and a line in this table.
-COMMANDS: dict[str, Callable[..., None]] = {
-    "train": train,
-    "tag": tag,
-    "eval": evaluate,
-    "cv": cross_validate,
-    "show": show,
-    "explain": explain,
-    "features": features,
-    "convert": convert,
-    "demo": demo,
+#: Commands by name, each a module here and a function in it; a new one is a file and a line in this table.
+COMMANDS = {
+    "train": ("train", "train"),
+    "tag": ("tag", "tag"),
+    "eval": ("eval", "evaluate"),
+    "cv": ("cv", "cross_validate"),
+    "show": ("show", "show"),
+    "explain": ("explain", "explain"),
+    "features": ("features", "features"),
+    "convert": ("convert", "convert"),
+    "demo": ("demo", "demo"),
 }
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
 
 
-@app.callback()
+def command_named(name: str) -> Callable[..., None]:
+    """Return the function of a command; the others are not imported."""
+    module, function = COMMANDS[name]
+    found: Callable[..., None] = getattr(import_module(f"crfkit.cli.{module}"), function)
+    return found
+
+
+@cache
+def typer_app() -> typer.Typer:
+    """Return the command line as typer has it, with all commands."""
+    made = typer.Typer(
+        name="crfkit",
+        cls=Commands,
+        help="Conditional random fields for chains, segments and graphs.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+    )
+    for name in COMMANDS:
+        made.command(name)(command_named(name))
+    made.callback()(_commands)
+    return made
+
+
 def _commands() -> None:
     """Conditional random fields for chains, segments and graphs."""
 
 
 def main() -> None:
     """Run the command line: at once where it is plain, through typer where it is not."""
-    command = COMMANDS.get(sys.argv[1]) if len(sys.argv) > 1 else None
+    command = command_named(sys.argv[1]) if sys.argv[1:] and sys.argv[1] in COMMANDS else None
     given = None if command is None else arguments_of(command, sys.argv[2:])
     if command is None or given is None:
-        app()
+        typer_app()()
         return
     try:
         with mistakes():

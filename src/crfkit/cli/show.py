@@ -60,15 +60,14 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
     import numpy as np
 
     from crfkit.cli.train import summary_of
-    from crfkit.exchange import about
 
     layout = model.layout
     weights = {name: part.stop - part.start for name, part in layout.parts.items() if part.stop > part.start}
-    told = about(path) if kind == "crfkit" else None
     made: dict[str, Any] = {
         "model": path,
         "kind": kind,
         "order": model.chain.order,
+        "local": model.local,
         "labels": list(model.chain.labels),
         "attributes": layout.attributes,
         "edge_attributes": layout.edge_attributes,
@@ -80,8 +79,8 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "strongest": strongest(model, labels, top),
         "transitions": None,
         "training": summary_of(model) if model.training is not None else None,
-        "notes": told.notes if told else "",
-        "licence": told.licence if told else "",
+        "notes": model.notes,
+        "licence": model.licence,
     }
     tables = layout.transition_tables(model.w)
     if tables and len(layout.transition_cell):
@@ -119,7 +118,8 @@ def _print(made: dict[str, Any], tables: bool) -> None:
     def line(name: str, value: object) -> None:
         out.print(Text(f"{name:<12} {value}"), soft_wrap=True)
 
-    line("model", f"{made['model']} ({made['kind']}), order {made['order']}")
+    local = ", each step normalised by itself (MEMM)" * made["local"]
+    line("model", f"{made['model']} ({made['kind']}), order {made['order']}{local}")
     line(
         "labels",
         f"{len(made['labels'])}: {', '.join(made['labels'][:30])}{' ...' * (len(made['labels']) > 30)}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,7 +45,8 @@ def tag(
 ) -> None:
     """Print the data with the best labels in a further column, as crf_test does.
 
-    Data with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
+    Lines of the answer are lines of the input: -DOCSTART- lines, which train and eval skip, are kept. Data
+    with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
     every labelling comes after a line "# rank probability".
 
     For example:
@@ -67,7 +67,13 @@ def tag(
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
     tagger = Tagger(model, None if label is None else as_column(label), threads)
-    parts = blocks(data, format=format, columns=column_names(columns), attributes=tagger.attributes)
+    parts = blocks(
+        data,
+        format=format,
+        columns=column_names(columns),
+        attributes=tagger.attributes,
+        docstart="keep",  # the lines of the answer are those of the input
+    )
     seen = 0
 
     def pieces() -> Iterator[bytes]:
@@ -78,7 +84,7 @@ def tag(
             except ValueError as error:
                 raise ValueError(_in_whole_input(str(error), seen)) from None
             seen += len(block)
-            yield "".join(lines).encode()
+            yield lines
 
     if output == "-":
         for piece in pieces():
@@ -107,21 +113,23 @@ def _tagged(
     labels_only: bool,
     force: bool,
     as_json: bool,
-) -> list[str]:
+) -> bytes:
     """Return the answer for a block, sequence by sequence."""
+    from crfkit._native import render_lines
     from crfkit.formats.columns import Columns
 
     batch = tagger.batch(block)
     forced = tagger.forced(tagger.gold(block)) if force else None
+    columns = block if isinstance(block, Columns) and not labels_only else None
+    if not marginals and kbest is None and not as_json:
+        alphabets = [*(() if columns is None else columns.alphabets), tagger.model.labels]
+        ids = [*(() if columns is None else columns.ids), tagger.best(batch, forced)]
+        return render_lines([alphabet._native for alphabet in alphabets], ids, batch.seq_ptr)
     fields: list[list[str]] = []  # of every column [P]
     names: tuple[str, ...] = ()
-    if isinstance(block, Columns) and not labels_only:
-        fields, names = [column.tolist() for column in block.strings()], block.names
+    if columns is not None:
+        fields, names = [column.tolist() for column in columns.strings()], columns.names
     ptr = batch.seq_ptr.tolist()
-    if not marginals and kbest is None and not as_json:
-        flat = [y for labelling in tagger.predict(batch, forced) for y in labelling]
-        rows = list(map("\t".join, zip(*fields, flat, strict=True)))
-        return ["\n".join([*rows[a:b], "\n"]) for a, b in pairwise(ptr)]
     lines: list[str] = []
     for n, answer in enumerate(_answers(tagger, batch, forced, marginals, kbest)):
         mine = [column[ptr[n] : ptr[n + 1]] for column in fields]
@@ -137,7 +145,7 @@ def _tagged(
             ] or [""] * (ptr[n + 1] - ptr[n])
             rows = list(map("\t".join, zip(*mine, one["predicted"], strict=True)))
             lines.append("".join(f"{row}{more}\n" for row, more in zip(rows, further, strict=True)) + "\n")
-    return lines
+    return "".join(lines).encode()
 
 
 def _answers(

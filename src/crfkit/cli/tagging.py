@@ -12,6 +12,7 @@ from crfkit.batch import Batch, Dataset
 from crfkit.exchange import read_model
 from crfkit.features import Extractor, Recipe
 from crfkit.formats.columns import Columns
+from crfkit.model import flat_labels
 from crfkit.structures import ChainPotentials
 from crfkit.structures.labels import Ids
 
@@ -20,7 +21,6 @@ __all__ = ["Tagger", "frozen_extractor", "sequences"]
 # An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
 # memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
 _DISTINCT, _TOKENS = 1 << 17, 1 << 19
-_CELLS = 1 << 22  # doubles of scores at a time: 32 MB
 
 
 def frozen_extractor(
@@ -122,13 +122,9 @@ class Tagger:
     def parts(self, batch: Batch, forced: Ids | None = None) -> Iterator[tuple[int, Batch, ChainPotentials]]:
         """Yield the number of the first sequence, and sequences with their scores, a part at a time."""
         L = self.model.layout.labels
-        by_position = batch.edge_attr is not None and self.model.layout.edge_attributes > 0
-        most = max(_CELLS // (L * L if by_position else L), 1)
-        begin = 0
-        while begin < batch.sequences:
-            end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1
-            end = min(max(end, begin + 1), batch.sequences)
-            part = batch if end - begin == batch.sequences else batch.select(slice(begin, end))
+        for chosen in batch.cut(self.model.positions_at_a_time(batch)):
+            begin, end = chosen.start, chosen.stop
+            part = batch if end - begin == batch.sequences else batch.select(chosen)
             potentials = self.model.potentials(part, threads=self.threads)
             if forced is not None:
                 here = forced[batch.seq_ptr[begin] : batch.seq_ptr[end]]
@@ -137,18 +133,17 @@ class Tagger:
                 mask[np.flatnonzero(~free), here[~free]] = True
                 potentials = potentials.clamped(mask)
             yield begin, part, potentials
-            begin = end
+
+    def best(self, batch: Batch, forced: Ids | None = None) -> Ids:
+        """Return the ids of the best labels of all positions, [P]."""
+        parts = (flat_labels(scores, "viterbi", self.threads) for _, _, scores in self.parts(batch, forced))
+        return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
 
     def predict(self, batch: Batch, forced: Ids | None = None) -> list[list[str]]:
         """Return the best labels of each sequence."""
-        from crfkit import inference
-
-        names = self.model.chain.labels
-        return [
-            [names[y] for y in labelling.labels.tolist()]
-            for _, _, potentials in self.parts(batch, forced)
-            for labelling in inference.decode(potentials, threads=self.threads)
-        ]
+        names = np.array(self.model.chain.labels, dtype=object)  # [L]
+        flat = names[self.best(batch, forced)].tolist()
+        return [flat[a:b] for a, b in pairwise(batch.seq_ptr.tolist())]
 
 
 def sequences(flat: Sequence[str], block: Columns | Dataset) -> list[list[str]]:

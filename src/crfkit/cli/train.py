@@ -13,18 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from crfkit.cli import learning
-from crfkit.cli.learning import (
-    L1,
-    L2,
-    Features,
-    MaxIter,
-    MinCount,
-    Optimizer,
-    Order,
-    Scheme,
-    Seed,
-    Template,
-)
 from crfkit.cli.options import (
     AsJson,
     ColumnNames,
@@ -43,16 +31,17 @@ def train(
     data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
     format: DataFormat = None,
-    template: Template = None,
+    template: learning.Template = None,
     columns: ColumnNames = None,
     label: LabelColumn = None,
-    order: Order = 1,
-    l1: L1 = 0.0,
-    l2: L2 = 1.0,
-    optimizer: Optimizer = "auto",
-    min_count: MinCount = 0.0,
-    features: Features = "observed",
-    scheme: Scheme = None,
+    order: learning.Order = 1,
+    l1: learning.L1 = 0.0,
+    l2: learning.L2 = 1.0,
+    objective: learning.ObjectiveName = "likelihood",
+    optimizer: learning.Optimizer = "auto",
+    min_count: learning.MinCount = 0.0,
+    features: learning.Features = "observed",
+    scheme: learning.Scheme = None,
     dev: Annotated[
         str | None,
         typer.Option("--dev", "-d", help="Data that tell when to stop; the best weights are kept."),
@@ -61,8 +50,8 @@ def train(
         str | None, typer.Option("--metric", help="How --dev is judged: segment_f1, token_accuracy, ...")
     ] = None,
     threads: Threads = None,
-    seed: Seed = 0,
-    max_iter: MaxIter = None,
+    seed: learning.Seed = 0,
+    max_iter: learning.MaxIter = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Most time.", min=0.0)] = None,
     tolerance: Annotated[
         float | None,
@@ -74,11 +63,17 @@ def train(
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", help="Folder: write checkpoints, go on from the last one.")
     ] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option("--checkpoint-every", help="Seconds between checkpoints.", min=0.0)
+    ] = 60.0,
     block_positions: BlockPositions = None,
     compact: Annotated[
         bool, typer.Option("--compact", help="Leave weights of zero out of the file.")
     ] = False,
     notes: Annotated[str, typer.Option("--notes", help="Free text that goes with the model.")] = "",
+    licence: Annotated[
+        str, typer.Option("--licence", "--license", help="Terms of the model: CC-BY-4.0, or any text.")
+    ] = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -97,6 +92,8 @@ def train(
     crfkit train items.jsonl -o m.crf --l1 0.1 --l2 0 --json | jq .loss
 
     crfkit train huge.txt.gz -o m.crf --block-positions 100000 --optimizer adagrad
+
+    crfkit train train.txt -o quick.crf --objective perceptron --max-iter 10
     """
     check_output(output)
     names = column_names(columns)
@@ -105,20 +102,20 @@ def train(
     def tell(text: str) -> None:
         say(text, quiet)
 
+    from crfkit.training import Checkpoints
     from crfkit.training import train as fit
     from crfkit.training.choose import by_name, check_blockwise
 
     kept = learning.features_of(features)
     constraints = learning.constraints_of(scheme)
+    goal = learning.objective_of(objective, l1, l2)
     if optimizer != "auto":
         by_name(optimizer)  # a wrong name is told before files are read
-        if block_positions is not None:
-            check_blockwise(optimizer)
+    if block_positions is not None:
+        check_blockwise(optimizer, goal)
     if metric is not None and dev is None:
         raise ValueError("--metric judges a dev set; give one with --dev FILE")
     start = _start(init)
-    from crfkit.objectives import Likelihood
-
     reading: dict[str, Any] = {
         "format": format,
         "columns": names,
@@ -140,7 +137,7 @@ def train(
         model = fit(
             learn.data,
             judged,
-            objective=Likelihood(l1=l1, l2=l2),
+            objective=goal,
             optimiser=optimizer,
             features=kept,
             min_count=min_count,
@@ -151,14 +148,14 @@ def train(
             tolerance=tolerance,
             max_seconds=max_seconds,
             max_iterations=max_iter,
-            checkpoint=checkpoint,
+            checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
             seed=seed,
             threads=threads,
             progress=not quiet,
             extractor=learn.extractor,
             **learn.options,
         )
-    model.save(output, notes=notes, compact=compact)
+    model.save(output, notes=notes, licence=licence, compact=compact)
     if output != "-":
         tell(f"{output}: {os.path.getsize(output):,} bytes")
     if as_json:

@@ -23,6 +23,7 @@ from rich.text import Text
 from crfkit import Chain, inference
 from crfkit.structures import ChainPotentials
 from crfkit.structures.labels import Floats
+from crfkit.structures.local import normalised_by_step
 
 WORDS = {"rib": 0.55, "rob": 0.45}  # one is slightly more common
 STATES = tuple((word, place) for word in WORDS for place in range(3))  # (word, letter) pairs
@@ -55,12 +56,7 @@ def network(observed: str, slip: float = WRONG) -> ChainPotentials:
 
 def normalised_by_state(observed: str, slip: float) -> ChainPotentials:
     """Score the same paths with the successors of each state normalised, as a MEMM does."""
-    joint = network(observed, slip)
-    edge = joint.edge[0] + joint.node[:, None, :]  # [T, L, L]
-    with np.errstate(invalid="ignore"):
-        edge = edge - np.logaddexp.reduce(edge, axis=2, keepdims=True)
-    edge[np.isnan(edge)] = -np.inf  # states without successors
-    return Chain(NAMES).potentials(np.zeros_like(joint.node), edge, start=joint.start, stop=joint.stop)
+    return normalised_by_step(network(observed, slip))
 
 
 def trellis(observed: str, scores: ChainPotentials) -> Table:

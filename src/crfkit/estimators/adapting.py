@@ -25,6 +25,7 @@ from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch, Dataset
 from crfkit.layout import Layout, LayoutOptions
 from crfkit.model import Model
+from crfkit.objectives import Perceptron
 from crfkit.optimise.problem import Optimiser, Penalty, Smooth
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
@@ -68,8 +69,10 @@ def adapt(
             "learning on needs the same order"
         )
     source = UnitedSource(data, before.layout, threads)
-    anchored = Anchored(objective, before, chain, data.attributes, data.edge_attributes)
-    task = Task(source, chain, anchored, features, options, optimiser, before, seed)
+    goal = objective
+    if not isinstance(objective, Perceptron):  # which has no penalty, and goes on from where it was
+        goal = Anchored(objective, before, chain, data.attributes, data.edge_attributes)
+    task = Task(source, chain, goal, features, options, optimiser, before, seed)
     display = display_for(budget["progress"])
     rules = Rules(budget["max_seconds"], budget["max_iterations"])
     try:

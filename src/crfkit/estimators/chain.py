@@ -21,6 +21,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.constraints import Constraint, Scheme
 from crfkit.training import train
+from crfkit.training.choose import objective_of
 from crfkit.training.source import Objective
 from crfkit.training.task import Likely
 
@@ -37,7 +38,7 @@ class ChainCRF(ChainQueries, PartParams):
 
     Parameters
     ----------
-    objective : Likelihood or "likelihood"
+    objective : Likelihood, Perceptron, or the name of one
         What to optimise, penalty included. Its options are parameters too: ``objective__l2``.
     optimiser : an optimiser, its name, or "auto"
         "auto" takes the fastest sound one. Options of an object are parameters: ``optimiser__memory``.
@@ -215,7 +216,7 @@ class ChainCRF(ChainQueries, PartParams):
             before,
             data,
             self._constraints(),
-            Likelihood() if isinstance(self.objective, str) else self.objective,
+            objective_of(self.objective),
             self.features,
             {
                 "order": self.order,

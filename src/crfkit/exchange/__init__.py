@@ -4,9 +4,13 @@
 ``write_model(model, "m.crfsuite", "crfsuite")`` writes one that the original program reads.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from crfkit.exchange.convert import KINDS, Kind, guess_kind, read_model, read_model_bytes, write_model
-from crfkit.exchange.mallet import doubled
 from crfkit.exchange.native import About, about
+
+if TYPE_CHECKING:
+    from crfkit.exchange.mallet import doubled
 
 __all__ = [
     "KINDS",
@@ -19,3 +23,11 @@ __all__ = [
     "read_model_bytes",
     "write_model",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "doubled":  # readers of foreign files are loaded when they are needed
+        from crfkit.exchange.mallet import doubled
+
+        return doubled
+    raise AttributeError(f"module 'crfkit.exchange' has no attribute {name!r}")

@@ -57,7 +57,7 @@ class Triples:
 
 def assemble(
     labels: Sequence[str],
-    attributes: Sequence[str],
+    attributes: Sequence[str] | Alphabet,
     node: Triples,
     transition: Floats | None = None,
     *,
@@ -69,6 +69,7 @@ def assemble(
     constraints: Sequence[Constraint] = (),
     recipe: Recipe | None = None,
     label_column: int | None = None,
+    local: bool = False,
 ) -> Model:
     """Return a model with these names and weights; transitions are a table [L, L].
 
@@ -109,10 +110,13 @@ def assemble(
         np.concatenate([node_w, edge_w, table[cells], *ends]),
         recipe=recipe,
         label_column=label_column,
+        local=local,
     )
 
 
-def _alphabet(names: Sequence[str], what: str) -> Alphabet:
+def _alphabet(names: Sequence[str] | Alphabet, what: str) -> Alphabet:
+    if isinstance(names, Alphabet):
+        return names.freeze()
     made = Alphabet(names)
     if len(made) != len(names):
         twice = next(name for i, name in enumerate(names) if made.find(name) < i)

@@ -8,12 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from crfkit.exchange.crfpp import read_crfpp_binary, read_crfpp_text
-from crfkit.exchange.crfsuite import read_crfsuite
-from crfkit.exchange.crfsuite_write import crfsuite_bytes
-from crfkit.exchange.mallet import read_mallet
 from crfkit.exchange.native import model_of
-from crfkit.exchange.wapiti import read_wapiti
 from crfkit.formats.model_file import ModelFileError, looks_like_model_file, map_file, unzipped
 from crfkit.formats.sink import write_bytes
 from crfkit.model import Model
@@ -75,6 +70,7 @@ def read_model_bytes(
     Examples
     --------
     >>> from crfkit import train
+    >>> from crfkit.exchange.crfsuite_write import crfsuite_bytes
     >>> from crfkit.features import ItemExtractor
     >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
     >>> read_model_bytes(crfsuite_bytes(model)).labels.strings()
@@ -96,22 +92,34 @@ def read_model_bytes(
         )
     if kind == "crfkit":
         return model_of(data, source)
-    text = bytes(data[:8]) == b"version:"
-    readers: dict[str, Callable[..., Model]] = {
-        "crfsuite": read_crfsuite,
-        "crfpp": read_crfpp_text if text else read_crfpp_binary,
-        "wapiti": read_wapiti,
-        "mallet": read_mallet,
-    }
     try:
         with np.errstate(all="ignore"):  # numbers that are none are found by looking for them
-            return readers[kind](data, encoding=encoding)
+            return _reader(kind, data)(data, encoding=encoding)
     except (ValueError, OverflowError, RecursionError) as error:
         raise ModelFileError(
             source,
             f"cannot be read as a model of {_NAMES[kind]}: {error}",
             "if it should be one, copy it again from where it came, or write it anew",
         ) from None
+
+
+def _reader(kind: Kind, data: bytes | memoryview) -> Callable[..., Model]:
+    """Return the reader of a foreign kind; the others are not even imported."""
+    if kind == "crfsuite":
+        from crfkit.exchange.crfsuite import read_crfsuite
+
+        return read_crfsuite
+    if kind == "wapiti":
+        from crfkit.exchange.wapiti import read_wapiti
+
+        return read_wapiti
+    if kind == "mallet":
+        from crfkit.exchange.mallet import read_mallet
+
+        return read_mallet
+    from crfkit.exchange.crfpp import read_crfpp_binary, read_crfpp_text
+
+    return read_crfpp_text if bytes(data[:8]) == b"version:" else read_crfpp_binary
 
 
 def write_model(
@@ -125,6 +133,8 @@ def write_model(
     if kind == "crfkit":
         model.save(path)
     elif kind == "crfsuite":
+        from crfkit.exchange.crfsuite_write import crfsuite_bytes
+
         write_bytes(path, [crfsuite_bytes(model)])
     else:
         raise ValueError(f"kind is {kind!r}; crfkit and crfsuite are the kinds that can be written")

@@ -12,11 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["lookup3", "read_strings", "write_strings"]
+__all__ = ["Spans", "lookup3", "read_spans", "read_strings", "write_strings"]
 
 _HEAD = 24 + 256 * 8
 _ORDER = 0x62445371
 Words = NDArray[np.uint32]
+
+
+#: A text, and where each string in it begins and ends.
+Spans = tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]
 
 
 def read_strings(data: bytes | memoryview, at: int, count: int, what: str) -> list[bytes]:
@@ -27,6 +31,13 @@ def read_strings(data: bytes | memoryview, at: int, count: int, what: str) -> li
     >>> read_strings(write_strings([b"B", b"I"]), 0, 2, "labels")
     [b'B', b'I']
     """
+    flat, begin, end = read_spans(data, at, count, what)
+    text = flat.tobytes()
+    return [text[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
+
+
+def read_spans(data: bytes | memoryview, at: int, count: int, what: str) -> Spans:
+    """Return where these strings lie, without making them."""
     if not 0 <= at <= len(data) - _HEAD or data[at : at + 4] != b"CQDB":
         raise ValueError(f"there is no database of {what} at {at:,}")
     size, _, order, entries, back = np.frombuffer(data[at + 4 : at + 24], dtype="<u4").tolist()
@@ -35,7 +46,7 @@ def read_strings(data: bytes | memoryview, at: int, count: int, what: str) -> li
     if not _HEAD <= size <= len(data) - at:
         raise ValueError(f"the database of {what} claims {size:,} bytes")
     if count == 0:
-        return []
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
     if entries < count or back < _HEAD or back + 4 * entries > size:
         raise ValueError(f"the database of {what} has no list of {count:,} strings")
     body = memoryview(data)[at : at + size]
@@ -51,9 +62,7 @@ def read_strings(data: bytes | memoryview, at: int, count: int, what: str) -> li
         raise ValueError(f"a string of the database of {what} has a wrong length")
     if int(length.sum()) > size:
         raise ValueError(f"the strings of the database of {what} overlap")
-    text = bytes(body)
-    spans = zip((record + 8).tolist(), (end - 1).tolist(), strict=True)
-    return [text[a:b] for a, b in spans]
+    return flat, record + 8, end - 1
 
 
 def _words(flat: NDArray[np.uint8], at: NDArray[np.int64]) -> Words:

@@ -8,11 +8,15 @@ no start or stop weights.
 
 from __future__ import annotations
 
+import codecs
+
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit import _native
+from crfkit.alphabet import Alphabet
 from crfkit.exchange.assembly import Triples, assemble, decoded
-from crfkit.exchange.cqdb import read_strings
+from crfkit.exchange.cqdb import read_spans, read_strings
 from crfkit.exchange.inspect import check_labels
 from crfkit.model import Model
 
@@ -39,7 +43,7 @@ def read_crfsuite(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model
     check_labels(L)
     features = _features(data, head[7])
     labels = decoded(read_strings(data, head[8], L, "labels"), encoding, "label")
-    attributes = decoded(read_strings(data, head[9], A, "attributes"), encoding, "attribute")
+    attributes = _attributes(data, head[9], A, encoding)
     source, ids = _references(data, head[10], b"LFRF", L)
     steps = _used(features, source, ids, _TRANSITION, L)
     transition = np.zeros((L, L))
@@ -51,6 +55,15 @@ def read_crfsuite(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model
     states = _used(features, row, ids, _STATE, L)
     node = Triples(row, states["label"].astype(np.int64), np.ascontiguousarray(states["weight"]))
     return assemble(labels, attributes, node, transition)
+
+
+def _attributes(data: bytes | memoryview, at: int, count: int, encoding: str) -> Alphabet | list[str]:
+    """Return the names of the attributes; as an alphabet where no other encoding asks for strings."""
+    if codecs.lookup(encoding).name == "utf-8":
+        names = _native.Alphabet()
+        if names.add_spans(*read_spans(data, at, count, "attributes")) == count:
+            return Alphabet.of_native(names)
+    return decoded(read_strings(data, at, count, "attributes"), encoding, "attribute")  # finds the mistake
 
 
 def _features(data: bytes | memoryview, at: int) -> NDArray[np.void]:

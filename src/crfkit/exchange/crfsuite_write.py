@@ -71,6 +71,7 @@ def _check(model: Model) -> None:
         "stop weights": layout.stop,
         "dense columns": layout.dense > 0,
         "constraints": bool(model.chain.constraints),
+        "steps that are normalised by themselves": model.local,
     }
     what = [name for name, present in lost.items() if present]
     if what:

@@ -19,7 +19,6 @@ from crfkit.layout_plan import MOST_CELLS, run_sizes
 __all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout"]
 
 MOST_LABELS = (1 << 12) - 1  #: as in layouts
-_LONGEST_RUN = 1 << 11  # of taken slots, aligned; tables are at most half full
 
 
 def check_labels(count: int, most: int = MOST_LABELS) -> None:
@@ -31,8 +30,8 @@ def check_labels(count: int, most: int = MOST_LABELS) -> None:
 def checked_alphabet(arrays: Mapping[str, Array], name: str) -> Alphabet:
     """Return a frozen alphabet that looks up in arrays of a file.
 
-    Strings must tile the bytes, the table must hold one slot for each, and no look-up may take long. That
-    a slot names an existing string is checked by every look-up.
+    Strings must tile the bytes, the table must hold one slot for each, and no look-up may take long
+    (``cpp/alphabet.hpp``).
 
     Examples
     --------
@@ -48,19 +47,10 @@ def checked_alphabet(arrays: Mapping[str, Array], name: str) -> Alphabet:
             raise ValueError(f"{name}.{part} is {array.dtype} with {array.ndim} axes")
         parts.append(array)
     text, begin, slots = parts
-    size, table = len(begin) - 1, len(slots)
-    if not 0 <= size < 1 << 31 or begin[0] != 0 or begin[-1] != len(text):
-        raise ValueError(f"the strings of {name} do not tile their bytes")
-    if (begin[1:] < begin[:-1]).any():
-        raise ValueError(f"the strings of {name} overlap")
-    if table & (table - 1) or table < 2 * size:
-        raise ValueError(f"the table of {name} has {table:,} slots for {size:,} strings")
-    taken = slots != 0
-    if np.count_nonzero(taken) != size:
-        raise ValueError(f"the table of {name} does not have one slot for each string")
-    if table > _LONGEST_RUN and taken.reshape(-1, _LONGEST_RUN).all(axis=1).any():
-        raise ValueError(f"the table of {name} is crowded: look-ups would take forever")
-    return Alphabet.from_arrays((text, begin, slots))
+    try:
+        return Alphabet.from_arrays((text, begin, slots))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def checked_layout(arrays: Mapping[str, Array], L: int, order: object, options: object) -> Layout:

@@ -24,12 +24,12 @@ from crfkit.exchange.inspect import checked_alphabet, checked_layout
 from crfkit.exchange.recipes import plain_recipe, recipe_of
 from crfkit.exchange.rules import constraints_of, plain_constraints
 from crfkit.formats.model_file import Array, ModelFileError, map_file, pack, unpack, unzipped
-from crfkit.model import Model
+from crfkit.model import Model, check_local
 from crfkit.structures import Chain
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
 
-FORMAT = 1
+FORMAT = 2  #: 1: chains; 2: with models that are normalised locally, which readers of 1 would misread
 _ALPHABETS = ("labels", "attributes", "edge_attributes")
 _LAYOUT = ("node_ptr", "node_label", "edge_ptr", "edge_cell", "transition_cell")
 
@@ -52,8 +52,8 @@ def pieces(
     *,
     dtype: Literal["float64", "float32"] = "float64",
     compact: bool = False,
-    notes: str = "",
-    licence: str = "",
+    notes: str | None = None,
+    licence: str | None = None,
 ) -> Iterator[bytes]:
     """Return the pieces of the file of a model; `Model.save` explains the options."""
     if dtype not in ("float64", "float32"):
@@ -78,10 +78,10 @@ def pieces(
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     described = {
-        "format": FORMAT,
+        "format": FORMAT if model.local else 1,
         "crfkit": _native.__version__,
-        "licence": str(licence),
-        "notes": str(notes),
+        "licence": str(model.licence if licence is None else licence),
+        "notes": str(model.notes if notes is None else notes),
         "order": model.chain.order,
         "constraints": plain_constraints(model.chain.constraints, model.chain.labels),
         "layout": {
@@ -93,6 +93,7 @@ def pieces(
         "recipe": recipe,
         "label_column": model.label_column,
         "hashed": model.hashed,
+        "local": model.local,
         "training": None if training is None else _plain_summary(training),
     }
     return pack(arrays, described)
@@ -166,7 +167,15 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         raise ValueError(f"hashed is {hashed!r}, expected a number of ids")
     if column is not None and type(column) not in (int, str):
         raise ValueError(f"the label column is {column!r}, expected a name or a number")
+    texts = {name: described[name] for name in ("notes", "licence")}
+    for name, text in texts.items():
+        if type(text) is not str:
+            raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
     chain = Chain(labels, order, constraints_of(described["constraints"], labels))
+    local = described.get("local", False) if described["format"] > 1 else False
+    if type(local) is not bool:
+        raise ValueError(f"local is {str(local)[:80]!r}, expected true or false")
+    check_local(local, chain, layout)
     model = Model.__new__(Model)  # its constructor would copy the weights
     model.__setstate__(
         {
@@ -177,7 +186,9 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
             "recipe": recipe_of(described["recipe"], arrays),
             "label_column": column,
             "hashed": hashed,
+            "local": local,
             "training": _summary(described["training"], arrays),
+            **texts,
         }
     )
     return model

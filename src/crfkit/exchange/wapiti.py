@@ -2,7 +2,8 @@
 
 An observation that begins with u owns one weight for each label, with b one for each step from * L + to,
 with * both, in this order; observations own consecutive places. Patterns run natively, with exactly Wapiti's
-strings; b and * patterns without fields make plain transitions. Maxent models become chains of order 0.
+strings; b and * patterns without fields make plain transitions. Maxent models become chains of order 0, MEMMs
+chains whose steps are normalised each by itself (`crfkit.structures.local`).
 """
 
 from __future__ import annotations
@@ -63,13 +64,8 @@ def read_wapiti(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
     lines = _Lines(bytes(data))
     head = lines.head(b"mdl")
     kind, count = (_CRF, head[0]) if len(head) == 1 else (head[0], head[1]) if len(head) == 2 else (-1, 0)
-    if kind == _MEMM:
-        raise ValueError(
-            "it is a MEMM, whose scores are normalised at each label: no CRF gives the same answers. Train "
-            "one with -T crf"
-        )
-    if kind not in (_MAXENT, _CRF):
-        raise ValueError(f"its type is {kind}, expected 0 (maxent) or 2 (crf)")
+    if kind not in (_MAXENT, _MEMM, _CRF):
+        raise ValueError(f"its type is {kind}, expected 0 (maxent), 1 (memm) or 2 (crf)")
     patterns = lines.netstrings(lines.head(b"rdr")[0])
     labels = lines.netstrings(lines.head(b"qrk")[0])
     L = len(labels)
@@ -128,18 +124,21 @@ def _model(
     for name, times in plain.items():
         mine = ~of_label & (owner == _find(observations, name))
         np.add.at(table, cell[mine], times * weight[mine])
-    edged = kind == _CRF and (recipe is None or any(t.kind != "node" and t.fields for t in recipe.templates))
+    edged = kind != _MAXENT and (
+        recipe is None or any(t.kind != "node" and t.fields for t in recipe.templates)
+    )
     step = ~of_label & edged
     return assemble(
         labels,
         [name for name, mine in zip(observations, unary.tolist(), strict=True) if mine],
         Triples(node_id[owner[of_label]], place[of_label], weight[of_label]),
-        table.reshape(L, L) if kind == _CRF else None,
+        table.reshape(L, L) if kind != _MAXENT else None,
         edge_attributes=[n for n, mine in zip(observations, binary.tolist(), strict=True) if mine and edged],
         edge=Triples(edge_id[owner[step]], cell[step], weight[step]),
-        order=1 if kind == _CRF else 0,
+        order=0 if kind == _MAXENT else 1,
         recipe=recipe,
         label_column=-1,
+        local=kind == _MEMM,
     )
 
 

@@ -1,12 +1,19 @@
-"""Features: recipes, the views that they use, and the extractor that runs them."""
+"""Features: recipes, the views that they use, and the extractor that runs them.
 
-from crfkit.features.crfpp import parse_crfpp
-from crfkit.features.dialects import parse_recipe, read_recipe
-from crfkit.features.extract import Extractor
-from crfkit.features.gazetteer import Gazetteer
-from crfkit.features.items import ItemExtractor
-from crfkit.features.recipe import Field, Recipe, Template
-from crfkit.features.wapiti import parse_wapiti
+Names are loaded when they are first used: who tags by a recipe waits for no other reader of templates.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crfkit.features.crfpp import parse_crfpp
+    from crfkit.features.dialects import parse_recipe, read_recipe
+    from crfkit.features.extract import Extractor
+    from crfkit.features.gazetteer import Gazetteer
+    from crfkit.features.items import ItemExtractor
+    from crfkit.features.recipe import Field, Recipe, Template
+    from crfkit.features.wapiti import parse_wapiti
 
 __all__ = [
     "Extractor",
@@ -20,3 +27,28 @@ __all__ = [
     "parse_wapiti",
     "read_recipe",
 ]
+
+_HOMES = {
+    "Extractor": "extract",
+    "Field": "recipe",
+    "Gazetteer": "gazetteer",
+    "ItemExtractor": "items",
+    "Recipe": "recipe",
+    "Template": "recipe",
+    "parse_crfpp": "crfpp",
+    "parse_recipe": "dialects",
+    "parse_wapiti": "wapiti",
+    "read_recipe": "dialects",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crfkit.features' has no attribute {name!r}")
+    value = getattr(import_module(f"crfkit.features.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

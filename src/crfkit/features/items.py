@@ -31,7 +31,7 @@ from crfkit import _native
 from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch, Dataset
 
-__all__ = ["ItemExtractor"]
+__all__ = ["ItemExtractor", "walk_of"]
 
 _MISSING = object()
 
@@ -147,8 +147,8 @@ class ItemExtractor:
         if _is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
             raise ValueError("X is one matrix, expected a list of sequences; for a single sequence: [X]")
         attributes, labels = self.attributes, self.labels
-        walk = _walk(attributes) if self._hasher is None else _native.ItemWalk.hashing(self._hasher)
-        tags_walk = None if y is None else _walk(labels)
+        walk = walk_of(attributes) if self._hasher is None else _native.ItemWalk.hashing(self._hasher)
+        tags_walk = None if y is None else walk_of(labels)
         lengths: list[int] = []
         dense: list[NDArray[Any]] = []
         for n, (sequence, tags) in enumerate(_pairs(X, y)):
@@ -257,11 +257,12 @@ class ItemExtractor:
             raise ValueError(f"sequence {n}: {K} columns, expected {self._columns}")
 
 
-def _walk(alphabet: Alphabet) -> _native.ItemWalk:
+def walk_of(alphabet: Alphabet) -> _native.ItemWalk:
+    """Return a walk over Python features that gives ids of this alphabet."""
     native = alphabet._native
     if isinstance(native, _native.Alphabet):
         return _native.ItemWalk.growing(native)
-    return _native.ItemWalk.frozen(*native.arrays())
+    return _native.ItemWalk.frozen(native)
 
 
 def _pairs(X: Iterable[Any], y: Iterable[Any] | None) -> Iterator[tuple[Any, Any]]:

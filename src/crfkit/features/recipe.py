@@ -15,18 +15,18 @@ fields with literal text into one attribute name. Three dialects write the same 
 - CRF++ templates (`crfkit.features.crfpp`), with exactly its strings;
 - Wapiti patterns (`crfkit.features.wapiti`), with exactly its strings.
 
-``str(recipe)`` is the text; `Recipe.parse` reads it back. Offsets outside the sequence give the values
-``_B-1`` (one before the start) to ``_B-8``, ``_B+1`` to ``_B+8``.
+``str(recipe)`` is the text; `Recipe.parse` reads it back, whatever the strings in it are
+(`crfkit.features.quoted`). Offsets outside the sequence give the values ``_B-1`` (one before the start) to
+``_B-8``, ``_B+1`` to ``_B+8``.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from crfkit.features.quoted import STRING, arguments_of, quote
 from crfkit.features.views import check_arguments
 
 __all__ = ["Field", "Recipe", "Template"]
@@ -116,11 +116,12 @@ class Recipe:
         """
         templates: list[Template] = []
         for number, line in enumerate(text.splitlines(), start=1):
-            for part in _split(line):
-                try:
+            part = line
+            try:
+                for part in _split(line):
                     templates.extend(_parse_template(part))
-                except ValueError as error:
-                    raise ValueError(f"{source}, line {number}: {part!r}: {error}") from None
+            except ValueError as error:
+                raise ValueError(f"{source}, line {number}: {part!r}: {error}") from None
         if not templates:
             raise ValueError(f"{source} has no template; write at least one, such as 'word[0]'")
         recipe = cls(tuple(templates), resources=dict(resources or {}))
@@ -139,19 +140,16 @@ class Recipe:
 
 
 def _literal(argument: int | str) -> str:
-    return str(argument) if isinstance(argument, int) else '"' + argument.replace('"', '\\"') + '"'
+    return str(argument) if isinstance(argument, int) else quote(argument)
 
 
-def _split(line: str) -> Iterable[str]:
+def _split(line: str) -> list[str]:
     """Cut a line at semicolons and drop the comment, neither inside quotes."""
-    pieces = re.findall(r'(?:[^";#]|"(?:\\.|[^"\\])*")+|[;#"]', line)
-    for piece in pieces:
-        if piece == "#":
-            return
-        if piece == '"':
-            raise ValueError(f"{line!r}: a quotation mark is not closed")
-        if piece != ";" and piece.strip():
-            yield piece.strip()
+    pieces = re.findall(rf'(?:[^";#]|{STRING})+|[;#"]', line)
+    pieces = pieces[: pieces.index("#")] if "#" in pieces else pieces
+    if '"' in pieces:
+        raise ValueError("a quotation mark is not closed")
+    return [piece.strip() for piece in pieces if piece != ";" and piece.strip()]
 
 
 def _parse_template(text: str) -> list[Template]:
@@ -162,7 +160,7 @@ def _parse_template(text: str) -> list[Template]:
     if text == "bias":
         return [Template(kind, (), ("bias" if kind == "node" else f"{kind}:bias",))]
     choices: list[list[Field]] = [[]]
-    parts = re.split(r"\s*&\s*(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", text)
+    parts = re.findall(rf'(?:^|&)((?:[^"&]|{STRING})*)', text)
     for part in parts:
         fields = _parse_field(part)
         if len(fields) > 1 and len(parts) > 1:
@@ -179,7 +177,7 @@ def _join(kind: Kind, fields: tuple[Field, ...]) -> Template:
 
 
 _FIELD = re.compile(
-    r"""(?P<body>[^\[\]"]+(?:"(?:\\.|[^"\\])*"[^\[\]"]*)?)
+    rf"""(?P<body>[^\[\]"]+(?:{STRING}[^\[\]"]*)?)
         \[ \s*(?P<low>[+-]?\d+)\s* (?:\.\.\s*(?P<high>[+-]?\d+)\s*)? \]""",
     re.VERBOSE,
 )
@@ -206,9 +204,6 @@ def _parse_view(text: str) -> tuple[str, str, tuple[int | str, ...]]:
     if not called:
         raise ValueError(f"{text!r} is neither a column nor view(column, ...)")
     view, column, rest = called.groups()
-    try:
-        arguments = ast.literal_eval(f"({rest},)") if rest else ()
-    except (SyntaxError, ValueError):
-        raise ValueError(f"the arguments {rest.strip()!r} are not numbers or quoted strings") from None
+    arguments = arguments_of(rest) if rest else ()
     check_arguments(view, arguments)
     return column, view, arguments

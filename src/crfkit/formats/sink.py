@@ -1,10 +1,13 @@
 """Where text goes: written under a temporary name beside its place and renamed when whole.
 
-A failure leaves what was there before, and nothing else.
+A failure leaves what was there before, and nothing else. A process that is killed leaves its temporary file;
+the next one that writes to the same place removes it. Writers hold a lock on theirs: what is locked stays.
 """
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import gzip
 import os
 import stat
@@ -17,6 +20,8 @@ from typing import Any, BinaryIO
 from crfkit.formats.source import Place
 
 __all__ = ["write_bytes"]
+
+_ENDING = ".crfkit-tmp"
 
 
 def write_bytes(place: Place, pieces: Iterable[bytes]) -> None:
@@ -39,14 +44,16 @@ def write_bytes(place: Place, pieces: Iterable[bytes]) -> None:
 
 def _replace(path: str, pieces: Iterable[bytes]) -> None:
     folder, name = os.path.split(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name[:80]}.", suffix=".tmp", dir=folder)
+    prefix = f".{name[:80]}."
+    _sweep(folder, prefix)
+    handle, temporary = _locked_temporary(folder, prefix)
     try:
         with open(handle, "wb") as file:
             _pour_as_named(path, file, pieces)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
+            os.chmod(temporary, _mode(path))
+            os.replace(temporary, path)  # while it is locked
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -57,6 +64,36 @@ def _replace(path: str, pieces: Iterable[bytes]) -> None:
             os.fsync(entry)
         finally:
             os.close(entry)
+
+
+def _locked_temporary(folder: str, prefix: str) -> tuple[int, str]:
+    """Make a file that no other process will take for one that was left behind."""
+    while True:
+        handle, path = tempfile.mkstemp(prefix=prefix, suffix=_ENDING, dir=folder)
+        if not _lock(handle, wait=True) or os.fstat(handle).st_nlink:
+            return handle, path
+        os.close(handle)  # swept away before it was locked
+
+
+def _sweep(folder: str, prefix: str) -> None:
+    """Remove temporary files whose writers are gone."""
+    for path in glob.glob(f"{glob.escape(os.path.join(folder, prefix))}????????{_ENDING}"):
+        with suppress(OSError):  # another's, or gone: then it is not for us to remove
+            handle = os.open(path, os.O_RDWR)
+            try:
+                if _lock(handle, wait=False):
+                    os.unlink(path)
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock a file; False where another has it, or where the file system has no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def _pour_as_named(name: str, file: BinaryIO, pieces: Iterable[bytes]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
-__all__ = ["CHUNK", "FormatError", "Place", "Source", "open_source"]
+__all__ = ["CHUNK", "EmptyInputError", "FormatError", "Place", "Source", "open_source"]
 
 #: What a reader opens: a path, "-" for standard input, or a file opened in binary mode.
 Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
@@ -43,6 +43,10 @@ class FormatError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self.what}"
+
+
+class EmptyInputError(FormatError):
+    """An input without a single sequence."""
 
 
 class Source:
@@ -103,13 +107,12 @@ class Source:
         """Return an error in this input, to be raised."""
         return FormatError(self.name, line, what)
 
-    def nothing(self) -> FormatError:
+    def nothing(self) -> EmptyInputError:
         """Return the error of an input without a single sequence."""
+        what = "holds no sequence, only blank lines, comments or document marks; give one that has data"
         if not self.bytes_read:
-            return self.error(None, "the file is empty; give one with at least one sequence")
-        return self.error(
-            None, "holds no sequence, only blank lines, comments or document marks; give one that has data"
-        )
+            what = "the file is empty; give one with at least one sequence"
+        return EmptyInputError(self.name, None, what)
 
     def _text(self, block: bytes, line: int) -> str:
         text = self._decode(block, line)

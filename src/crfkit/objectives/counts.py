@@ -10,10 +10,11 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.batch import Batch
+from crfkit.objectives.diagonal import BLOCK_BYTES
 from crfkit.objectives.likelihood import LikelihoodProblem
-from crfkit.scoring import scatter, score, score_edges, transpose
+from crfkit.scoring import has_edges, scatter, score, score_edges, transpose
 from crfkit.structures import ChainPotentials
-from crfkit.structures.labels import Floats
+from crfkit.structures.labels import Floats, Pointers
 
 __all__ = ["ChainCounts"]
 
@@ -58,7 +59,7 @@ class ChainCounts:
         self.totals: Floats = distinct  # [G]
         members = [np.flatnonzero(group == g) for g in range(len(distinct))]
         self.sequences = np.array([problem.weight[m].sum() for m in members])  # [G]
-        self._parts = [_Part(problem, m.tolist()) for m in members]
+        self._parts = [[_Part(problem, run) for run in _runs(problem, m)] for m in members]
 
     @property
     def size(self) -> int:
@@ -67,20 +68,33 @@ class ChainCounts:
 
     def expect(self, w: Floats, expected: Floats) -> float:
         """Return the loss at w; the expected counts of each group go to `expected` [G, F]."""
-        value = sum(part.expect(w, out) for part, out in zip(self._parts, expected, strict=True))
+        expected[:] = 0.0
+        value = sum(
+            part.add_expected(w, out)
+            for parts, out in zip(self._parts, expected, strict=True)
+            for part in parts
+        )
         return value - float(self.observed @ w)
 
 
-class _Part:
-    """The sequences of one group."""
+def _runs(problem: LikelihoodProblem, sequences: Pointers) -> list[Pointers]:
+    """Cut sequences into runs whose scores by position, if there are any, take a bounded room."""
+    if not has_edges(problem.layout, problem.batch):
+        return [sequences]
+    chosen = problem.batch.select(sequences.tolist())
+    return [sequences[run] for run in chosen.cut(BLOCK_BYTES // (8 * problem.layout.labels**2))]
 
-    def __init__(self, problem: LikelihoodProblem, sequences: list[int]) -> None:
-        self.problem, self.batch = problem, problem.batch.select(sequences)
+
+class _Part:
+    """Sequences of one group."""
+
+    def __init__(self, problem: LikelihoodProblem, sequences: Pointers) -> None:
+        self.problem, self.batch = problem, problem.batch.select(sequences.tolist())
         self.weight = problem.weight[sequences]  # [n]
         self.index = transpose(problem.layout, self.batch)
 
-    def expect(self, w: Floats, out: Floats) -> float:
-        """Write expected counts to out [F]; return the sum of weight * log Z."""
+    def add_expected(self, w: Floats, out: Floats) -> float:
+        """Add expected counts to out [F]; return the sum of weight * log Z."""
         problem, batch = self.problem, self.batch
         weighted = bool((self.weight != 1.0).any())
         potentials = _potentials(problem, batch, w)
@@ -98,6 +112,7 @@ class _Part:
             index=self.index,
             threads=problem.threads,
             out=out,
+            add=True,
         )
         return float(self.weight @ found.log_partition)
 
@@ -115,11 +130,11 @@ def _potentials(problem: LikelihoodProblem, batch: Batch, w: Floats) -> ChainPot
 
 def _totals(problem: LikelihoodProblem) -> Floats:
     """Return T(x) of each sequence, [N]."""
-    ones = np.ones(problem.size)
-    best = inference.decode(_potentials(problem, problem.batch, ones), threads=problem.threads)
-    return np.round(
-        [labelling.score for labelling in best], 6
-    )  # real values: no group for each rounding error
+    ones, found = np.ones(problem.size), []
+    for run in _runs(problem, np.arange(problem.batch.sequences)):
+        potentials = _potentials(problem, problem.batch.select(run.tolist()), ones)
+        found += [labelling.score for labelling in inference.decode(potentials, threads=problem.threads)]
+    return np.round(found, 6)  # real values: no group for each rounding error
 
 
 def _check_counts(batch: Batch) -> None:

@@ -9,7 +9,6 @@ v^2 mu_i(y) (1 - mu_i(y)), a step adds mu_i(x, y) (1 - mu_i(x, y)); sequence wei
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def approximate_diagonal(
 ) -> Floats:
     """Return H_f of the loss (not of its penalty) at w, [F]; block by block of sequences."""
     diagonal = np.zeros(layout.weights)
-    for chosen in _blocks(batch, layout.labels):
+    for chosen in batch.cut(BLOCK_BYTES // (8 * layout.labels**2)):
         part, weights = batch.select(chosen), weight[chosen]
         scores = score(layout, w, part, threads=threads)
         edge = scores.edge
@@ -61,16 +60,6 @@ def approximate_diagonal(
             add=True,
         )
     return diagonal
-
-
-def _blocks(batch: Batch, L: int) -> Iterator[slice]:
-    """Cut the sequences into runs whose edge marginals [P, L, L] stay below BLOCK_BYTES, if they can."""
-    most, begin = max(BLOCK_BYTES // (8 * L * L), 1), 0
-    while begin < batch.sequences:
-        end = int(np.searchsorted(batch.seq_ptr, batch.seq_ptr[begin] + most, side="right")) - 1
-        end = min(max(end, begin + 1), batch.sequences)
-        yield slice(begin, end)
-        begin = end
 
 
 def squared(batch: Batch) -> Batch:

@@ -28,12 +28,12 @@ __all__ = [
     "allowed_labels",
     "before",
     "check_gold",
+    "check_gold_of_batch",
     "check_labels",
     "check_learnable",
     "kind_of_gold",
     "label_weighted",
     "run_counts",
-    "soft_edges",
 ]
 
 GoldKind = Literal["path", "set", "soft"]
@@ -66,12 +66,6 @@ def before(soft: Floats, batch: Batch) -> Floats:
     begins = batch.seq_ptr[:-1]
     shifted[begins[begins < len(soft)]] = 0.0
     return shifted
-
-
-def soft_edges(soft: Floats, batch: Batch) -> Floats:
-    """Return q_{t-1} (x) q_t for each position, [P, L, L]; 0 at the beginnings of sequences."""
-    pairs: Floats = np.einsum("pi,pj->pij", before(soft, batch), soft)
-    return pairs
 
 
 def run_counts(batch: Batch, L: int, order: int, each: Floats) -> tuple[Floats, ...]:
@@ -159,6 +153,13 @@ def check_learnable(
         raise ValueError(f"all {positions} positions have the label {name!r}: nothing to learn")
     if not known and not np.any(counts):
         raise ValueError("no position has a label: training needs some")
+
+
+def check_gold_of_batch(batch: Batch, chain: Chain) -> None:
+    """Raise where a batch, which may be a part of the data, has no position or impossible gold."""
+    if batch.positions == 0:
+        raise ValueError("there is no position to learn from: the batch is empty")
+    check_labels(batch, chain)
 
 
 def check_labels(batch: Batch, chain: Chain, before: int = 0) -> None:

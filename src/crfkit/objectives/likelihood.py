@@ -20,21 +20,19 @@ from numpy.typing import NDArray
 from crfkit import _native, inference
 from crfkit.batch import Batch
 from crfkit.layout import Layout
-from crfkit.objectives.diagonal import approximate_diagonal
+from crfkit.objectives.diagonal import BLOCK_BYTES, approximate_diagonal
+from crfkit.objectives.feature_counts import feature_counts
 from crfkit.objectives.gold import (
     allowed_labels,
-    before,
-    check_labels,
+    check_gold_of_batch,
     kind_of_gold,
     label_weighted,
-    run_counts,
-    soft_edges,
 )
 from crfkit.objectives.online import online_arrays
 from crfkit.objectives.shared_sums import SharedSums
 from crfkit.optimise.online import OnlineArrays
 from crfkit.optimise.problem import Penalty
-from crfkit.scoring import scatter, score, score_edges, transpose
+from crfkit.scoring import has_edges, scatter, score, score_edges, transpose
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.labels import Floats
 
@@ -85,6 +83,7 @@ class Likelihood:
         self, layout: Layout, chain: Chain, batch: Batch, *, threads: int | None = None
     ) -> LikelihoodProblem:
         """Return the loss of this batch as a function of the weights."""
+        check_gold_of_batch(batch, chain)
         weight = batch.weight
         if self.label_weights is not None:
             each = np.array([self.label_weights.get(name, 1.0) for name in chain.labels])
@@ -103,9 +102,6 @@ class LikelihoodProblem:
     def __init__(
         self, layout: Layout, chain: Chain, batch: Batch, weight: Floats | None, threads: int | None
     ) -> None:
-        if batch.positions == 0:
-            raise ValueError("there is no position to learn from: the batch is empty")
-        check_labels(batch, chain)
         if len(chain.labels) != layout.labels:
             raise ValueError(f"the layout has {layout.labels} labels, the chain {len(chain.labels)}")
         if chain.order != layout.order:
@@ -121,7 +117,7 @@ class LikelihoodProblem:
 
     def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
-        p = self._potentials(w)
+        p = self.potentials(w)
         ends = None
         if p.start is not None or p.stop is not None:
             zero = np.zeros(self.layout.labels)
@@ -154,7 +150,8 @@ class LikelihoodProblem:
         )
 
     @cached_property
-    def _index(self) -> _native.Transpose:
+    def index(self) -> _native.Transpose:
+        """The positions of each attribute."""
         return transpose(self.layout, self.batch)
 
     @cached_property
@@ -168,14 +165,39 @@ class LikelihoodProblem:
         return self.general_value_and_grad(w, gradient)
 
     def general_value_and_grad(self, w: Floats, gradient: Floats) -> float:
-        """Return the same by scoring, inference and scattering in turn: for every structure."""
-        potentials = self._potentials(w)
+        """Return the same by scoring, inference and scattering in turn: for every structure.
+
+        Edge attributes make scores and credits of all steps at all positions, so such batches are taken in
+        blocks of sequences.
+        """
+        if len(self._blocks) > 1:
+            return self._general_by_blocks(w, gradient)
+        potentials = self.potentials(w)
         value = self._sweep(potentials, 1.0, gradient, add=False)
         if self.kind == "set":
             mask = allowed_labels(self.batch, self.layout.labels)
             return value + self._sweep(potentials.clamped(mask), -1.0, gradient, add=True)
         gradient -= self.observed
         return value - float(self.observed @ w)
+
+    @cached_property
+    def _blocks(self) -> list[slice]:
+        if not has_edges(self.layout, self.batch):
+            return [slice(0, self.batch.sequences)]
+        return list(self.batch.cut(BLOCK_BYTES // (8 * self.layout.labels**2)))
+
+    def _general_by_blocks(self, w: Floats, gradient: Floats) -> float:
+        value, part = 0.0, np.empty_like(gradient)
+        gradient[:] = 0.0
+        for chosen in self._blocks:
+            batch, weight = self.batch.select(chosen), self.weight[chosen]
+            block = LikelihoodProblem(self.layout, self.chain, batch, weight, self.threads)
+            try:
+                value += block.general_value_and_grad(w, part)
+            except ValueError as error:
+                raise ValueError(f"counted from sequence {chosen.start}: {error}") from error
+            gradient += part
+        return value
 
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]: Sha & Pereira (2003) section 3, H_f.
@@ -185,7 +207,8 @@ class LikelihoodProblem:
         """
         return approximate_diagonal(self.layout, self.chain, self.batch, self.weight, w, threads=self.threads)
 
-    def _potentials(self, w: Floats) -> ChainPotentials:
+    def potentials(self, w: Floats) -> ChainPotentials:
+        """Return the scores of the batch at w [F]; the next call writes over them."""
         scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
         edge = scores.edge
         if scores.per_position:
@@ -205,7 +228,7 @@ class LikelihoodProblem:
             edge,
             node[begins[filled]].sum(axis=0),
             node[ends[filled]].sum(axis=0),
-            index=self._index,
+            index=self.index,
             threads=self.threads,
             out=gradient,
             add=add,
@@ -252,32 +275,4 @@ class LikelihoodProblem:
     @cached_property
     def observed(self) -> Floats:
         """Counts of the features in the gold, [F]: the empirical side of eq. 1.22."""
-        batch, L = self.batch, self.layout.labels
-        each = np.repeat(self.weight, np.diff(batch.seq_ptr))  # [P]
-        if batch.soft is not None:
-            q = batch.soft
-        elif batch.label is not None and self.kind == "path":
-            q = np.zeros((batch.positions, L))
-            q[np.arange(batch.positions), batch.label] = 1.0
-        else:
-            raise ValueError("sets of labels have no counts: they depend on the weights")
-        begins, ends = batch.seq_ptr[:-1], batch.seq_ptr[1:] - 1
-        filled = ends >= begins
-        node = q * each[:, None]
-        edge: Floats | tuple[Floats, ...]
-        if self.layout.order > 1:
-            edge = run_counts(batch, L, self.layout.order, each)
-        elif self.layout.edge_attributes:
-            edge = soft_edges(q, batch) * each[:, None, None]
-        else:
-            edge = before(q, batch).T @ node
-        return scatter(
-            self.layout,
-            batch,
-            node,
-            edge,
-            node[begins[filled]].sum(axis=0),
-            node[ends[filled]].sum(axis=0),
-            index=self._index,
-            threads=self.threads,
-        )
+        return feature_counts(self.layout, self.batch, self.weight, index=self.index, threads=self.threads)

@@ -1,12 +1,15 @@
-"""The likelihood of a plain chain in one native pass, with rows that positions share added up once.
+"""The likelihood of a chain of order 1 in one native pass, with rows that positions share added up once.
 
 Where every position with attribute b also has attribute a, the row of b can be read as row(b) + row(a) and
 the occurrence of a dropped (`cpp/factor.hpp`): words imply their parts of speech, trigrams their bigrams.
 Scores, sums and marginals are then made group by group of sequences while they are in the cache.
 
-What it covers: chains of order 1 with one table of transitions, every kind of gold, sequence weights and
-constraints on transitions. Limits on segment lengths, edge attributes and real-valued columns are left to the
-general path of `likelihood.py`.
+Edge attributes change some of the steps into a position: the sweep mends what the shared table gives, on the
+way forward and again on the way back (`cpp/edge_factors.hpp`), so that there are never scores or credits of
+all steps of all positions.
+
+What it covers: chains of order 1, edge attributes, every kind of gold, sequence weights and constraints on
+transitions. Limits on segment lengths and real-valued columns are left to the general path.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from crfkit.batch import Batch
 from crfkit.layout import Layout
 from crfkit.native import kernels, threads_or_all
 from crfkit.objectives.gold import GoldKind, allowed_labels, before
+from crfkit.objectives.gold_edges import gold_edges
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats, Pointers, forbid
 
@@ -42,11 +46,10 @@ class SharedSums:
     @staticmethod
     def covers(layout: Layout, chain: Chain, batch: Batch) -> bool:
         """Tell whether this batch can be evaluated here."""
-        edges = batch.edge_attr is not None and batch.edge_attr.size and layout.edge_attributes
         expands = chain.resolved is not None and chain.resolved.expansion is not None
         columns = 0 if batch.dense is None else batch.dense.shape[1]
         small = layout.weights < 1 << 31 and batch.positions < 1 << 31
-        return chain.order == 1 and small and not (edges or expands or layout.dense or columns)
+        return chain.order == 1 and small and not (expands or layout.dense or columns)
 
     def __init__(
         self,
@@ -58,17 +61,26 @@ class SharedSums:
         kept: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.layout, self.chain, self.batch = layout, chain, batch
-        L = layout.labels
+        L, edges = layout.labels, scoring.has_edges(layout, batch)
         soft = batch.soft if kind == "soft" else None
         allowed = allowed_labels(batch, L) if kind == "set" else None
         self._start, self._stop = np.empty(L), np.empty(L)
         self._edge = np.empty((L, L))
         if kept is not None:
             self._evaluator = _native.Evaluator.unpack(
-                kernels, L, layout.node_ptr, layout.node_label, soft, allowed, kept["evaluator"]
+                kernels,
+                L,
+                layout.node_ptr,
+                layout.node_label,
+                layout.edge_ptr if edges else None,
+                layout.edge_cell if edges else None,
+                soft,
+                allowed,
+                kept["evaluator"],
             )
             self._gold_transitions = kept["gold_transitions"]
             self._gold_ends = kept["gold_start"], kept["gold_stop"]
+            self._edge_weights, self._gold_edges = kept["edge_weights"], kept["gold_edges"]
             return
         self._evaluator = _native.Evaluator.of(
             kernels,
@@ -81,11 +93,20 @@ class SharedSums:
             batch.label if kind == "path" else None,
             soft,
             allowed,
+            layout.edge_rows if edges else None,
+            batch.edge_ptr if edges else None,
+            batch.edge_attr if edges else None,
+            batch.edge_value if edges else None,
             layout.table_bytes,
         )
         steps, ends = _gold_counts(batch, weight, kind, L)
         self._gold_transitions = steps.ravel()[layout.transition_cell]
         self._gold_ends = ends
+        self._edge_weights, self._gold_edges = np.zeros(0, dtype=np.int64), np.zeros(0)
+        if kind != "set":
+            each = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
+            found, self._gold_edges = gold_edges(layout, batch, each)
+            self._edge_weights = found + layout.parts["edge"].start
 
     def packed(self) -> dict[str, NDArray[Any]]:
         """Return everything that was made of the batch, as arrays."""
@@ -97,6 +118,8 @@ class SharedSums:
             "gold_transitions": self._gold_transitions,
             "gold_start": start,
             "gold_stop": stop,
+            "edge_weights": self._edge_weights,
+            "gold_edges": self._gold_edges,
         }
 
     @property
@@ -112,6 +135,7 @@ class SharedSums:
         parts = layout.parts
         if not np.isfinite(weights[parts["transition"].start :]).all():
             scoring.explain(layout, weights)
+        out[parts["edge"]] = 0.0
         edge, start, stop = self._potentials(weights)
         value, finite, impossible = self._evaluator.evaluate(
             weights,
@@ -132,7 +156,8 @@ class SharedSums:
                 f"sequence {impossible} has no labelling above -inf: relax the constraints or the "
                 "allowed labels"
             )
-        out[parts["edge"]] = 0.0
+        out[self._edge_weights] -= self._gold_edges
+        value -= float(self._gold_edges @ weights[self._edge_weights])
         out[parts["transition"]] = self._edge.ravel()[layout.transition_cell] - self._gold_transitions
         value -= float(self._gold_transitions @ weights[parts["transition"]])
         for name, credit, gold in zip(

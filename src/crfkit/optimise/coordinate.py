@@ -20,6 +20,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.native import kernels
 from crfkit.optimise.online import OnlineArrays, arrays_of, begin_at, evaluate
+from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import Penalty, Step
 from crfkit.structures.labels import Floats
 
@@ -55,11 +56,8 @@ class BlockCoordinate:
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.kappa < float("inf"):
-            raise ValueError(f"kappa is {self.kappa}, expected a number above 0")
-        for name in ("max_passes", "period"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
+        check_above_zero(kappa=self.kappa)
+        check_counts(max_passes=self.max_passes, period=self.period)
 
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None

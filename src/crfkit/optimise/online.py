@@ -15,7 +15,7 @@ from crfkit import _native
 from crfkit.optimise.problem import Penalty, Smooth
 from crfkit.structures.labels import Floats, Ids, Pointers
 
-__all__ = ["Online", "OnlineArrays", "OnlineBlocks", "arrays_of", "begin_at", "evaluate"]
+__all__ = ["Mistaken", "Online", "OnlineArrays", "OnlineBlocks", "arrays_of", "begin_at", "evaluate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,11 @@ class OnlineArrays:
     def filled(self) -> Pointers:
         """Sequences with at least one position."""
         return np.flatnonzero(np.diff(self.seq_ptr)).astype(np.int64)
+
+    def order(self, seed: int, number: int) -> Pointers:
+        """Return the order of a pass, counted from 1: (seed, number) is all that it depends on."""
+        drawn: Pointers = np.random.default_rng([seed, number]).permutation(self.filled)
+        return drawn
 
     def strengths(self, penalty: Penalty, who: str) -> tuple[float, float, float, float]:
         """Return l1 and l2 of the attributes, and of all other weights."""
@@ -98,6 +103,15 @@ class OnlineBlocks(Smooth, Protocol):
         ...
 
 
+@runtime_checkable
+class Mistaken(Smooth, Protocol):
+    """A loss that comes from labelled sequences whose best labels are wrong."""
+
+    def mistakes(self) -> OnlineArrays:
+        """Return the arrays; raise a ValueError where the sequences are not of this form."""
+        ...
+
+
 def arrays_of(problem: Any, who: str) -> OnlineArrays:
     """Return the arrays of a problem, or say why there are none."""
     if not isinstance(problem, Online):
@@ -110,7 +124,7 @@ def arrays_of(problem: Any, who: str) -> OnlineArrays:
 
 def begin_at(w: Floats, size: int) -> Floats:
     """Return a copy of the weights to begin at, checked."""
-    w = np.array(w, dtype=np.float64)
+    w = np.array(w, dtype=np.float64) + 0.0  # -0 marks a place without a weight in cpp/live.hpp
     if w.shape != (size,):
         raise ValueError(f"w has shape {w.shape}, expected ({size},)")
     if not np.isfinite(w).all():

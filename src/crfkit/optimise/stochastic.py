@@ -26,7 +26,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.optimise.passes import PassRun
+from crfkit.optimise.options import check_above_zero, check_counts
+from crfkit.optimise.passes import Method, PassRun
 from crfkit.optimise.problem import Penalty
 from crfkit.structures.labels import Floats
 
@@ -35,8 +36,22 @@ __all__ = ["SGD", "SGDL1", "AdaGrad"]
 Strengths = tuple[float, float, float, float]  # l1, l2; the same for transitions, start and stop
 
 
+class _ByPasses:
+    """What the optimisers share."""
+
+    def start(
+        self: Method, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> PassRun:
+        """Begin at w [F], or go on from a state."""
+        return PassRun(self, problem, penalty, w, state)
+
+    def origin(self, run: PassRun) -> float:
+        """Return 0: rates begin where they begin."""
+        return 0.0
+
+
 @dataclass(frozen=True)
-class SGD:
+class SGD(_ByPasses):
     """Stochastic gradient for L2: Pegasos without projection (Shalev-Shwartz et al. 2007).
 
     Parameters
@@ -79,21 +94,17 @@ class SGD:
     keeps_best: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_limits(self.max_passes, self.period)
+        check_counts(max_passes=self.max_passes, period=self.period)
         if self.eta is not None:
-            _check_positive("eta", self.eta)
-        _check_positive("calibration_eta", self.calibration_eta)
+            check_above_zero(eta=self.eta)
+        check_above_zero(calibration_eta=self.calibration_eta)
         if not self.calibration_rate > 1.0:
             raise ValueError(f"calibration_rate is {self.calibration_rate}, expected more than 1")
-        for name in ("calibration_samples", "calibration_candidates", "calibration_max_trials"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> PassRun:
-        """Begin at w [F], or go on from a state."""
-        return PassRun(self, problem, penalty, w, state)
+        check_counts(
+            calibration_samples=self.calibration_samples,
+            calibration_candidates=self.calibration_candidates,
+            calibration_max_trials=self.calibration_max_trials,
+        )
 
     def check(self, strengths: Strengths) -> None:
         """Raise unless the penalty is L2."""
@@ -167,7 +178,7 @@ class SGD:
 
 
 @dataclass(frozen=True)
-class SGDL1:
+class SGDL1(_ByPasses):
     """Stochastic gradient for L1 with cumulative penalty (Tsuruoka et al. 2009).
 
     Parameters
@@ -203,16 +214,10 @@ class SGDL1:
     keeps_best: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_limits(self.max_passes, self.period)
-        _check_positive("eta0", self.eta0)
+        check_counts(max_passes=self.max_passes, period=self.period)
+        check_above_zero(eta0=self.eta0)
         if not 0.0 < self.alpha <= 1.0:
             raise ValueError(f"alpha is {self.alpha}, expected more than 0, at most 1")
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> PassRun:
-        """Begin at w [F], or go on from a state."""
-        return PassRun(self, problem, penalty, w, state)
 
     def check(self, strengths: Strengths) -> None:
         """Raise where there is an L2 part."""
@@ -221,10 +226,6 @@ class SGDL1:
                 "SGDL1 minimises L1 penalties and l2 is not 0; set it to 0, or use AdaGrad or LBFGS"
             )
 
-    def origin(self, run: PassRun) -> float:
-        """Return 0: these rates begin where they begin."""
-        return 0.0
-
     def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
         """Return eta0 * alpha^(t / N)."""
         rates: Floats = self.eta0 * self.alpha ** (steps / visits)
@@ -232,7 +233,7 @@ class SGDL1:
 
 
 @dataclass(frozen=True)
-class AdaGrad:
+class AdaGrad(_ByPasses):
     """Adaptive subgradients (Duchi et al. 2011): a rate for each weight, L1 and L2 by proximal steps.
 
     Parameters
@@ -270,34 +271,12 @@ class AdaGrad:
     keeps_best: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_limits(self.max_passes, self.period)
-        _check_positive("eta", self.eta)
-        _check_positive("offset", self.offset)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> PassRun:
-        """Begin at w [F], or go on from a state."""
-        return PassRun(self, problem, penalty, w, state)
+        check_counts(max_passes=self.max_passes, period=self.period)
+        check_above_zero(eta=self.eta, offset=self.offset)
 
     def check(self, strengths: Strengths) -> None:
         """Take every penalty."""
 
-    def origin(self, run: PassRun) -> float:
-        """Return 0: these rates do not depend on the time."""
-        return 0.0
-
     def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
         """Return eta, for every step."""
         return np.full(len(steps), self.eta)
-
-
-def _check_limits(max_passes: int, period: int) -> None:
-    for name, given in (("max_passes", max_passes), ("period", period)):
-        if given < 1:
-            raise ValueError(f"{name} is {given}, expected 1 or more")
-
-
-def _check_positive(name: str, given: float) -> None:
-    if not 0.0 < given < float("inf"):
-        raise ValueError(f"{name} is {given}, expected a number above 0")

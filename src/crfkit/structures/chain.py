@@ -179,7 +179,7 @@ class ChainPotentials:
     @cached_property
     def problem(self) -> _native.Problem:
         """The arrays as the kernels see them, checked."""
-        given = _native.Problem.chain(self.node, self._summed_tables(), self.start, self.stop, self.seq_ptr)
+        given = _native.Problem.chain(self.node, self.tables, self.start, self.stop, self.seq_ptr)
         if not (expansion := self.expansion):
             return given
         of = expansion.state_label  # [S]
@@ -195,7 +195,8 @@ class ChainPotentials:
             self.seq_ptr,
         )
 
-    def _summed_tables(self) -> list[Floats]:
+    @property
+    def tables(self) -> list[Floats]:
         """Table h plus all tables of lower order, which a run of h + 1 labels also meets."""
         L = len(self.structure.labels)
         if len(self.edge) > 1:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from crfkit.batch import Batch
 from crfkit.layout import Layout
+from crfkit.objectives.diagonal import BLOCK_BYTES
 from crfkit.objectives.gold import check_labels, check_learnable
 from crfkit.optimise.ahead import ahead
 from crfkit.optimise.online import OnlineArrays, arrays_of
@@ -89,7 +90,7 @@ class BlockedProblem:
     def memory(self) -> int:
         """Bytes that blocks, what is made of them and their scores take at most, by estimate."""
         L, P = self.layout.labels, int(self.data.sizes[:, 1].max())
-        cells = P * L + (P * L * L if self.layout.edge_attributes else 0)
+        cells = P * L + (BLOCK_BYTES // 8 if self.layout.edge_attributes else 0)
         each = 12 * self.data.largest + 8 * P * L  # mostly while the index of a block is made
         return each * (2 if self.prefetch else 1) + 3 * 8 * cells
 

@@ -1,8 +1,9 @@
-"""Which optimiser: by name, or the fastest sound one for the objective and the data, with the reason.
+"""Which objective, by name; which optimiser: by name, or the fastest sound one, with the reason.
 
 =============================  ==================================================================
 penalised likelihood with L2   the dual method: no step size, and a duality gap as certificate
 L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
+mistakes (the perceptron)      the averaged perceptron: nothing to tune
 everything else                L-BFGS: needs nothing but values and gradients
 =============================  ==================================================================
 
@@ -12,18 +13,33 @@ Data in blocks are for methods that ask for values and gradients of the whole, a
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from crfkit.objectives import Likelihood, Perceptron
+from crfkit.optimise.mistakes import Corrector
+from crfkit.optimise.online import Mistaken
 from crfkit.optimise.problem import Optimiser, Penalty
 from crfkit.training.blocked import BlockedProblem
+from crfkit.training.source import Objective
 
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
-__all__ = ["NAMES", "by_name", "check_blockwise", "choose", "name_of", "suited"]
+__all__ = [
+    "NAMES",
+    "OBJECTIVES",
+    "by_name",
+    "check_blockwise",
+    "check_learns",
+    "choose",
+    "name_of",
+    "objective_of",
+    "suited",
+]
 
 #: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -46,26 +62,60 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "sgd-l1": ("SGDL1", {}),
     "adagrad": ("AdaGrad", {}),
     "bcd": ("BlockCoordinate", {}),
+    "perceptron": ("AveragedPerceptron", {}),
+    "pa": ("PassiveAggressive", {}),
+    "arow": ("AROW", {}),
 }
 
-_WHOLE = ("Dual", "BlockCoordinate", "IterativeScaling")  # optimisers that need all data in memory
+# Optimisers that need all data in memory.
+_WHOLE = ("Dual", "BlockCoordinate", "IterativeScaling", "AveragedPerceptron", "PassiveAggressive", "AROW")
 
 
-def check_blockwise(optimiser: Any) -> None:
-    """Raise where an optimiser, or one of this name, cannot learn from data in blocks on disk.
+def check_blockwise(optimiser: Any, objective: Objective) -> None:
+    """Raise where an objective or an optimiser (or one of this name) cannot learn from blocks on disk.
 
     Examples
     --------
-    >>> check_blockwise("sgd")
-    >>> check_blockwise("dual")  # doctest: +ELLIPSIS
+    >>> check_blockwise("sgd", Likelihood())
+    >>> check_blockwise("dual", Likelihood())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ValueError: dual needs all data in memory; blocks on disk are for lbfgs, owlqn, ...
     """
+    if isinstance(objective, Perceptron):
+        raise ValueError(
+            "the perceptron visits one sequence after the other and needs all in memory, not in blocks; "
+            "read the data as a whole, or use the objective likelihood"
+        )
+    if optimiser == "auto":
+        return
     made = by_name(optimiser) if isinstance(optimiser, str) else optimiser
     if type(made).__name__ in _WHOLE:
         able = ", ".join(name for name, (kind, _) in NAMES.items() if kind not in _WHOLE)
         name = optimiser if isinstance(optimiser, str) else name_of(optimiser)
         raise ValueError(f"{name} needs all data in memory; blocks on disk are for {able}")
+
+
+#: Shorthand for objectives.
+OBJECTIVES: dict[str, Callable[[], Objective]] = {"likelihood": Likelihood, "perceptron": Perceptron}
+
+
+def objective_of(given: Objective | str) -> Objective:
+    """Return an objective given by name or as an object.
+
+    Examples
+    --------
+    >>> objective_of("perceptron")
+    Perceptron()
+    """
+    if isinstance(given, str):
+        if given not in OBJECTIVES:
+            raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(OBJECTIVES)}")
+        return OBJECTIVES[given]()
+    if isinstance(given, type):
+        raise TypeError(f"objective is the class {given.__name__}; give an object: {given.__name__}()")
+    if not (hasattr(given, "bind") and hasattr(given, "penalty")):
+        raise TypeError(f"objective is {given!r}, expected an objective such as Likelihood(l2=1.0)")
+    return given
 
 
 def by_name(
@@ -99,6 +149,15 @@ def suited(problem: Any, optimiser: Optimiser) -> Any:
     return import_module("crfkit.objectives.counts").ChainCounts(problem)
 
 
+def check_learns(problem: Any, optimiser: Optimiser) -> None:
+    """Refuse to minimise the loss of mistakes: it is 0 at weights of 0."""
+    if isinstance(problem, Mistaken) and not isinstance(optimiser, Corrector):
+        raise ValueError(
+            f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
+            "use perceptron, pa or arow"
+        )
+
+
 def choose(
     problem: Any,
     penalty: Penalty,
@@ -117,6 +176,10 @@ def choose(
     seed, threads, tolerance
         For optimisers that have them.
     """
+    if isinstance(problem, Mistaken):
+        return by_name(
+            "perceptron", seed
+        ), "the averaged perceptron learns from mistakes, with nothing to tune"
     if penalty.sparse:
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
     against = _against_dual(problem, penalty)

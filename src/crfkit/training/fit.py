@@ -18,7 +18,7 @@ from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 from crfkit.training.checkpoint import Checkpoints
-from crfkit.training.choose import by_name, check_blockwise
+from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.judge import function_of
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
@@ -67,8 +67,9 @@ def train(
         Labelled sequences, from an extractor or a reader; blocks on disk where memory is short.
     dev : Dataset, optional
         Judges the weights as they go: training ends when they get no better, and the best are kept.
-    objective : Likelihood or "likelihood"
-        What to optimise, penalty included: ``Likelihood(l2=0.5)``.
+    objective : Likelihood, Perceptron, or the name of one
+        What to optimise, penalty included: ``Likelihood(l2=0.5)``. "perceptron" learns from mistakes, and has
+        optimisers of its own: "perceptron", "pa" and "arow".
     optimiser : an optimiser, its name, or "auto"
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
@@ -129,8 +130,9 @@ def train(
     _check_names(unknown)
     _check_options(features, patience, dev_every, tolerance, max_seconds, max_iterations)
     _check_parts(optimiser, init, metric)
-    if isinstance(data, BlockedData) and optimiser != "auto":
-        check_blockwise(optimiser)
+    goal = objective_of(objective)
+    if isinstance(data, BlockedData):
+        check_blockwise(optimiser, goal)
     hashed = getattr(extractor, "hashed", None)
     source = Source(data, hashed, threads)
     dev = None if dev is None else checked_dataset(dev, "dev")
@@ -144,7 +146,7 @@ def train(
         "stop": stop,
         "max_weights": max_weights,
     }
-    task = Task(source, chain, _objective(objective), features, layout, optimiser, init, seed, tolerance)
+    task = Task(source, chain, goal, features, layout, optimiser, init, seed, tolerance)
     if extractor is not None:
         task.about = {
             "recipe": getattr(extractor, "recipe", None),
@@ -171,18 +173,6 @@ def train(
     finally:
         if display is not None:
             display.close()
-
-
-def _objective(given: Objective | str) -> Objective:
-    if isinstance(given, str):
-        if given != "likelihood":
-            raise ValueError(f"objective {given!r} is not known; the objectives are: likelihood")
-        return Likelihood()
-    if isinstance(given, type):
-        raise TypeError(f"objective is the class {given.__name__}; give an object: {given.__name__}()")
-    if not (hasattr(given, "bind") and hasattr(given, "penalty")):
-        raise TypeError(f"objective is {given!r}, expected an objective such as Likelihood(l2=1.0)")
-    return given
 
 
 def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -> None:

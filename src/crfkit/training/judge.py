@@ -91,7 +91,7 @@ class Judge:
             raise ValueError("every sequence of dev lacks labels: a dev set is judged by them")
         count = int(lacking.sum())
         self.notes.append(f"{count} sequences of the dev set lack labels and are left out")
-        return replace(dev, batch=dev.batch.select(np.flatnonzero(~lacking).tolist()))
+        return dev[~lacking]
 
     def __call__(self, w: Floats) -> float:
         """Return the score of weights [F]."""

@@ -19,13 +19,14 @@ from crfkit.events import COLUMNS, Begin, Checkpointed, Event, Finished, Summary
 from crfkit.layout import Layout
 from crfkit.layout_plan import LayoutOptions
 from crfkit.model import Metric, Model
+from crfkit.optimise.online import Mistaken
 from crfkit.optimise.problem import Optimiser, Penalty, Smooth
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats, Pointers
 from crfkit.training.blocked import BlockedProblem
 from crfkit.training.certificate import certify, curvature_of, exact_step
 from crfkit.training.checkpoint import Checkpoints
-from crfkit.training.choose import by_name, choose, name_of, suited
+from crfkit.training.choose import by_name, check_learns, choose, name_of, suited
 from crfkit.training.fingerprint import described, digest, fingerprint_of
 from crfkit.training.judge import Judge
 from crfkit.training.loop import Course, Outcome, Rules, follow
@@ -90,6 +91,7 @@ class Task:
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
         self.optimiser, self.why = self._optimiser(optimiser)
+        check_learns(self.problem, self.optimiser)
 
     def _bind(self, pairs: Pointers | None) -> None:
         self.pairs = pairs
@@ -245,6 +247,8 @@ class Task:
         """Train for a few iterations, as a preparation."""
         rules = Rules(max_seconds, iterations)
         optimiser = by_name("lbfgs", self.seed, self.source.threads)
+        if isinstance(problem, Mistaken):
+            optimiser = self.optimiser
         run = optimiser.start(problem, self.penalty, w)
         return follow(run, Course(), rules, begun=begun)
 

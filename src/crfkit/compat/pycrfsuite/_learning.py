@@ -75,8 +75,7 @@ class Learning:
             self.say(f"{method.name} terminated with error: there is one label, and nothing to learn\n")
         else:
             chain = Chain(self.labels.strings())
-            shape = (layout, chain, batch, self.examples)
-            w = self._iterate(method.rounds(*shape, self.say), layout, chain)
+            w = self._iterate(method.rounds(layout, chain, batch, self.say), layout, chain)
         self.say(f"Total seconds required for training: {time.perf_counter() - began:.3f}\n")
         self.say("\n")
         if path:

@@ -3,9 +3,9 @@
 =====================  =========================================================================
 lbfgs                  `crfkit.optimise.LBFGS`, OWL-QN where c1 is not 0
 l2sgd                  `crfkit.optimise.SGD`
-averaged-perceptron    Collins (2002)                               these three: `_online.py`
-passive-aggressive     Crammer et al. (2006)
-arow                   Mejer & Crammer (2010)
+averaged-perceptron    `crfkit.optimise.AveragedPerceptron`
+passive-aggressive     `crfkit.optimise.PassiveAggressive`
+arow                   `crfkit.optimise.AROW`
 =====================  =========================================================================
 """
 
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from crfkit.batch import Batch
-from crfkit.compat.pycrfsuite._online import AROW, Averaged, Online, Passive, Rule
 from crfkit.layout import Layout
-from crfkit.objectives import Likelihood
+from crfkit.objectives import Likelihood, Perceptron
 from crfkit.optimise.lbfgs import LBFGS
+from crfkit.optimise.mistakes import AROW, AveragedPerceptron, Corrector, PassiveAggressive, Variant
 from crfkit.optimise.stochastic import SGD
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats
@@ -49,34 +49,49 @@ class Method(Protocol):
         """Give the lines about the parameters."""
         ...
 
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Go through the iterations; say why they end."""
         ...
 
 
-def _shown(values: Mapping[str, Any], names: str) -> Iterator[str]:
+def _lines(values: Mapping[str, Any], names: str) -> Iterator[str]:
+    """Give a line for each parameter; ``stop=period`` is the parameter period, called stop."""
     for name in names.split():
-        value = values[name]
+        shown, _, key = name.partition("=")
+        value = values[key or shown]
         text = value if isinstance(value, str) else f"{value:f}" if isinstance(value, float) else f"{value:d}"
-        yield f"{name}: {text}\n"
+        yield f"{shown}: {text}\n"
 
 
 @dataclass
-class Quasi:
-    """L-BFGS."""
+class _Titled:
+    """The part of a method that its log begins with."""
 
     v: Mapping[str, Any]
-    name: str = "L-BFGS"
+    name: str
+    title: str
+    shown: str  #: the parameters in the log
 
     def describe(self) -> Iterator[str]:
         """Give the lines about the parameters."""
-        yield "L-BFGS optimization\n"
-        yield from _shown(self.v, "c1 c2 num_memories max_iterations epsilon")
-        yield f"stop: {self.v['period']:d}\n"
-        yield from _shown(self.v, "delta linesearch")
-        yield f"linesearch.max_iterations: {self.v['max_linesearch']:d}\n"
+        yield f"{self.title}\n"
+        yield from _lines(self.v, self.shown)
 
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+
+def _ending(method: str, reason: str, words: Mapping[str, str]) -> str:
+    """Return CRFsuite's words for the reason of an optimiser, found by how it begins."""
+    found = next((said for begin, said in words.items() if reason.startswith(begin)), None)
+    return f"{method} {found or f'terminated: {reason}'}\n"
+
+
+_STOPPED = "terminated with the stopping criteria"
+_EXHAUSTED = "terminated with the maximum number of iterations"
+
+
+class Quasi(_Titled):
+    """L-BFGS."""
+
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Go through the iterations; say why they end."""
         v = self.v
         objective = Likelihood(l1=v["c1"], l2=2.0 * v["c2"])
@@ -106,34 +121,23 @@ class Quasi:
             before = step.evaluations
             if step.stopped:
                 break
-        say(self._ending(step.stopped, moved))
+        words = {
+            "converged: improved": _STOPPED,
+            "converged": "resulted in convergence",
+            "reached": _EXHAUSTED,
+        }
+        say(
+            _ending(
+                self.name, step.stopped, words if moved else {"": f"terminated with error: {step.stopped}"}
+            )
+        )
         yield Round(run.w)
 
-    def _ending(self, reason: str, moved: bool) -> str:
-        if not moved:
-            return f"L-BFGS terminated with error: {reason}\n"
-        if reason.startswith("converged: improved"):
-            return "L-BFGS terminated with the stopping criteria\n"
-        if reason.startswith("converged"):
-            return "L-BFGS resulted in convergence\n"
-        if reason.startswith("reached"):
-            return "L-BFGS terminated with the maximum number of iterations\n"
-        return f"L-BFGS terminated: {reason}\n"
 
-
-@dataclass
-class Stochastic:
+class Stochastic(_Titled):
     """Stochastic gradient descent."""
 
-    v: Mapping[str, Any]
-    name: str = "SGD"
-
-    def describe(self) -> Iterator[str]:
-        """Give the lines about the parameters."""
-        yield "Stochastic Gradient Descent (SGD)\n"
-        yield from _shown(self.v, "c2 max_iterations period delta")
-
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Calibrate the rate and go through the passes; say why they end."""
         v = self.v
         objective = Likelihood(l2=2.0 * v["c2"])
@@ -148,10 +152,8 @@ class Stochastic:
             calibration_max_trials=v["calibration.max_trials"],
         )
         say("Calibrating the learning rate (eta)\n")
-        for line in _shown(v, "calibration.eta calibration.rate"):
-            say(line)
-        say(f"calibration.samples: {min(int(v['calibration.samples']), batch.sequences)}\n")
-        for line in _shown(v, "calibration.candidates calibration.max_trials"):
+        samples = min(int(v["calibration.samples"]), batch.sequences)
+        for line in _lines({**v, "calibration.samples": samples}, _CALIBRATION):
             say(line)
         problem = objective.bind(layout, chain, batch)
         run = method.start(problem, objective.penalty(layout), np.zeros(layout.weights))
@@ -168,66 +170,82 @@ class Stochastic:
             ))  # fmt: skip
             if step.stopped:
                 break
-        if step.stopped.startswith("the limit"):
-            say("SGD terminated with the maximum number of iterations\n")
-        elif step.stopped.startswith("the objective fell"):
-            say("SGD terminated with the stopping criteria\n")
-        else:
-            say(f"SGD terminated: {step.stopped}\n")
+        say(_ending(self.name, step.stopped, {"the limit": _EXHAUSTED, "the objective fell": _STOPPED}))
         say(f"Loss: {step.objective:f}\n")
         yield Round(run.w)
 
 
 @dataclass
-class Mistakes:
+class Mistakes(_Titled):
     """The algorithms that learn from mistakes only."""
 
-    v: Mapping[str, Any]
-    name: str
-    shown: str  #: the parameters in the log
-    rule: Callable[..., Rule]
-    own: tuple[str, ...] = ()  #: the parameters of the rule
+    method: Corrector
 
-    def describe(self) -> Iterator[str]:
-        """Give the lines about the parameters."""
-        yield f"{self.name}\n"
-        yield from _shown(self.v, self.shown)
-
-    def rounds(self, layout: Layout, chain: Chain, batch: Batch, examples: Any, say: Say) -> Iterator[Round]:
+    def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Go through the passes; say why they end."""
-        online = Online(layout, examples, self.rule(layout.weights, *(self.v[name] for name in self.own)))
-        w = np.zeros(layout.weights)
+        objective, first = Perceptron(), np.zeros(layout.weights)
+        run = self.method.start(objective.bind(layout, chain, batch), objective.penalty(layout), first)
+        ending = ""
         for _ in range(self.v["max_iterations"]):
-            loss = online.one_pass()
-            w = online.rule.result(online.w)
-            norm = np.linalg.norm(online.rule.shown(online.w))
-            yield Round(w, lines=(f"Loss: {loss:f}\n", f"Feature norm: {norm:f}\n"))
-            if online.rule.enough(loss / max(len(online.examples), 1), self.v["epsilon"]):
-                say("Terminated with the stopping criterion\n")
-                say("\n")
+            step = run.step()
+            shown = run.last if isinstance(self.method, PassiveAggressive) else run.w
+            lines = f"Loss: {step.objective:f}\n", f"Feature norm: {np.linalg.norm(shown):f}\n"
+            yield Round(run.w, lines=lines)
+            ending = step.stopped
+            if ending:
                 break
-        yield Round(w)
+        if ending.startswith("the mean loss"):
+            say("Terminated with the stopping criterion\n")
+            say("\n")
+        elif ending.startswith("diverged"):
+            say(f"Terminated: {ending}\n")
+        yield Round(run.w)
+
+
+def _passes(v: Mapping[str, Any]) -> dict[str, Any]:
+    return {"max_passes": max(v["max_iterations"], 1), "epsilon": v["epsilon"]}
+
+
+_CALIBRATION = " ".join(
+    f"calibration.{name}" for name in ("eta", "rate", "samples", "candidates", "max_trials")
+)
+_MISTAKES = "max_iterations epsilon"
+
+
+def _quasi(v: Mapping[str, Any]) -> Method:
+    shown = "c1 c2 num_memories max_iterations epsilon stop=period delta linesearch"
+    return Quasi(v, "L-BFGS", "L-BFGS optimization", f"{shown} linesearch.max_iterations=max_linesearch")
+
+
+def _stochastic(v: Mapping[str, Any]) -> Method:
+    return Stochastic(v, "SGD", "Stochastic Gradient Descent (SGD)", "c2 max_iterations period delta")
 
 
 def _perceptron(v: Mapping[str, Any]) -> Method:
-    return Mistakes(v, "Averaged perceptron", "max_iterations epsilon", Averaged)
+    title = "Averaged perceptron"
+    return Mistakes(v, title, title, _MISTAKES, AveragedPerceptron(**_passes(v)))
 
 
 def _passive(v: Mapping[str, Any]) -> Method:
-    shown = "type c error_sensitive averaging max_iterations epsilon"
-    return Mistakes(v, "Passive Aggressive", shown, Passive, ("type", "c", "error_sensitive", "averaging"))
+    if v["type"] not in (0, 1, 2):
+        raise ValueError(f"type is {v['type']}, expected 0, 1 or 2")
+    variants: tuple[Variant, ...] = ("hard", "linear", "squared")
+    own = {name: v[name] for name in ("c", "error_sensitive", "averaging")}
+    method = PassiveAggressive(variant=variants[v["type"]], **own, **_passes(v))
+    title = "Passive Aggressive"
+    return Mistakes(v, title, title, f"type {' '.join(own)} {_MISTAKES}", method)
 
 
 def _arow(v: Mapping[str, Any]) -> Method:
-    shown = "variance gamma max_iterations epsilon"
+    own = {name: v[name] for name in ("variance", "gamma")}
     title = "Adaptive Regularization of Weights (AROW)"
-    return Mistakes(v, title, shown, AROW, ("variance", "gamma"))
+    return Mistakes(v, title, title, f"{' '.join(own)} {_MISTAKES}", AROW(**own, **_passes(v)))
 
 
 #: What makes a method of the values of its parameters.
 METHODS: dict[str, Callable[[Mapping[str, Any]], Method]] = {
-    "lbfgs": Quasi,
-    "l2sgd": Stochastic,
+    "lbfgs": _quasi,
+    "l2sgd": _stochastic,
     "averaged-perceptron": _perceptron,
     "passive-aggressive": _passive,
     "arow": _arow,

@@ -1,7 +1,4 @@
-"""Parameters of CRFsuite's training algorithms: names, order, types, defaults and help.
-
-The texts of `help` are CRFsuite's, as programs print them.
-"""
+"""Parameters of CRFsuite's training algorithms: names, order, types, defaults, and a line of help."""
 
 from __future__ import annotations
 
@@ -21,82 +18,63 @@ class Parameter(NamedTuple):
     help: str
 
 
-_STOP = (
-    "The threshold for the stopping criterion; an {} stops when{}the\nimprovement of the log likelihood "
-    "over the last ${{period}} iterations is no\ngreater than this threshold."
-)
 _COMMON = {
-    "feature.minfreq": Parameter(0.0, "The minimum frequency of features."),
-    "feature.possible_states": Parameter(False, "Force to generate possible state features."),
-    "feature.possible_transitions": Parameter(False, "Force to generate possible transition features."),
+    "feature.minfreq": Parameter(0.0, "Drop features that occur less often than this."),
+    "feature.possible_states": Parameter(False, "Give every pair of attribute and label a weight."),
+    "feature.possible_transitions": Parameter(False, "Give every pair of labels a weight."),
 }
-_PERIOD = Parameter(10, "The duration of iterations to test the stopping criterion.")
-_C2 = Parameter(1.0, "Coefficient for L2 regularization.")
-_LINESEARCH = """The line search algorithm used in L-BFGS updates:
-{   'MoreThuente': More and Thuente's method,
-    'Backtracking': Backtracking method with regular Wolfe condition,
-    'StrongBacktracking': Backtracking method with strong Wolfe condition
-}
-"""
-_ROUNDS = {"max_iterations": Parameter(100, "The maximum number of iterations.")}
-_MEAN_LOSS = {"epsilon": Parameter(0.0, "The stopping criterion (the mean loss).")}
-_TYPE = """The strategy for updating feature weights: {
-    0: PA without slack variables,
-    1: PA type I,
-    2: PA type II
-}.
-"""
+_PERIOD = Parameter(10, "How many iterations back `delta` compares with.")
+_DELTA = "Stop when the loss fell by less than this fraction within `period` iterations."
+_C2 = Parameter(1.0, "Strength of the L2 penalty: c2 * |w|^2.")
+_ROUNDS = {"max_iterations": Parameter(100, "Most passes over the data.")}
+_MEAN_LOSS = {"epsilon": Parameter(0.0, "Stop when the mean loss of a pass is at most this.")}
 
 #: Parameters of each algorithm, in the order of `params`.
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "lbfgs": {
         **_COMMON,
-        "c1": Parameter(0.0, "Coefficient for L1 regularization."),
+        "c1": Parameter(0.0, "Strength of the L1 penalty: c1 * |w|."),
         "c2": _C2,
-        "max_iterations": Parameter(2147483647, "The maximum number of iterations for L-BFGS optimization."),
-        "num_memories": Parameter(
-            6, "The number of limited memories for approximating the inverse hessian matrix."
-        ),
-        "epsilon": Parameter(1e-5, "Epsilon for testing the convergence of the objective."),
+        "max_iterations": Parameter(2147483647, "Most iterations."),
+        "num_memories": Parameter(6, "Steps that L-BFGS remembers."),
+        "epsilon": Parameter(1e-5, "Stop when |gradient| is below this times max(1, |w|)."),
         "period": _PERIOD,
-        "delta": Parameter(1e-5, _STOP.format("L-BFGS iteration", " ")),
-        "linesearch": Parameter("MoreThuente", _LINESEARCH),
-        "max_linesearch": Parameter(20, "The maximum number of trials for the line search algorithm."),
+        "delta": Parameter(1e-5, _DELTA),
+        "linesearch": Parameter(
+            "MoreThuente", "Line search: MoreThuente, Backtracking or StrongBacktracking."
+        ),
+        "max_linesearch": Parameter(20, "Most evaluations in one line search."),
     },
     "l2sgd": {
         **_COMMON,
         "c2": _C2,
-        "max_iterations": Parameter(1000, "The maximum number of iterations (epochs) for SGD optimization."),
+        "max_iterations": Parameter(1000, "Most passes over the data."),
         "period": _PERIOD,
-        "delta": Parameter(1e-6, _STOP.format("optimization process", "\n").replace("the\nimpr", "the impr")),
-        "calibration.eta": Parameter(0.1, "The initial value of learning rate (eta) used for calibration."),
-        "calibration.rate": Parameter(2.0, "The rate of increase/decrease of learning rate for calibration."),
-        "calibration.samples": Parameter(1000.0, "The number of instances used for calibration."),
-        "calibration.candidates": Parameter(10, "The number of candidates of learning rate."),
-        "calibration.max_trials": Parameter(
-            20, "The maximum number of trials of learning rates for calibration."
-        ),
+        "delta": Parameter(1e-6, _DELTA),
+        "calibration.eta": Parameter(0.1, "The learning rate that calibration tries first."),
+        "calibration.rate": Parameter(2.0, "Factor from one learning rate to the next."),
+        "calibration.samples": Parameter(1000.0, "Sequences that learning rates are tried on."),
+        "calibration.candidates": Parameter(10, "Learning rates that are compared once the loss falls."),
+        "calibration.max_trials": Parameter(20, "Most learning rates to try."),
     },
     "averaged-perceptron": {
         **_COMMON,
         **_ROUNDS,
-        "epsilon": Parameter(0.0, "The stopping criterion (the ratio of incorrect label predictions)."),
+        "epsilon": Parameter(0.0, "Stop when the share of wrong labels in a pass is below this."),
     },
     "passive-aggressive": {
         **_COMMON,
-        "type": Parameter(1, _TYPE),
-        "c": Parameter(1.0, "The aggressiveness parameter."),
-        "error_sensitive": Parameter(True, "Consider the number of incorrect labels to the cost function."),
-        "averaging": Parameter(
-            True, "Compute the average of feature weights (similarly to Averaged Perceptron)."
-        ),
+        "type": Parameter(1, "Update: 0 (without slack), 1 (PA-I) or 2 (PA-II)."),
+        "c": Parameter(1.0, "Largest step of an update (PA-I), or the price of slack (PA-II)."),
+        "error_sensitive": Parameter(True, "Ask for a margin that grows with the number of wrong labels."),
+        "averaging": Parameter(True, "Return the mean of the weights over all updates."),
         **_ROUNDS,
         **_MEAN_LOSS,
     },
     "arow": {
         **_COMMON,
-        "variance": Parameter(1.0, "The initial variance of every feature weight."),
-        "gamma": Parameter(1.0, "Tradeoff parameter."),
+        "variance": Parameter(1.0, "Variance that each weight begins with."),
+        "gamma": Parameter(1.0, "How much a mistake counts against what is known: larger moves less."),
         **_ROUNDS,
         **_MEAN_LOSS,
     },

@@ -1,13 +1,8 @@
 """Tagging one sequence at a time with a model of CRFsuite.
 
 What a model needs is made once, when it is opened: hashes of the attributes, rows of weights, the table of
-transitions. A call then walks the items, looks up, scores and decodes natively, on one thread. Rows are
-read in place (a table budget of 0): filling the padded table that large batches profit from would cost more
-than a sequence.
-
-A sequence of usaddress's model (8 items, 29 labels) takes half the time that python-crfsuite takes: 33 us
-against 67, the best of 16 rounds of both in turn on a busy machine. About 15 us are the fixed price of five
-native calls, so that a sequence of one item is slower than there (15 us against 5).
+transitions. A call then walks the items, looks up, scores and decodes natively, on one thread. Measured by
+`bench.tag`.
 """
 
 from __future__ import annotations
@@ -19,15 +14,11 @@ from collections.abc import Iterable
 from math import exp
 from typing import Any
 
-import numpy as np
-
 from crfkit import _native
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_text, parsed
 from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.exchange.crfsuite import read_crfsuite
 from crfkit.model import Model
-from crfkit.native import kernels
-from crfkit.structures.labels import Floats
 
 __all__ = ["Tagger"]
 
@@ -38,47 +29,40 @@ class _Opened:
     model: Model | None  #: None: CRFsuite's model of no data, which has no labels
 
     def __init__(self, model: Model, head: bytes) -> None:
-        layout = model.layout
-        self.model, self.head, self.L = model, head, layout.labels
+        decoder = model.decoder
+        assert decoder is not None, "models of CRFsuite have neither real-valued columns nor limits"
+        self.model, self.head, self.decoder = model, head, decoder
         self.labels = model.chain.labels
         self.ids = {name: y for y, name in enumerate(self.labels)}
         self.attributes = model.attributes
-        self.arrays = model.attributes.arrays()
-        self.rows = _native.Rows(self.L, layout.node_ptr, layout.node_label, 0)
-        self.w = model.w
-        self.edge = layout.transition_tables(model.w)[0]  # [L, L]
 
-    def scores(self, xseq: Iterable[Any] | ItemSequence) -> Floats:
-        """Return the score of each label at each position, [T, L]."""
+    def read(self, xseq: Iterable[Any] | ItemSequence) -> _native.Reading | None:
+        """Return the sequence with its scores; None where it is empty."""
         if isinstance(xseq, ItemSequence):
-            ptr, attr, value = xseq.rows(self.attributes)
+            reading = self.decoder.read_rows(*xseq.rows(self.attributes))
         else:
-            walk = _native.ItemWalk.frozen(*self.arrays)
-            walk.append(xseq, 0)
-            ptr, attr, value = walk.take()
-        T = len(ptr) - 1
-        node = np.empty((T, self.L))
-        if T and not _native.score(kernels, self.rows, self.w, 0, ptr, attr, value, None, 0, T, node, 1):
-            raise ValueError("the scores of the sequence overflow")
-        return node
+            reading = self.decoder.read(xseq)
+        return reading if len(reading) else None
 
 
 class _Empty(_Opened):
     """CRFsuite's model of no data: it has no labels, and tags empty sequences only."""
 
     def __init__(self, head: bytes) -> None:
-        self.model, self.head, self.L = None, head, 0
+        self.model, self.head = None, head
         self.labels, self.ids = (), {}
 
-    def scores(self, xseq: Iterable[Any] | ItemSequence) -> Floats:
-        """Return the scores of an empty sequence, [0, 0]."""
+    def read(self, xseq: Iterable[Any] | ItemSequence) -> None:
+        """Take an empty sequence."""
         if len(ItemSequence(xseq)):
             raise ValueError("the model has no labels: it was trained without data")
-        return np.zeros((0, 0))
 
 
 class Tagger:
     """The tagger of python-crfsuite.
+
+    Threads may share a tagger for ``tag(xseq)``. What `set` took is one sequence of the tagger: who asks for
+    `probability` and `marginal` from several threads needs a tagger in each.
 
     Examples
     --------
@@ -99,8 +83,9 @@ class Tagger:
         self._clear()
 
     def _clear(self) -> None:
-        self._node: Floats | None = None  # [T, L] of the current sequence
-        self._problem: _native.Problem | None = None
+        self._reading: _native.Reading | None = (
+            None  # the current sequence; None: there is none, or it is empty
+        )
         self._marginals: list[list[float]] | None = None  # [T][L]: lists, as they are read one by one
         self._log_z: float | None = None
 
@@ -154,44 +139,38 @@ class Tagger:
 
     def set(self, xseq: Iterable[Any] | ItemSequence) -> None:
         """Take a sequence, for `tag`, `probability` and `marginal`."""
-        model = self._model()
+        self._take(self._model(), xseq)
+
+    def _take(self, model: _Opened, xseq: Iterable[Any] | ItemSequence) -> _native.Reading | None:
         self._clear()
-        node = model.scores(xseq)
-        if len(node):
-            length = np.array([0, len(node)], dtype=np.int64)
-            self._problem = _native.Problem.chain(node, [model.edge], None, None, length)
-            self._node = node
+        reading = self._reading = model.read(xseq)
+        return reading
 
     def tag(self, xseq: Iterable[Any] | ItemSequence | None = None) -> list[str]:
         """Return the best labels of a sequence: this one, or the one that was set."""
         model = self._model()
-        if xseq is not None:
-            self.set(xseq)
-        if self._problem is None:
-            return []
-        names = model.labels
-        return [names[y] for y in kernels.best(self._problem, 1)[1].ravel().tolist()]
+        reading = self._reading if xseq is None else self._take(model, xseq)
+        return [] if reading is None else reading.tag()
 
     def probability(self, yseq: Iterable[str | bytes]) -> float:
         """Return the probability of labels, given the sequence that was set."""
-        model = self._model()
-        if self._node is None or self._problem is None:
+        model, reading = self._model(), self._reading
+        if reading is None:
             return 0.0
         given = list(yseq)
-        if len(given) != len(self._node):
+        if len(given) != len(reading):
             raise ValueError(
-                f"The numbers of items and labels differ: |x| = {len(self._node)}, |y| = {len(given)}"
+                f"The numbers of items and labels differ: |x| = {len(reading)}, |y| = {len(given)}"
             )
-        y = np.array([self._id(model, label) for label in given])
+        score = reading.path_score([self._id(model, label) for label in given])
         if self._log_z is None:
-            self._log_z = float(kernels.log_partition(self._problem, False, 1)[0])
-        score = self._node[np.arange(len(y)), y].sum() + model.edge[y[:-1], y[1:]].sum()
-        return min(exp(float(score) - self._log_z), 1.0)
+            self._log_z = reading.log_partition()
+        return min(exp(score - self._log_z), 1.0)
 
     def marginal(self, y: str | bytes, pos: int) -> float:
         """Return the probability of a label at a position (from 0) of the sequence that was set."""
         model, table = self._model(), self._marginals
-        if self._node is None:
+        if self._reading is None:
             return 0.0
         if table is None:
             table = self._all_marginals()
@@ -206,9 +185,9 @@ class Tagger:
     def _all_marginals(self) -> list[list[float]]:
         """Marginals of the sequence that was set, by position and label; made once."""
         if self._marginals is None:
-            if self._problem is None:
+            if self._reading is None:
                 return []
-            self._marginals = kernels.marginals(self._problem, False, False, 1)["node"].tolist()
+            self._marginals = self._reading.marginals().tolist()
         return self._marginals
 
     @staticmethod

@@ -1,0 +1,73 @@
+r"""Strings between quotation marks in recipes; what is written here is read back as it was, whatever it is.
+
+A backslash is an escape only before one of ``\ " ' n r t x u U``, as in Python: ``\"`` is a quotation mark,
+``\\`` a backslash, ``\x0b`` and ``\u2028`` characters by their number. Before anything else it stands for
+itself, so that regular expressions need no doubling: ``"\w+\.\d"``.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["STRING", "arguments_of", "quote"]
+
+#: A string in double quotes, as a part of other expressions.
+STRING = r'"(?:\\.|[^"\\])*"'
+_PLAIN = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE = re.compile(r"""\\(?:([\\"'nrt])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))""")
+_ARGUMENT = re.compile(rf"""\s*(?:([+-]?\d+)|({STRING}|'(?:\\.|[^'\\])*'))\s*(?:,|$)""", re.DOTALL)
+
+
+def quote(text: str) -> str:
+    r"""Return a string in quotation marks, on one line.
+
+    Examples
+    --------
+    >>> print(quote(r"\w+\n"), quote('say "a"'), quote("\x0b"))
+    "\w+\\n" "say \"a\"" "\x0b"
+    """
+    written = []
+    for i, character in enumerate(text):
+        if character == "\\":
+            escapes = text[i + 1 : i + 2] in ("", *_PLAIN, *"xuU") or not text[i + 1].isprintable()
+            written.append("\\\\" if escapes else "\\")
+        elif character == '"':
+            written.append('\\"')
+        elif character.isprintable():
+            written.append(character)
+        else:
+            written.append(_numbered(ord(character)))
+    return f'"{"".join(written)}"'
+
+
+def arguments_of(text: str) -> tuple[int | str, ...]:
+    """Read numbers and quoted strings between commas.
+
+    Examples
+    --------
+    >>> arguments_of('2, "a, b"')
+    (2, 'a, b')
+    """
+    found: list[int | str] = []
+    at = 0
+    while at < len(text):
+        matched = _ARGUMENT.match(text, at)
+        if not matched:
+            raise ValueError(f"the arguments {text.strip()!r} are not numbers or quoted strings")
+        number, string = matched.groups()
+        found.append(int(number) if string is None else _ESCAPE.sub(_character, string[1:-1]))
+        at = matched.end()
+    return tuple(found)
+
+
+def _numbered(point: int) -> str:
+    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def _character(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return _PLAIN[escape[1]]
+    point = int(escape[2] or escape[3] or escape[4], 16)
+    if point > 0x10FFFF:
+        raise ValueError(f"{escape[0]} is the number of no character; they end at \\U0010ffff")
+    return chr(point)
