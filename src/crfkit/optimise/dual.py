@@ -152,12 +152,11 @@ class DualRun:
         enough = self._enough() * abs(objective)
         if self.met < 10.0 * enough:
             self.recent.add(self.w)
-            self.w = self.recent.weights()
         if self.met < enough or self.passes >= self.options.max_passes:
             if self.options.finish is None:
                 return self._certify_anew(self._objective())
             self.phase = "finish"
-            self.recent = Extrapolation()
+            self.w, self.recent = self.recent.weights(), Extrapolation()
             if self.preparing is not None:
                 self.preparing.join()
             known = KnownDiagonal(self.problem, self._diagonal())
