@@ -18,7 +18,7 @@ constexpr float kGoldPotential = 13.0f;  // log-potential of gold labels at the 
 class DualTrainer {
  public:
   // strengths: l1 and l2 of attributes, then of transitions, start and stop.
-  DualTrainer(const Labelled& data, const Reals& strengths, bool exponentiated)
+  DualTrainer(const Labelled& data, const Reals& strengths, bool exponentiated, int threads)
       : data_(data), L_(data.labels), step_((L_ + 7) / 8 * 8) {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
@@ -26,7 +26,7 @@ class DualTrainer {
       nb::gil_scoped_release release;
       compiled_ = std::make_unique<CompiledOf<float>>(
           data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),
-          data_.row_ptr.data(), data_.column.data(), true);
+          data_.row_ptr.data(), data_.column.data(), true, threads);
       begin_at_gold();
       if (exponentiated) {
         theta_node_.resize(node_.size());
@@ -77,12 +77,12 @@ class DualTrainer {
   }
 
   // v as the marginals now have it, without the rounding of the rows that the passes change.
-  void exact(const Written& out) const {
+  void exact(const Written& out, int threads) const {
     data_.check_weights(out.size());
     nb::gil_scoped_release release;
     const std::int32_t* label = data_.label.data();
     gather(
-        out, false,
+        out, false, threads,
         [&](std::int64_t p, int y) { return (label[p] == y ? 1.0 : 0.0) - node_[p * step_ + y]; },
         [&](std::int64_t n, double c, std::vector<double>& small) {
           for (std::int64_t p = data_.seq_ptr.data()[n] + 1; p < data_.seq_ptr.data()[n + 1]; ++p)
@@ -93,11 +93,11 @@ class DualTrainer {
 
   // Roughly the diagonal of the Hessian of the loss, from the marginals now: mu (1 - mu) at the
   // positions of each weight (values count as squares), expected counts for transitions and ends.
-  void diagonal(const Written& out) const {
+  void diagonal(const Written& out, int threads) const {
     data_.check_weights(out.size());
     nb::gil_scoped_release release;
     gather(
-        out, true,
+        out, true, threads,
         [&](std::int64_t p, int y) {
           const double mu = node_[p * step_ + y];
           return mu * (1.0 - mu);
@@ -133,14 +133,34 @@ class DualTrainer {
 
  private:
   // out[k] = sum over the positions of weight k of node(position, label), times the value there or
-  // its square; edge(sequence, weight, sums) adds what a sequence has for transitions.
+  // its square; edge(sequence, weight, sums) adds what a sequence has for transitions.  Two halves
+  // of the data, whatever the number of threads.
   template <class Node, class Edge>
-  void gather(const Written& out, bool squares, Node node, Edge edge) const {
-    double* sum = out.data();
-    std::fill_n(sum, out.size(), 0.0);
+  void gather(const Written& out, bool squares, int threads, Node node, Edge edge) const {
+    const std::int64_t* seq_ptr = data_.seq_ptr.data();
+    const std::int64_t N = data_.sequences();
+    const std::int64_t middle =
+        std::lower_bound(seq_ptr, seq_ptr + N, data_.positions() / 2) - seq_ptr;
+    std::vector<double> second(out.size()), small[2];
+    parallel_for(2, threads, [&](std::int64_t half) {
+      double* sum = half ? second.data() : out.data();
+      std::fill_n(sum, out.size(), 0.0);
+      small[half].assign((L_ + 2) * step_, 0.0);
+      gather_some(half ? middle : 0, half ? N : middle, squares, node, edge, sum, small[half]);
+    });
+    for (std::size_t k = 0; k < second.size(); ++k) out.data()[k] += second[k];
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) {
+      out.data()[k] = small[0][i * step_ + j] + small[1][i * step_ + j];
+    });
+  }
+
+  // The same for sequences [n, end), without transitions, whose sums go to `small`.
+  template <class Node, class Edge>
+  void gather_some(std::int64_t n, std::int64_t end, bool squares, Node node, Edge edge,
+                   double* sum, std::vector<double>& small) const {
     const Occurrences o = data_.occurrences();
-    std::vector<double> credit(L_), small((L_ + 2) * step_, 0.0);
-    for (std::int64_t n = 0; n < data_.sequences(); ++n) {
+    std::vector<double> credit(L_);
+    for (; n < end; ++n) {
       const double c = data_.share ? data_.share->data()[n] : 1.0;
       const std::int64_t first = data_.seq_ptr.data()[n], last = data_.seq_ptr.data()[n + 1];
       for (std::int64_t p = first; p < last; ++p) {
@@ -159,8 +179,6 @@ class DualTrainer {
       }
       edge(n, c, small);
     }
-    data_.visit_small(
-        [&](std::int64_t k, std::int64_t i, int j) { sum[k] = small[i * step_ + j]; });
   }
 
   template <class T>
@@ -272,15 +290,15 @@ class DualTrainer {
 void bind_dual(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<DualTrainer>(m, "DualTrainer")
-      .def(nb::init<const Labelled&, const Reals&, bool>(), "data"_a, "strengths"_a,
-           "exponentiated"_a)
+      .def(nb::init<const Labelled&, const Reals&, bool, int>(), "data"_a, "strengths"_a,
+           "exponentiated"_a, "threads"_a)
       .def("run", &DualTrainer::run, "kernels"_a, "order"_a, "relax"_a, "threshold"_a, "ramp"_a,
            "threads"_a)
       .def("begin", &DualTrainer::begin, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(),
            "order"_a, "threads"_a)
       .def("read", &DualTrainer::read, "out"_a)
-      .def("exact", &DualTrainer::exact, "out"_a)
-      .def("diagonal", &DualTrainer::diagonal, "out"_a)
+      .def("exact", &DualTrainer::exact, "out"_a, "threads"_a)
+      .def("diagonal", &DualTrainer::diagonal, "out"_a, "threads"_a)
       .def("entropy", &DualTrainer::entropy)
       .def("state", &DualTrainer::state)
       .def("restore", &DualTrainer::restore, "v"_a, "parts"_a);

@@ -16,7 +16,7 @@ class CompiledOf {
   // `alone`: leave attributes with one occurrence of value 1 to the marginals of their position.
   CompiledOf(const Occurrences& o, std::int64_t positions, const std::int32_t* label, int labels,
              std::int64_t attributes, const std::int64_t* row_ptr, const std::int32_t* column,
-             bool alone)
+             bool alone, int threads = 1)
       : L_(labels),
         step_((labels + 7) / 8 * 8),
         A_(attributes),
@@ -26,7 +26,7 @@ class CompiledOf {
     const std::vector<std::int64_t> count = count_occurrences(o, positions, A_);
     if (alone) choose_alone(o, positions, label, count);
     place_rows();
-    entries_ = Entries(o, positions, place_, count);
+    entries_ = Entries(o, positions, place_, count, threads);
   }
 
   LiveOf<Real> view() {

@@ -131,7 +131,9 @@ class DualRun:
         if prepare is not None and options.finish is not None and self.threads > 1:
             self.preparing = Thread(target=prepare, daemon=True)
             self.preparing.start()
-        self.trainer = _native.DualTrainer(arrays.native, strengths, options.step == "exponentiated")
+        self.trainer = _native.DualTrainer(
+            arrays.native, strengths, options.step == "exponentiated", self.threads
+        )
         if state is not None:
             self._recall(state)
         elif self.w.any():
@@ -231,7 +233,7 @@ class DualRun:
 
     def _diagonal(self) -> Floats:
         diagonal = np.empty_like(self.w)
-        self.trainer.diagonal(diagonal)
+        self.trainer.diagonal(diagonal, self.threads)
         return diagonal
 
     def _pass(self, threshold: float) -> None:
@@ -262,7 +264,7 @@ class DualRun:
 
     def _exact_dual(self) -> float:
         v = np.empty_like(self.w)
-        self.trainer.exact(v)
+        self.trainer.exact(v, self.threads)
         shrunk = self._shrunk(v)
         return float(self.trainer.entropy()) - 0.5 * float(np.sum(shrunk / self.penalty.l2 * shrunk))
 
