@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -106,6 +107,12 @@ void scatter(const Kernels& kernels, const RowPlan& plan, const Transpose& trans
 
 // ---- observed pairs
 
+void check_cells(const Integers& cell, int width) {
+  for (std::size_t p = 0; p < cell.size(); ++p)
+    if (cell.data()[p] < -1 || cell.data()[p] >= width)
+      refuse("label[" + text(static_cast<std::int64_t>(p)) + "] is out of range");
+}
+
 // Which columns each attribute is seen with often enough.  cell[p] is the column of position p, or
 // -1; without `weight` occurrences are counted, with it weight[p] * value is added up.  Returns the
 // row pointers, or with `ptr` the columns of rows that have them.
@@ -115,9 +122,7 @@ nb::object observed(const Transpose& t, const Integers& cell, const std::optiona
   const std::int64_t A = t.attributes(), block = 1024;
   check_length("cell", cell.size(), t.positions);
   if (weight) check_length("weight", weight->size(), t.positions);
-  for (std::size_t p = 0; p < cell.size(); ++p)
-    if (cell.data()[p] < -1 || cell.data()[p] >= width)
-      refuse("label[" + text(static_cast<std::int64_t>(p)) + "] is out of range");
+  check_cells(cell, width);
   if (ptr) {
     check_length("ptr", ptr->size(), A + 1);
     check_pointers(*ptr, "ptr", ptr->data()[A]);
@@ -154,6 +159,51 @@ nb::object observed(const Transpose& t, const Integers& cell, const std::optiona
     for (std::size_t a = 1; a < found.size(); ++a) found[a] += found[a - 1];
   }
   return ptr ? give(std::move(columns)) : give(std::move(found));
+}
+
+// The same where once is often enough, in one walk over the positions: a bit for each pair. Returns
+// row pointers and columns.
+nb::tuple seen_pairs(const Pointers& ptr, const Integers& attr, const Integers& cell,
+                     std::int64_t attributes, int width, int threads) {
+  check_threads(threads);
+  if (width < 1) refuse("width is " + text(width) + ", expected 1 or more");
+  if (attributes < 0) refuse("attributes is " + text(attributes) + ", expected 0 or more");
+  const std::int64_t positions = static_cast<std::int64_t>(cell.size());
+  check_length("ptr", ptr.size(), positions + 1);
+  check_pointers(ptr, "ptr", static_cast<std::int64_t>(attr.size()));
+  check_cells(cell, width);
+  const std::int64_t words = (width + 63) / 64;
+  std::vector<std::int64_t> first(attributes + 1, 0);
+  std::vector<std::int32_t> column;
+  {
+    nb::gil_scoped_release release;
+    std::vector<std::vector<std::uint64_t>> bits(threads);
+    parallel_for(threads, threads, [&](std::int64_t k) {
+      bits[k].assign(attributes * words, 0);
+      for (std::int64_t p = positions * k / threads; p < positions * (k + 1) / threads; ++p) {
+        const std::int32_t c = cell.data()[p];
+        if (c < 0) continue;
+        for (std::int64_t i = ptr.data()[p]; i < ptr.data()[p + 1]; ++i) {
+          const std::uint32_t a = static_cast<std::uint32_t>(attr.data()[i]);
+          if (a < static_cast<std::uint64_t>(attributes))
+            bits[k][a * words + c / 64] |= std::uint64_t{1} << (c % 64);
+        }
+      }
+    });
+    std::vector<std::uint64_t>& all = bits[0];
+    for (std::size_t k = 1; k < bits.size(); ++k)
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] |= bits[k][i];
+    for (std::int64_t a = 0; a < attributes; ++a) {
+      first[a + 1] = first[a];
+      for (std::int64_t i = a * words; i < (a + 1) * words; ++i)
+        first[a + 1] += std::popcount(all[i]);
+    }
+    column.reserve(first[attributes]);
+    for (std::int64_t i = 0; i < attributes * words; ++i)
+      for (std::uint64_t left = all[i]; left; left &= left - 1)
+        column.push_back(static_cast<std::int32_t>(i % words * 64 + std::countr_zero(left)));
+  }
+  return nb::make_tuple(give(std::move(first)), give(std::move(column)));
 }
 
 // ---- some of the rows
@@ -207,6 +257,8 @@ void bind_layout(nb::module_& m) {
       .def_ro("positions", &Transpose::positions)
       .def("observed", &observed, "cell"_a, "weight"_a.none(), "width"_a, "minimum"_a,
            "ptr"_a.none(), "threads"_a);
+  m.def("seen_pairs", &seen_pairs, "ptr"_a, "attr"_a, "cell"_a, "attributes"_a, "width"_a,
+        "threads"_a);
   m.def("take_rows", &take_rows, "ptr"_a, "chosen"_a, "weights"_a, "out"_a);
   m.def("add_rows", &add_rows, "ptr"_a, "chosen"_a, "part"_a, "out"_a);
   nb::class_<ReadyRows>(m, "ReadyRows")

@@ -120,6 +120,14 @@ class Transpose:
         threads: int,
     ) -> NDArray[Any]: ...
 
+def seen_pairs(
+    ptr: NDArray[np.int64],
+    attr: NDArray[np.int32],
+    cell: NDArray[np.int32],
+    attributes: int,
+    width: int,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def take_rows(
     ptr: NDArray[np.int64],
     chosen: NDArray[np.int32],

@@ -184,6 +184,9 @@ class Plan:
         return np.full(self.batch.positions, -1, dtype=np.int32) if label is None else label
 
 
+_MOST_BITS = 1 << 28  # bytes: above, pairs are found through an index instead of a bit for each
+
+
 class Pairs:
     """The (attribute, column) pairs of one part."""
 
@@ -202,9 +205,15 @@ class Pairs:
         if plan.options.get("count", "count") == "value":
             weight = np.ones(batch.sequences) if batch.weight is None else batch.weight
             self.weight = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
-        if not plan.all_pairs:
+        self.counts: Pointers | None
+        self.seen: Ids | None = None  # columns of all rows
+        if not plan.all_pairs and plan.minimum <= 0.0 and self._bytes_of_bits() <= _MOST_BITS:
+            cells, threads = plan.cells(kind), plan.threads
+            made, self.seen = _native.seen_pairs(ptr, attr, cells, attributes, width, threads)
+            self.counts = np.diff(made)
+        elif not plan.all_pairs:
             self.index = _native.Transpose.of(ptr, attr, value, attributes, width)
-            self.counts: Pointers | None = np.diff(self._observed(None))
+            self.counts = np.diff(self._observed(None))
         elif plan.minimum <= 0.0:
             self.counts = None  # every attribute: no need to count, nor to make anything yet
         else:
@@ -214,6 +223,9 @@ class Pairs:
             inside = attr < attributes
             sums = np.bincount(attr[inside], each[inside], minlength=attributes)
             self.counts = np.where(sums >= plan.minimum, width, 0)
+
+    def _bytes_of_bits(self) -> int:
+        return 8 * self.A * ((self.width + 63) // 64) * self.plan.threads
 
     @property
     def total(self) -> int:
@@ -249,6 +261,8 @@ class Pairs:
             return (self.extra % self.width).astype(np.int32)
         if self.plan.all_pairs:
             return np.tile(np.arange(self.width, dtype=np.int32), self.total // self.width)
+        if self.seen is not None:
+            return self.seen
         return self._observed(self.ptr).astype(np.int32, copy=False)
 
     def table_bytes(self, budget: int) -> int:
