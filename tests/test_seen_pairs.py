@@ -43,4 +43,5 @@ def test_bad_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match="width"):
         _native.seen_pairs(ptr, attr, cell, 1, 0, 1)
     first, column = _native.seen_pairs(ptr, attr + 9, cell, 1, 2, 1)  # an attribute that is not known
-    assert first.tolist() == [0, 0] and column.size == 0
+    assert first.tolist() == [0, 0]
+    assert column.size == 0
