@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import tee
 from pathlib import Path
 
@@ -218,6 +218,20 @@ def _tenth(n: int) -> bool:
     return n % 10 == 9
 
 
+@cache
+def _first_of_labels() -> frozenset[int]:
+    """Return the sentences of the Brown corpus that show a label for the first time."""
+    shown: set[str] = set()
+    first: set[int] = set()
+    with gzip.open(folder() / _BROWN, "rt", encoding="utf-8") as file:
+        for n, rows in enumerate(_sentences(file)):
+            new = {row[-1] for row in rows} - shown
+            if new:
+                first.add(n)
+                shown |= new
+    return frozenset(first)
+
+
 CORPORA = {
     corpus.name: corpus
     for corpus in (
@@ -261,6 +275,17 @@ CORPORA = {
             chosen=lambda n: n % 10 == 0,
             tested=_tenth,
             peer_iterations=2,
+        ),
+        Corpus(
+            "brown472",
+            "Brown POS, every 50th sentence and one of each label",
+            _BROWN,
+            _BROWN,
+            tagging,
+            "accuracy",
+            chosen=lambda n: n % 50 == 0 or n in _first_of_labels(),
+            tested=_tenth,
+            peer_iterations=1,
         ),
         Corpus(
             "brown",
