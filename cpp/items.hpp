@@ -12,76 +12,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "alphabet.hpp"
+#include "fetch.hpp"
+#include "look_ups.hpp"
+#include "names.hpp"
+#include "owned.hpp"
 #include "utf8.hpp"
 
 namespace crfkit {
-
-// Python's error indicator is set.
-struct PythonError {};
-
-// A reference that is given up at the end of its scope.
-class Owned {
- public:
-  explicit Owned(PyObject* stolen) : p_(stolen) {
-    if (!p_) throw PythonError();
-  }
-  static Owned share(PyObject* borrowed) {
-    Py_XINCREF(borrowed);
-    return Owned(borrowed);
-  }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() { Py_DECREF(p_); }
-  PyObject* get() const { return p_; }
-
- private:
-  PyObject* p_;
-};
-
-// A fixed number of attributes: a string's id is a part of its hash.  While it grows it remembers
-// the strings, so that it can count those that share the id of an earlier one.
-class Hasher {
- public:
-  explicit Hasher(std::uint32_t size) : size_(size), used_(size, false) {}
-
-  std::int32_t id(std::string_view s) {
-    const auto id = static_cast<std::int32_t>((hash_bytes(s) >> 32) * size_ >> 32);
-    if (!growing_) return id;
-    const std::size_t known = seen_.size();
-    seen_.add(s);
-    if (seen_.size() > known) {
-      collisions_ += used_[id];
-      used_[id] = true;
-    }
-    return id;
-  }
-  void freeze() {
-    growing_ = false;
-    seen_ = Alphabet();
-    used_ = {};
-  }
-  std::int64_t size() const { return static_cast<std::int64_t>(size_); }
-  AlphabetView seen() const { return seen_.view(); }
-  std::int64_t collisions() const { return collisions_; }
-
- private:
-  std::uint64_t size_;
-  std::int64_t collisions_ = 0;
-  bool growing_ = true;
-  Alphabet seen_;
-  std::vector<bool> used_;
-};
-
-// Where strings get their ids; a frozen alphabet answers -1 to unknown ones.
-using Names = std::variant<Alphabet*, AlphabetView, Hasher*>;
 
 class ItemWalk {
  public:
@@ -95,7 +38,7 @@ class ItemWalk {
   bool valued() const { return valued_; }
 
   // Entries that there is memory for.
-  std::size_t room() const { return std::max(attr.capacity(), asked_.capacity()); }
+  std::size_t room() const { return std::max(attr.capacity(), queue_.capacity()); }
 
   // Forgets the items; the memory stays for those to come.
   void clear() {
@@ -118,8 +61,8 @@ class ItemWalk {
            if (list) fetch_item(sequence, at_ + 1);
            item(one);
            if (!frozen()) return ptr.push_back(static_cast<std::int64_t>(attr.size()));
-           ends_.push_back(asked_.size());
-           if (asked_.size() >= kAsked) look_up();
+           queue_.end_item();
+           if (queue_.full()) look_up();
          });
     look_up();
     return at_ + 1;
@@ -148,9 +91,7 @@ class ItemWalk {
   void start(std::int64_t n) {
     n_ = n, at_ = -1;
     name_.clear();
-    asked_.clear();
-    ends_.clear();
-    letters_.clear();
+    queue_.clear();
   }
 
   // ---- items
@@ -160,7 +101,7 @@ class ItemWalk {
     if (PyDict_CheckExact(x)) {
       dict(x);
     } else if (PyList_CheckExact(x)) {
-      warm(x);
+      fetch_names(x, growing());
       strings(x);
     } else if (PyTuple_CheckExact(x)) {
       strings(x);
@@ -359,7 +300,7 @@ class ItemWalk {
     return std::get<Hasher*>(names_)->id(name);
   }
   void put(std::string_view name, double v) {
-    if (frozen()) return ask(name, v);
+    if (frozen()) return queue_.ask(std::get<AlphabetView>(names_), name, v);
     const std::int32_t i = id(name);
     if (i >= 0) add(i, v);
   }
@@ -368,94 +309,19 @@ class ItemWalk {
 
   bool frozen() const { return std::holds_alternative<AlphabetView>(names_); }
 
-  // Keeps a name until `look_up`: its slot is on the way meanwhile, and so are those of the names
-  // that follow.  The letters are copied, as nobody keeps the string.
-  void ask(std::string_view name, double v) {
-    const AlphabetView& names = std::get<AlphabetView>(names_);
-    const std::uint64_t hash = hash_bytes(name);
-    if (names.slot_count) __builtin_prefetch(names.first_slot(hash));
-    const std::size_t begin = letters_.size();
-    asked_.push_back({begin, name.size(), hash, v});
-    letters_.resize(begin + name.size());
-    std::memcpy(letters_.data() + begin, name.data(), name.size());
-  }
-
   // Adds the entries of all names asked for.
   void look_up() {
     if (!frozen()) return;
-    const AlphabetView& names = std::get<AlphabetView>(names_);
-    std::size_t item = 0;
-    const auto close = [&](std::size_t entries) {
-      for (; item < ends_.size() && ends_[item] == entries; ++item)
-        ptr.push_back(static_cast<std::int64_t>(attr.size()));
-    };
-    close(0);
-    find_many(
-        names, asked_.size(),
-        [&](std::size_t i) {
-          const Asked& one = asked_[i];
-          return std::pair(std::string_view(letters_.data() + one.begin, one.size), one.hash);
-        },
-        [&](std::size_t i, std::int32_t id) {
-          if (id >= 0) add(id, asked_[i].value);
-          close(i + 1);
-        });
-    asked_.clear();
-    ends_.clear();
-    letters_.clear();
+    queue_.look_up(
+        std::get<AlphabetView>(names_), [this](std::int32_t id, double v) { add(id, v); },
+        [this] { ptr.push_back(static_cast<std::int64_t>(attr.size())); });
   }
 
-  // Fetches the strings of an item that is a list, and the list after it.
-  static void fetch_item(PyObject* sequence, Py_ssize_t i) {
-    const Py_ssize_t size = PyList_Size(sequence);
-    if (i + 1 < size) __builtin_prefetch(PyList_GetItem(sequence, i + 1));
-    PyObject* item = i < size ? PyList_GetItem(sequence, i) : nullptr;
-    if (!item || !PyList_CheckExact(item)) return;
-    constexpr Py_ssize_t most = 64;
-    const Py_ssize_t strings = std::min(PyList_Size(item), most);
-    for (Py_ssize_t k = 0; k < strings; ++k) {
-      const char* one = reinterpret_cast<const char*>(PyList_GetItem(item, k));
-      __builtin_prefetch(one);
-      __builtin_prefetch(one + 64);
-    }
-  }
-
-  // Fetches what `strings` will read of a list, all at once instead of one cache miss after
-  // another: the strings themselves, their slots in the table, and the names that the slots point
-  // to. Changes nothing.
-  void warm(PyObject* list) {
-    AlphabetView names{};
-    if (Alphabet** growing = std::get_if<Alphabet*>(&names_)) names = (*growing)->view();
-    if (Hasher** hasher = std::get_if<Hasher*>(&names_)) names = (*hasher)->seen();
-    if (names.slot_count == 0) return;
-    constexpr Py_ssize_t most = 64;
-    const PyObject* one[most];
-    const std::uint64_t* slot[most];
-    const Py_ssize_t size = std::min(PyList_Size(list), most);
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      one[i] = PyList_GetItem(list, i);
-      __builtin_prefetch(one[i]);
-      __builtin_prefetch(reinterpret_cast<const char*>(one[i]) + 64);
-    }
-    Py_ssize_t found = 0;
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      PyObject* x = const_cast<PyObject*>(one[i]);
-      Py_ssize_t bytes = 0;
-      const char* s = PyUnicode_Check(x) ? PyUnicode_AsUTF8AndSize(x, &bytes) : nullptr;
-      if (!s) break;
-      const std::uint64_t hash = hash_bytes({s, static_cast<std::size_t>(bytes)});
-      slot[found] = names.slots + (hash >> 32 & (names.slot_count - 1));
-      __builtin_prefetch(slot[found++]);
-    }
-    PyErr_Clear();
-    for (Py_ssize_t i = 0; i < found; ++i) {
-      const std::uint64_t id = (*slot[i] & 0xffffffffULL) - 1;
-      if (id < names.size) __builtin_prefetch(names.begin + id);
-    }
-    for (Py_ssize_t i = 0; i < found; ++i) {
-      const std::uint64_t id = (*slot[i] & 0xffffffffULL) - 1;
-      if (id < names.size) __builtin_prefetch(names.bytes + names.begin[id]);
-    }
+  // The names so far; none of a frozen alphabet, whose slots the queue fetches.
+  AlphabetView growing() const {
+    if (Alphabet* const* alphabet = std::get_if<Alphabet*>(&names_)) return (*alphabet)->view();
+    if (Hasher* const* hasher = std::get_if<Hasher*>(&names_)) return (*hasher)->seen();
+    return {};
   }
 
   // ---- iteration
@@ -520,15 +386,7 @@ class ItemWalk {
   PyObject* mapping_;
   std::int64_t n_ = 0, at_ = -1;  // sequence and position, for errors
   bool valued_ = false;
-  struct Asked {
-    std::size_t begin, size;  // in letters_
-    std::uint64_t hash;
-    double value;
-  };
-  static constexpr std::size_t kAsked = 256;  // names that are looked up together, at the least
-  std::vector<Asked> asked_;
-  std::vector<std::size_t> ends_;  // of items, in asked_
-  std::vector<char> letters_;
+  LookUps queue_;     // of a frozen alphabet
   std::string name_;  // the prefix "key:key:" on the way down, and the names made from it
 };
 

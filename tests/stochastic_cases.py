@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -46,6 +47,14 @@ def layout_of(data: Batch, *, observed: bool = False) -> Layout:
     if observed:  # short rows and masked ones
         return Layout.observed(data, L, attributes=A, min_count=6, transitions="observed", stop=True)
     return Layout.all_pairs(data, L, attributes=A, start=True, stop=True)
+
+
+def relabelled(labels: int, rng: np.random.Generator, *, observed: bool) -> tuple[Batch, Layout]:
+    """A part of the batch with as many labels as asked for, drawn by chance, and a layout for it."""
+    label = rng.integers(0, labels, batch().positions).astype(np.int32)
+    data = replace(batch(values=True), label=label).select(slice(20, 40))
+    make = Layout.observed if observed else Layout.all_pairs
+    return data, make(data, labels, attributes=A + 3, start=True)
 
 
 def bound(data: Batch, chain: Chain | None = None, *, observed: bool = False) -> LikelihoodProblem:

@@ -19,7 +19,7 @@ from crfkit.objectives.gold_edges import gold_edges
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 from crfkit.structures.labels import Floats
-from tests.test_shared_sums import agree, batch, made, partly, soft, weighted
+from tests.test_shared_sums import agree, batch, made, partly, same_bits_for_threads, soft, weighted
 
 EDGES = 30
 
@@ -105,18 +105,7 @@ def test_strong_weights_lose_no_digits() -> None:
 
 @pytest.mark.parametrize("name", DATA)
 def test_same_bits_for_any_number_of_threads(name: str) -> None:
-    L = 6
-    rng = np.random.default_rng(8)
-    data = DATA[name](L).select(rng.integers(0, 60, 1500).tolist())
-    layout = Layout.all_pairs(data, L)
-    w = rng.normal(size=layout.weights)
-    first, other = np.empty_like(w), np.empty_like(w)
-    value = Likelihood().bind(layout, Chain(L), data, threads=1).value_and_grad(w, first)
-    for threads in (2, 3, 5):
-        problem = Likelihood().bind(layout, Chain(L), data, threads=threads)
-        for _ in range(2):
-            assert problem.value_and_grad(w, other) == value
-            assert (other == first).all()
+    same_bits_for_threads(DATA[name](6), 6)
 
 
 def test_rounds_add_up() -> None:

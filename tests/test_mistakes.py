@@ -22,7 +22,7 @@ from crfkit.scoring import score
 from crfkit.structures import Chain
 from crfkit.structures.constraints import START, Forbid
 from crfkit.structures.labels import Floats
-from tests.stochastic_cases import A, L, batch, layout_of
+from tests.stochastic_cases import L, batch, layout_of, relabelled
 
 METHODS: dict[str, Corrector] = {
     "perceptron": AveragedPerceptron(),
@@ -140,11 +140,7 @@ def test_other_beginnings(name: str) -> None:
 @pytest.mark.parametrize("labels", [2, 9, 70])
 @pytest.mark.parametrize("observed", [False, True])
 def test_rows_of_every_width(labels: int, observed: bool) -> None:
-    rng = np.random.default_rng(labels)
-    label = rng.integers(0, labels, batch().positions).astype(np.int32)
-    data = replace(batch(values=True), label=label).select(slice(20, 40))
-    make = Layout.observed if observed else Layout.all_pairs
-    layout = make(data, labels, attributes=A + 3, start=True)
+    data, layout = relabelled(labels, np.random.default_rng(labels), observed=observed)
     for name in ("perceptron", "pa1", "arow"):
         compare(METHODS[name], layout, Chain(labels), data, np.zeros(layout.weights))
 

@@ -14,7 +14,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimise import SGD, SGDL1, AdaGrad
 from crfkit.optimise.problem import Penalty
 from crfkit.structures import Chain
-from tests.stochastic_cases import BOTH, FLAT, SPARSE, A, N, batch, bound, order_of
+from tests.stochastic_cases import BOTH, FLAT, SPARSE, N, batch, bound, order_of, relabelled
 
 
 def soft(z: Any, l1: Any) -> Any:
@@ -61,10 +61,7 @@ def test_adagrad_equals_a_dense_reference(penalty: Penalty, observed: bool) -> N
 @pytest.mark.parametrize("observed", [False, True])
 def test_rows_of_every_width(labels: int, observed: bool) -> None:
     rng = np.random.default_rng(labels)
-    label = rng.integers(0, labels, batch().positions).astype(np.int32)
-    data = replace(batch(values=True), label=label).select(slice(20, 40))
-    make = Layout.observed if observed else Layout.all_pairs
-    layout = make(data, labels, attributes=A + 3, start=True)
+    data, layout = relabelled(labels, rng, observed=observed)
     problem = Likelihood().bind(layout, Chain(labels), data, threads=1)
     begin = rng.normal(size=problem.size)
     run = AdaGrad().start(problem, BOTH, begin)

@@ -1,0 +1,77 @@
+"""Reading from bytes, writing to bytes and spelling out what was read, for the tests of formats."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import data
+from crfkit.alphabet import Alphabet
+from crfkit.batch import Batch
+from crfkit.data import Columns, Dataset, FormatError
+
+
+def columns(text: bytes, format: str | None = "columns", **options: Any) -> Columns:
+    made = data.read(io.BytesIO(text), format, **options)
+    assert isinstance(made, Columns)
+    return made
+
+
+def attributes(text: bytes, format: str | None = "crfsuite", **options: Any) -> Dataset:
+    made = data.read(io.BytesIO(text), format, **options)
+    assert isinstance(made, Dataset)
+    return made
+
+
+def rows(text: bytes, format: str = "columns", **options: Any) -> list[list[tuple[str, ...]]]:
+    return list(columns(text, format, **options))
+
+
+def items(dataset: Dataset) -> list[list[tuple[str | None, dict[str, float]]]]:
+    """Spell a dataset out, one position at a time; no attribute may stand twice at one position."""
+    batch, made = dataset.batch, []
+    for n in range(batch.sequences):
+        sequence = []
+        for p in range(batch.seq_ptr[n], batch.seq_ptr[n + 1]):
+            label = -1 if batch.label is None else int(batch.label[p])
+            span = range(batch.attr_ptr[p], batch.attr_ptr[p + 1])
+            values = {
+                dataset.attributes[int(batch.attr[i])]: 1.0 if batch.value is None else float(batch.value[i])
+                for i in span
+            }
+            assert len(values) == len(span)
+            sequence.append((None if label < 0 else dataset.labels[label], values))
+        made.append(sequence)
+    return made
+
+
+def fails(text: bytes, format: str | None, line: int | None, what: str, **options: Any) -> None:
+    with pytest.raises(FormatError, match=what) as caught:
+        data.read(io.BytesIO(text), format, **options)
+    assert caught.value.line == line
+    assert caught.value.path == "input"
+    assert str(caught.value).startswith("input: " if line is None else f"input, line {line}: ")
+
+
+def written(given: Columns | Dataset, format: str, **options: Any) -> bytes:
+    out = io.BytesIO()
+    data.write(out, given, format, **options)
+    return out.getvalue()
+
+
+def dataset(
+    items: list[tuple[str | None, dict[str, float]]], weight: float | None = None, empty: bool = False
+) -> Dataset:
+    labels, names = Alphabet(), Alphabet()
+    batch = Batch(
+        seq_ptr=[0, len(items), len(items)] if empty else [0, len(items)],  # type: ignore[arg-type]
+        attr_ptr=np.cumsum([0, *(len(item) for _, item in items)]),
+        attr=names.ids(name for _, item in items for name in item),
+        value=np.array([value for _, item in items for value in item.values()], dtype=np.float64),
+        label=np.array([-1 if label is None else labels.add(label) for label, _ in items], dtype=np.int32),
+        weight=None if weight is None else np.array([weight]),
+    )
+    return Dataset(batch, labels, names, Alphabet())

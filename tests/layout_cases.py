@@ -1,0 +1,102 @@
+"""Random batches, layouts over them, and their weights in a dictionary."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from crfkit.batch import Batch
+from crfkit.layout import Layout
+from crfkit.structures.labels import Floats
+
+
+def close(a: float, b: float) -> bool:
+    return bool(abs(a - b) <= 1e-12 * (1.0 + abs(b)))
+
+
+def random_batch(
+    rng: np.random.Generator,
+    lengths: list[int],
+    A: int,
+    L: int,
+    *,
+    most: int = 4,
+    values: bool = False,
+    edges: bool = False,
+    dense: int = 0,
+    unknown: float = 0.0,
+) -> Batch:
+    """A batch with repeated attributes, empty positions and, on demand, values and edge attributes."""
+    P = sum(lengths)
+    seq_ptr = np.cumsum([0, *lengths])
+    counts, edge_counts = rng.integers(0, most + 1, P), rng.integers(0, 3, P)
+    edge_counts[seq_ptr[:-1][seq_ptr[:-1] < P]] = 0
+    nnz, edge_nnz = int(counts.sum()), int(edge_counts.sum())
+    label = rng.integers(0, L, P)
+    label[rng.random(P) < unknown] = -1
+    return Batch(
+        seq_ptr=seq_ptr,
+        attr_ptr=np.concatenate([[0], np.cumsum(counts)]),
+        attr=rng.integers(0, A, nnz).astype(np.int32),
+        value=rng.normal(size=nnz) if values else None,
+        label=label.astype(np.int32),
+        edge_ptr=np.concatenate([[0], np.cumsum(edge_counts)]) if edges else None,
+        edge_attr=rng.integers(0, 3, edge_nnz).astype(np.int32) if edges else None,
+        edge_value=rng.normal(size=edge_nnz) if edges and values else None,
+        dense=rng.normal(size=(P, dense)) if dense else None,
+        weight=rng.uniform(0.5, 2.0, len(lengths)),
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Layout, Floats, Batch, np.random.Generator]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    L = draw(st.sampled_from([1, 2, 3, 7, 8, 9, 17, 33, 70]))
+    A = draw(st.integers(1, 12))
+    batch = random_batch(
+        rng,
+        draw(st.lists(st.integers(0, 6), max_size=5)),
+        A,
+        L,
+        values=draw(st.booleans()),
+        edges=L < 10 and draw(st.booleans()),
+        dense=draw(st.sampled_from([0, 0, 3])),
+        unknown=draw(st.sampled_from([0.0, 0.3])),
+    )
+    shown = draw(st.integers(0, A + 2))  # fewer than A: the rest are unknown
+    make = draw(st.sampled_from([Layout.observed, Layout.all_pairs]))
+    layout = make(
+        batch,
+        labels=L,
+        transitions=draw(st.sampled_from(["all", "observed", "none"])),
+        start=draw(st.booleans()),
+        stop=draw(st.booleans()),
+        min_count=draw(st.sampled_from([0, 0, 2])),
+        attributes=shown,
+        table_bytes=draw(st.sampled_from([0, 1 << 29])),
+    )
+    return layout, rng.normal(size=layout.weights), batch, rng
+
+
+def as_dict(layout: Layout, w: Floats) -> defaultdict[Any, float]:
+    weights: defaultdict[Any, float] = defaultdict(float)
+    weights.update({tuple(layout.describe(i)): float(x) for i, x in enumerate(w)})
+    return weights
+
+
+def edge_range(batch: Batch, p: int) -> range:
+    return range(0) if batch.edge_ptr is None else range(batch.edge_ptr[p], batch.edge_ptr[p + 1])
+
+
+def small() -> Batch:
+    return Batch(
+        seq_ptr=np.array([0, 2, 3]),
+        attr_ptr=np.array([0, 3, 4, 6]),
+        attr=np.array([0, 0, 1, 1, 0, 2], dtype=np.int32),
+        value=np.array([1.0, 1.0, -3.0, 1.0, 0.5, 1.0]),
+        label=np.array([0, 1, 1], dtype=np.int32),
+        weight=np.array([1.0, 4.0]),
+    )
