@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -376,8 +375,7 @@ class ItemWalk {
     if (names.slot_count) __builtin_prefetch(names.first_slot(hash));
     const std::size_t begin = letters_.size();
     asked_.push_back({begin, name.size(), hash, v});
-    letters_.resize(begin + name.size());
-    std::memcpy(letters_.data() + begin, name.data(), name.size());
+    letters_.insert(letters_.end(), name.begin(), name.end());
   }
 
   // Adds the entries of all names asked for.
