@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -20,7 +21,8 @@ namespace crfkit {
 // Threads that wait for each other: spinning for a moment, then giving way.
 class Barrier {
  public:
-  explicit Barrier(int threads) : threads_(threads) {}
+  // How many wait for each other; before the first wait.
+  void set(int threads) { threads_ = threads; }
   void wait() {
     const int turn = turn_.load(std::memory_order_acquire);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
@@ -33,7 +35,7 @@ class Barrier {
   }
 
  private:
-  const int threads_;
+  int threads_ = 1;
   std::atomic<int> arrived_{0}, turn_{0};
 };
 
@@ -57,8 +59,7 @@ class DualPass {
         threads_(std::min(threads, kBlock)),
         block_(block_of(count)),
         lanes_(dual.theta_node ? 1 : std::max(block_ / 2, 1)),
-        group_(block_ / lanes_),
-        barrier_(threads_) {
+        group_(block_ / lanes_) {
     for (Group& g : group_) g.scratch = kernels_.make_scratch();
   }
   ~DualPass() {
@@ -69,7 +70,18 @@ class DualPass {
 
   PassTotals run() {
     std::vector<std::thread> others;
-    for (int t = 1; t < threads_; ++t) others.emplace_back([this, t] { work(t); });
+    try {
+      for (int t = 1; t < threads_; ++t)
+        others.emplace_back([this, t] {
+          while (!complete_.load(std::memory_order_acquire)) std::this_thread::yield();
+          work(t);
+        });
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that started, and this one, do the work.
+    }
+    threads_ = static_cast<int>(others.size()) + 1;
+    barrier_.set(threads_);
+    complete_.store(true, std::memory_order_release);
     work(0);
     for (std::thread& other : others) other.join();
     if (failure_) std::rethrow_exception(failure_);
@@ -193,6 +205,7 @@ class DualPass {
   int threads_, block_, lanes_;
   std::vector<Group> group_;
   Barrier barrier_;
+  std::atomic<bool> complete_{false};  // all threads have started
   std::atomic<bool> failed_{false};
   std::exception_ptr failure_;
   PassTotals totals_;

@@ -21,9 +21,9 @@ class GroupSum {
         L_(problem.labels),
         step_(padded(L_)) {}
 
-  // log Z of each lane; scores [positions, step] become credits times `weight` [lanes].
-  // `watched`: some parts are forbidden; `restore` makes the scores again.  False when a score of
-  // edge attributes is not finite.
+  // log Z of each lane; scores [positions, step] become credits times `weight` [lanes].  The
+  // padding of scores is never read; that of credits is 0. `watched`: some parts are forbidden;
+  // `restore` makes the scores again.  False when a score of edge attributes is not finite.
   template <class Restore>
   bool run(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
            Restore restore) const {
@@ -87,8 +87,8 @@ class GroupSum {
     const double log_z = semiring.value(chain.row(chain.rows() - 1));
     reverse(semiring, chain);
     for (int t = 0; t < T; ++t)
-      for (int j = 0; j < L_; ++j)
-        node[s_.position(lane, t) * step_ + j] = weight * own[t * L_ + j];
+      for (int j = 0; j < step_; ++j)
+        node[s_.position(lane, t) * step_ + j] = j < L_ ? weight * own[t * L_ + j] : 0.0;
     for (int t = 1; sums.factors && t < T; ++t)
       sums.factors->add(s_.first() + s_.position(lane, t), task.credits.edge + t * p.edge_step,
                         weight, sums.edge);

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,8 +29,7 @@ class LookUps {
     if (names.slot_count) __builtin_prefetch(names.first_slot(hash));
     const std::size_t begin = letters_.size();
     asked_.push_back({begin, name.size(), hash, value});
-    letters_.resize(begin + name.size());
-    std::memcpy(letters_.data() + begin, name.data(), name.size());
+    letters_.insert(letters_.end(), name.begin(), name.end());
   }
 
   void end_item() { ends_.push_back(asked_.size()); }

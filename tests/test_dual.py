@@ -144,6 +144,27 @@ def test_warm_start_is_certified_at_once() -> None:
     assert run_to_end(second).evaluations < long.evaluations / 2
 
 
+def test_warm_start_beyond_scaled_probabilities() -> None:
+    """Sequences summed in log space, the long ones in memory that the short ones have used."""
+    rng = np.random.default_rng(0)
+    lengths = [2, 3, 40, 90, 5, 100]
+    P, L = sum(lengths), 3
+    data = Batch(
+        seq_ptr=np.concatenate([[0], np.cumsum(lengths)]),
+        attr_ptr=np.arange(P + 1),
+        attr=rng.integers(0, 9, P).astype(np.int32),
+        value=None,
+        label=rng.integers(0, L, P).astype(np.int32),
+    )
+    layout, objective = Layout.all_pairs(data, L), Likelihood(l2=1.0)
+    problem, penalty = objective.bind(layout, Chain(L), data), objective.penalty(layout)
+    run = Dual(finish=None).start(problem, penalty, 3000.0 * rng.normal(size=problem.size))
+    v = np.empty(problem.size)
+    run.trainer.exact(v, 1)
+    assert run.trainer.entropy() == pytest.approx(0.0, abs=1e-3)  # one labelling has it all
+    assert run.dual == pytest.approx(run.trainer.entropy() - 0.5 * float(v @ v), rel=1e-5)
+
+
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])
 def test_threads_do_not_change_a_bit(step: Any) -> None:
     problem, penalty = problem_of("start and stop, two strengths")
