@@ -308,7 +308,8 @@ def main() -> None:
         return say("skipped", why=f"not there yet: {error}")
     if task.gap is not None and hasattr(optimiser, "gap"):
         optimiser = replace(cast(Any, optimiser), gap=task.gap)
-    with tempfile.TemporaryFile() as file:
+    in_memory = "/dev/shm"  # writing to a disk takes bandwidth from training
+    with tempfile.TemporaryFile(dir=in_memory if Path(in_memory).is_dir() else None) as file:
         return optimise(corpus, optimiser, task, file)
 
 
