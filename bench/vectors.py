@@ -46,8 +46,7 @@ class Native:
         self.w, self.trial, self.gradient, self.spare = self.trial, self.w, self.spare, self.gradient
         vectors.combine([1.0, -1.0], [self.gradient, self.spare], self.spare)
         vectors.combine([1.0, 1.0], [self.d, self.spare], self.spare)  # curved upwards; counts against us
-        if pairs.add(self.d, 1.0, self.spare, self.gradient):
-            self.d, self.spare = pairs.buffer(), pairs.buffer()
+        pairs.add(self.d, 1.0, self.spare, self.gradient)
 
 
 class Naive:

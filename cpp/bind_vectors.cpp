@@ -17,6 +17,8 @@ namespace crfkit {
 namespace {
 
 using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Briefs = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenBriefs = nb::ndarray<std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Written = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int64_t kBlock = 8192;  // weights of one task
@@ -43,12 +45,22 @@ struct Strength {
   }
 };
 
-std::vector<const double*> pointers(const char* name, const std::vector<Reals>& vectors,
-                                    std::size_t F) {
+std::vector<const double*> pointers(const std::vector<Reals>& vectors, std::size_t F) {
   std::vector<const double*> data;
   for (const Reals& vector : vectors) {
-    check_length(name, vector.size(), F);
+    check_length("a vector", vector.size(), F);
     data.push_back(vector.data());
+  }
+  return data;
+}
+
+// Brief vectors have zeros behind them, up to a whole cache line (32 of them).
+std::size_t brief_length(std::size_t F) { return (F + 31) / 32 * 32; }
+std::vector<const std::uint16_t*> pointers(const std::vector<Briefs>& briefs, std::size_t F) {
+  std::vector<const std::uint16_t*> data;
+  for (const Briefs& brief : briefs) {
+    check_length("a brief vector", brief.size(), brief_length(F));
+    data.push_back(brief.data());
   }
   return data;
 }
@@ -67,35 +79,57 @@ std::vector<double> by_blocks(std::size_t F, std::size_t count, int threads, Wor
 }
 
 void combine(const Kernels& kernels, const Reals& coefficients, const std::vector<Reals>& vectors,
-             const Written& out, int threads) {
+             const std::vector<Briefs>& briefs, const Written& out, int threads) {
   check_threads(threads);
-  check_length("coefficients", coefficients.size(), vectors.size());
-  const std::vector<const double*> data = pointers("a vector", vectors, out.size());
+  check_length("coefficients", coefficients.size(), vectors.size() + briefs.size());
+  const std::vector<const double*> data = pointers(vectors, out.size());
+  const std::vector<const std::uint16_t*> brief = pointers(briefs, out.size());
   nb::gil_scoped_release release;
   by_blocks(out.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
-    kernels.combine_vectors(coefficients.data(), data.data(), static_cast<int>(data.size()), first,
-                            last, out.data());
+    kernels.combine_vectors(coefficients.data(), data.data(), static_cast<int>(data.size()),
+                            brief.data(), static_cast<int>(brief.size()), first, last, out.data());
   });
 }
 
-nb::object dots(const Kernels& kernels, const std::vector<Reals>& vectors,
-                const std::vector<Reals>& others, int threads) {
+void shorten(const Kernels& kernels, const Written& x, const WrittenBriefs& out, int threads) {
+  check_threads(threads);
+  check_length("out", out.size(), brief_length(x.size()));
+  nb::gil_scoped_release release;
+  by_blocks(x.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
+    kernels.shorten_vector(x.data(), first, last, out.data());
+  });
+}
+
+// Products of vectors of doubles or of brief numbers, by one of the two kernels, with others.
+template <class Vectors, class Dot>
+nb::object products(const Vectors& vectors, const std::vector<Reals>& others, int threads,
+                    Dot dot) {
   check_threads(threads);
   const std::size_t F = others.empty() ? 0 : others[0].size();
-  const std::vector<const double*> left = pointers("a vector", vectors, F),
-                                   right = pointers("a vector", others, F);
+  const auto left = pointers(vectors, F);
+  const std::vector<const double*> right = pointers(others, F);
   Array<double> found({left.size(), right.size()});
   {
     nb::gil_scoped_release release;
     const std::vector<double> sums =
         by_blocks(F, left.size() * right.size(), threads,
                   [&](std::int64_t first, std::int64_t last, double* part) {
-                    kernels.dot_vectors(left.data(), static_cast<int>(left.size()), right.data(),
-                                        static_cast<int>(right.size()), first, last, part);
+                    dot(left.data(), static_cast<int>(left.size()), right.data(),
+                        static_cast<int>(right.size()), first, last, part);
                   });
     std::copy(sums.begin(), sums.end(), found.data.get());
   }
   return found.give();
+}
+
+nb::object dots(const Kernels& kernels, const std::vector<Reals>& vectors,
+                const std::vector<Reals>& others, int threads) {
+  return products(vectors, others, threads, kernels.dot_vectors);
+}
+
+nb::object brief_dots(const Kernels& kernels, const std::vector<Briefs>& briefs,
+                      const std::vector<Reals>& others, int threads) {
+  return products(briefs, others, threads, kernels.dot_briefs);
 }
 
 std::vector<double> add_l2(const Kernels& kernels, const Reals& l2, const Reals& w,
@@ -160,8 +194,10 @@ std::vector<double> move_in_orthant(const Kernels& kernels, const Reals& l1, con
 
 void bind_vectors(nb::module_& m) {
   using namespace nb::literals;
-  m.def("combine", &combine, "kernels"_a, "coefficients"_a, "vectors"_a, "out"_a.noconvert(),
-        "threads"_a);
+  m.def("combine", &combine, "kernels"_a, "coefficients"_a, "vectors"_a, "briefs"_a,
+        "out"_a.noconvert(), "threads"_a);
+  m.def("shorten", &shorten, "kernels"_a, "x"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+  m.def("brief_dots", &brief_dots, "kernels"_a, "briefs"_a, "others"_a, "threads"_a);
   m.def("dots", &dots, "kernels"_a, "vectors"_a, "others"_a, "threads"_a);
   m.def("add_l2", &add_l2, "kernels"_a, "l2"_a, "w"_a, "gradient"_a.noconvert(),
         "direction"_a.none(), "threads"_a);

@@ -18,7 +18,9 @@
 
 namespace crfkit {
 
-// Threads that wait for each other: spinning for a moment, then giving way.
+// Threads that wait for each other: spinning for some microseconds, as long as the shorter of two
+// equal shares of work mostly waits, then asleep, so that whoever works has the core.  (Spinning
+// and giving way instead took 15 s for 1 s of work where two threads had one core.)
 class Barrier {
  public:
   // How many wait for each other; before the first wait.
@@ -28,10 +30,12 @@ class Barrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
       turn_.store(turn + 1, std::memory_order_release);
+      turn_.notify_all();
       return;
     }
-    for (int spins = 0; turn_.load(std::memory_order_acquire) == turn; ++spins)
-      if (spins > 4000) std::this_thread::yield();
+    for (int spins = 0; spins < 4000; ++spins)
+      if (turn_.load(std::memory_order_acquire) != turn) return;
+    turn_.wait(turn, std::memory_order_acquire);
   }
 
  private:
@@ -73,7 +77,7 @@ class DualPass {
     try {
       for (int t = 1; t < threads_; ++t)
         others.emplace_back([this, t] {
-          while (!complete_.load(std::memory_order_acquire)) std::this_thread::yield();
+          complete_.wait(false, std::memory_order_acquire);
           work(t);
         });
     } catch (const std::system_error&) {
@@ -82,6 +86,7 @@ class DualPass {
     threads_ = static_cast<int>(others.size()) + 1;
     barrier_.set(threads_);
     complete_.store(true, std::memory_order_release);
+    complete_.notify_all();
     work(0);
     for (std::thread& other : others) other.join();
     if (failure_) std::rethrow_exception(failure_);

@@ -33,9 +33,13 @@ struct Kernels {
 
   // Optimisers: passes over weights [first, last); sums are added to (vectors.hpp).
   void (*combine_vectors)(const double* coefficients, const double* const* vectors, int count,
-                          std::int64_t first, std::int64_t last, double* out);
+                          const std::uint16_t* const* briefs, int brief_count, std::int64_t first,
+                          std::int64_t last, double* out);
+  void (*shorten_vector)(double* x, std::int64_t first, std::int64_t last, std::uint16_t* out);
   void (*dot_vectors)(const double* const* vectors, int count, const double* const* others,
                       int other_count, std::int64_t first, std::int64_t last, double* sums);
+  void (*dot_briefs)(const std::uint16_t* const* briefs, int count, const double* const* others,
+                     int other_count, std::int64_t first, std::int64_t last, double* sums);
   void (*add_l2)(const double* l2, bool shared, const double* w, const double* direction,
                  std::int64_t first, std::int64_t last, double* gradient, double* sums);
   void (*pseudo_gradient)(const double* l1, bool shared, const double* w, const double* gradient,

@@ -70,6 +70,27 @@ inline void store(float* p, Vec v) { *reinterpret_cast<FloatsAnywhere*>(p) = nar
 // What is left of v once it is stored as floats.
 inline Vec rounded(Vec v) { return widened(narrowed(v)); }
 
+// Numbers of which the upper half of a float is stored: its range, and three decimal digits.
+typedef std::uint16_t Brief;
+typedef Brief Briefs __attribute__((vector_size(W * 2)));
+typedef Brief BriefsAnywhere __attribute__((vector_size(W * 2), aligned(2), may_alias));
+typedef std::uint32_t FloatBits __attribute__((vector_size(W * 4)));
+
+inline Vec load(const Brief* p) {
+  const Briefs b = *reinterpret_cast<const BriefsAnywhere*>(p);
+#if defined(__AVX512F__)
+  return widened((Floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)b), 16));
+#else
+  return widened((Floats)(__builtin_convertvector(b, FloatBits) << 16));
+#endif
+}
+// Rounds to the nearest, halves to even.
+inline void store(Brief* p, Vec v) {
+  const FloatBits bits = (FloatBits)narrowed(v);
+  const FloatBits up = bits + 0x7fff + ((bits >> 16) & 1);
+  *reinterpret_cast<BriefsAnywhere*>(p) = __builtin_convertvector(up >> 16, Briefs);
+}
+
 inline Vec splat(double x) { return x - Vec{}; }
 
 #if defined(__AVX512F__)

@@ -17,70 +17,105 @@ inline int lanes_left(std::int64_t i, std::int64_t last) {
   return last - i >= W ? W : static_cast<int>(last - i);
 }
 
-// out = sum_i coefficient_i * vector_i; `out` may be one of the vectors.
+// Vectors of brief numbers end with zeros up to a whole cache line, so that none is read in part.
+inline Vec load_part(const Brief* p, int, double) { return load(p); }
+
+// sum[i - begin] += sum_v coefficient_v * vector_v[i] for weights [begin, end) of a strip.
+template <class Number>
+inline void add_to_strip(const double* coefficients, const Number* const* vectors, int count,
+                         std::int64_t begin, std::int64_t end, double* sum) {
+  int v = 0;
+  for (; v + 4 <= count; v += 4) {
+    const Number *a = vectors[v], *b = vectors[v + 1], *c = vectors[v + 2], *d = vectors[v + 3];
+    const Vec ca = splat(coefficients[v]), cb = splat(coefficients[v + 1]);
+    const Vec cc = splat(coefficients[v + 2]), cd = splat(coefficients[v + 3]);
+    for (std::int64_t i = begin; i < end; i += W) {
+      const int n = lanes_left(i, end);
+      __builtin_prefetch(a + i + kStrip);
+      __builtin_prefetch(b + i + kStrip);
+      __builtin_prefetch(c + i + kStrip);
+      __builtin_prefetch(d + i + kStrip);
+      Vec s = load(sum + i - begin);
+      s += ca * load_part(a + i, n, 0.0);
+      s += cb * load_part(b + i, n, 0.0);
+      s += cc * load_part(c + i, n, 0.0);
+      s += cd * load_part(d + i, n, 0.0);
+      store(sum + i - begin, s);
+    }
+  }
+  for (; v < count; ++v) {
+    const Vec c = splat(coefficients[v]);
+    for (std::int64_t i = begin; i < end; i += W) {
+      __builtin_prefetch(vectors[v] + i + kStrip);
+      const Vec x = load_part(vectors[v] + i, lanes_left(i, end), 0.0);
+      store(sum + i - begin, load(sum + i - begin) + c * x);
+    }
+  }
+}
+
+// out = sum_i coefficient_i * vector_i, brief vectors last; `out` may be one of the vectors.
 inline void combine_vectors(const double* coefficients, const double* const* vectors, int count,
-                            std::int64_t first, std::int64_t last, double* out) {
+                            const std::uint16_t* const* briefs, int brief_count, std::int64_t first,
+                            std::int64_t last, double* out) {
   alignas(64) double sum[kStrip];
   for (std::int64_t begin = first; begin < last; begin += kStrip) {
     const std::int64_t end = last - begin < kStrip ? last : begin + kStrip;
     for (std::int64_t i = 0; i < kStrip; i += W) store(sum + i, Vec{});
-    int v = 0;
-    for (; v + 4 <= count; v += 4) {
-      const double *a = vectors[v], *b = vectors[v + 1], *c = vectors[v + 2], *d = vectors[v + 3];
-      const Vec ca = splat(coefficients[v]), cb = splat(coefficients[v + 1]);
-      const Vec cc = splat(coefficients[v + 2]), cd = splat(coefficients[v + 3]);
-      for (std::int64_t i = begin; i < end; i += W) {
-        const int n = lanes_left(i, end);
-        __builtin_prefetch(a + i + kStrip);
-        __builtin_prefetch(b + i + kStrip);
-        __builtin_prefetch(c + i + kStrip);
-        __builtin_prefetch(d + i + kStrip);
-        Vec s = load(sum + i - begin);
-        s += ca * load_part(a + i, n, 0.0);
-        s += cb * load_part(b + i, n, 0.0);
-        s += cc * load_part(c + i, n, 0.0);
-        s += cd * load_part(d + i, n, 0.0);
-        store(sum + i - begin, s);
-      }
-    }
-    for (; v < count; ++v) {
-      const Vec c = splat(coefficients[v]);
-      for (std::int64_t i = begin; i < end; i += W) {
-        __builtin_prefetch(vectors[v] + i + kStrip);
-        const Vec x = load_part(vectors[v] + i, lanes_left(i, end), 0.0);
-        store(sum + i - begin, load(sum + i - begin) + c * x);
-      }
-    }
+    add_to_strip(coefficients, vectors, count, begin, end, sum);
+    add_to_strip(coefficients + count, briefs, brief_count, begin, end, sum);
     for (std::int64_t i = begin; i < end; i += W)
       store_part(out + i, lanes_left(i, end), load(sum + i - begin));
   }
 }
 
-inline double dot(const double* a, const double* b, std::int64_t first, std::int64_t last) {
-  Vec s0 = {}, s1 = {}, s2 = {}, s3 = {};
+// Writes x as brief numbers, and what is left of it back to x.
+inline void shorten_vector(double* x, std::int64_t first, std::int64_t last, std::uint16_t* out) {
+  for (std::int64_t i = first; i < last; i += W) {
+    const int n = lanes_left(i, last);
+    store(out + i, load_part(x + i, n, 0.0));
+    store_part(x + i, n, load(out + i));
+  }
+}
+
+// sums[j] += vector . other_j for K others and weights [first, last); what is read is converted
+// once.
+template <int K, class Number>
+inline void add_dots(const Number* vector, const double* const* others, std::int64_t first,
+                     std::int64_t last, double* sums) {
+  Vec even[K] = {}, odd[K] = {};
+  constexpr int kLine = 64 / sizeof(Number);
   std::int64_t i = first;
   for (; i + 4 * W <= last; i += 4 * W) {
-    for (int line = 0; line < 4 * W; line += 8) __builtin_prefetch(a + i + kStrip + line);
-    s0 += load(a + i) * load(b + i);
-    s1 += load(a + i + W) * load(b + i + W);
-    s2 += load(a + i + 2 * W) * load(b + i + 2 * W);
-    s3 += load(a + i + 3 * W) * load(b + i + 3 * W);
+    for (int line = 0; line < 4 * W; line += kLine) __builtin_prefetch(vector + i + 512 + line);
+    for (int k = 0; k < 4 * W; k += 2 * W) {
+      const Vec a = load(vector + i + k), b = load(vector + i + k + W);
+      for (int j = 0; j < K; ++j) {
+        even[j] += a * load(others[j] + i + k);
+        odd[j] += b * load(others[j] + i + k + W);
+      }
+    }
   }
   for (; i < last; i += W) {
     const int n = lanes_left(i, last);
-    s0 += load_part(a + i, n, 0.0) * load_part(b + i, n, 0.0);
+    const Vec a = load_part(vector + i, n, 0.0);
+    for (int j = 0; j < K; ++j) even[j] += a * load_part(others[j] + i, n, 0.0);
   }
-  return sum_of((s0 + s1) + (s2 + s3));
+  for (int j = 0; j < K; ++j) sums[j] += sum_of(even[j] + odd[j]);
 }
 
-// sums[i, j] += vector_i . other_j
-inline void dot_vectors(const double* const* vectors, int count, const double* const* others,
+// sums[i, j] += vector_i . other_j; strips of the others stay in the first-level cache.
+template <class Number>
+inline void dot_vectors(const Number* const* vectors, int count, const double* const* others,
                         int other_count, std::int64_t first, std::int64_t last, double* sums) {
-  for (std::int64_t begin = first; begin < last; begin += kStrip) {
-    const std::int64_t end = last - begin < kStrip ? last : begin + kStrip;
-    for (int i = 0; i < count; ++i)
-      for (int j = 0; j < other_count; ++j)
-        sums[i * other_count + j] += dot(vectors[i], others[j], begin, end);
+  constexpr std::int64_t strip = sizeof(Number) == 8 ? kStrip : 4 * kStrip;
+  for (std::int64_t begin = first; begin < last; begin += strip) {
+    const std::int64_t end = last - begin < strip ? last : begin + strip;
+    for (int i = 0; i < count; ++i) {
+      double* sum = sums + static_cast<std::int64_t>(i) * other_count;
+      int j = 0;
+      for (; j + 2 <= other_count; j += 2) add_dots<2>(vectors[i], others + j, begin, end, sum + j);
+      if (j < other_count) add_dots<1>(vectors[i], others + j, begin, end, sum + j);
+    }
   }
 }
 

@@ -116,6 +116,43 @@ def test_pairs_equal_the_two_loop_recursion() -> None:
     assert len(pairs) == memory
 
 
+def brief(x: Any) -> Any:
+    """Return x as it is kept in 16 bits: the upper halves of floats, rounded to the nearest even one."""
+    bits = np.asarray(x, dtype=np.float32).view(np.uint32)
+    bits = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return bits.view(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("F", [1 << 16, 70_001])
+def test_many_weights_are_kept_in_16_bits(F: int) -> None:
+    rng = np.random.default_rng(4)
+    x, y, g = rng.normal(size=(3, F)) * 10.0 ** rng.integers(-30, 30, size=(3, F))
+    found = []
+    for threads in (1, 3):
+        vectors, rounded, out = Vectors(F, threads), x.copy(), np.empty(F)
+        kept = vectors.keep(rounded)
+        assert kept.nbytes < 2.1 * F, "16 bits for a weight"
+        np.testing.assert_array_equal(rounded, brief(x))
+        vectors.combine([2.0, -1.0], [g], out, kept=[kept])
+        np.testing.assert_allclose(out, 2.0 * g - brief(x), rtol=1e-15)
+        found.append((out, vectors.kept_dots([kept, vectors.keep(y.copy())], [g, x])))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    np.testing.assert_allclose(found[0][1][0], [brief(x) @ g, brief(x) @ x], rtol=1e-9)
+
+
+def test_pairs_of_brief_vectors_are_exactly_those_that_are_kept() -> None:
+    """H maps the last y to the last s, as both are kept: the secant equation."""
+    rng, F = np.random.default_rng(5), 1 << 16
+    pairs, out = Pairs(3, Vectors(F)), np.empty(F)
+    for _ in range(5):
+        s = rng.normal(size=F)
+        y = 3.0 * s + 0.3 * rng.normal(size=F)
+        assert pairs.add(s, 1.0, y, y)
+    pairs.downhill(y, float(y @ y), out)
+    np.testing.assert_allclose(out, -s, rtol=1e-9, atol=1e-12)
+
+
 # ---- line searches
 
 

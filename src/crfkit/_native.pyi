@@ -343,9 +343,17 @@ def combine(
     kernels: Kernels,
     coefficients: NDArray[np.float64],
     vectors: Sequence[NDArray[np.float64]],
+    briefs: Sequence[NDArray[np.uint16]],
     out: NDArray[np.float64],
     threads: int,
 ) -> None: ...
+def shorten(kernels: Kernels, x: NDArray[np.float64], out: NDArray[np.uint16], threads: int) -> None: ...
+def brief_dots(
+    kernels: Kernels,
+    briefs: Sequence[NDArray[np.uint16]],
+    others: Sequence[NDArray[np.float64]],
+    threads: int,
+) -> NDArray[np.float64]: ...
 def dots(
     kernels: Kernels,
     vectors: Sequence[NDArray[np.float64]],

@@ -28,6 +28,8 @@ from crfkit.structures.labels import Floats
 
 __all__ = ["LBFGS"]
 
+_PAIR_BYTES = 1 << 26  # for the pairs that are remembered by default
+
 
 @dataclass(frozen=True, kw_only=True)
 class LBFGS(Searching):
@@ -35,8 +37,8 @@ class LBFGS(Searching):
 
     Parameters
     ----------
-    memory : int
-        Pairs to remember.
+    memory : int, optional
+        Pairs to remember; default: as many as 64 MB hold, from 6 to 40.
     preconditioner : {"none", "diagonal"}
         "diagonal" works on weights scaled by the diagonal of the Hessian at the start, for which it asks the
         problem (`diagonal(w)`): far fewer iterations from a good start, none gained from a bad one.
@@ -62,14 +64,14 @@ class LBFGS(Searching):
     ('converged: gradient norm 0 below 1e-05', [0.0, 0.0])
     """
 
-    memory: int = 6
+    memory: int | None = None
     preconditioner: Literal["none", "diagonal"] = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.preconditioner not in ("none", "diagonal"):
             raise ValueError(f"preconditioner is {self.preconditioner!r}, expected 'none' or 'diagonal'")
-        if self.memory < 1:
+        if self.memory is not None and self.memory < 1:
             raise ValueError(f"memory is {self.memory}, expected 1 or more")
 
     def start(
@@ -83,7 +85,7 @@ class LBFGS(Searching):
 
 
 class LBFGSRun(Descent):
-    """L-BFGS at work. The direction of an accepted step becomes s, the gradient before it y."""
+    """L-BFGS at work."""
 
     def __init__(
         self,
@@ -93,7 +95,9 @@ class LBFGSRun(Descent):
         w: Floats,
         state: dict[str, Any] | None,
     ) -> None:
-        self.pairs = Pairs(options.memory, Vectors(problem.size, options.threads))
+        vectors = Vectors(problem.size, options.threads)
+        fit = _PAIR_BYTES // (2 * max(vectors.kept_bytes(), 1))
+        self.pairs = Pairs(options.memory or min(max(fit, 6), 40), vectors)
         super().__init__(options, problem, penalty, w, state)
 
     def direction(self) -> float:
@@ -107,8 +111,7 @@ class LBFGSRun(Descent):
     def learn(self, length: float, slope: float) -> None:
         """Remember the step."""
         self.vectors.combine([1.0, -1.0], [self.gradient, self.spare], out=self.spare)
-        if self.pairs.add(self.d, length, self.spare, self.gradient):
-            self.d, self.spare = self.pairs.buffer(), self.pairs.buffer()
+        self.pairs.add(self.d, length, self.spare, self.gradient)
 
     def forget(self) -> bool:
         """Fall back to the gradient."""
@@ -178,5 +181,4 @@ class OrthantRun(LBFGSRun):
         """Remember the step as it was after projection."""
         self.vectors.combine([1.0, -1.0], [self.w, self.trial], out=self.d)
         self.vectors.combine([1.0, -1.0], [self.gradient, self.spare], out=self.spare)
-        if self.pairs.add(self.d, 1.0, self.spare, self.pseudo):
-            self.d, self.spare = self.pairs.buffer(), self.pairs.buffer()
+        self.pairs.add(self.d, 1.0, self.spare, self.pseudo)

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.labels import Floats
 
-__all__ = ["Vectors"]
+__all__ = ["Kept", "Vectors"]
 
+#: A vector that is kept for long: doubles [F], or the upper halves of floats, with zeros up to a cache line.
+Kept: TypeAlias = "NDArray[Any]"
+
+_BRIEF = 1 << 16  # weights from which vectors are kept in 16 bits: fewer fit into the cache as doubles
 _PER_THREAD = 1 << 16  # a thread takes 30 us to start, in which one thread reads so many weights
 
 
@@ -41,16 +47,42 @@ class Vectors:
     def _threads(self) -> int:
         return max(1, min(threads_or_all(self.threads), self.size // _PER_THREAD))
 
-    def new(self) -> Floats:
-        """Return a vector with nothing in it."""
-        return np.empty(self.size)
+    @property
+    def brief(self) -> bool:
+        """Whether vectors are kept in 16 bits."""
+        return self.size >= _BRIEF
+
+    def keep(self, x: Floats, buffer: Kept | None = None) -> Kept:
+        """Return a copy for long, in `buffer` where there is one; x is rounded to what is kept of it."""
+        kept: Kept
+        if self.brief:
+            kept = np.zeros((self.size + 31) // 32 * 32, dtype=np.uint16) if buffer is None else buffer
+            _native.shorten(kernels, x, kept, self._threads)
+        else:
+            kept = np.empty(self.size) if buffer is None else buffer
+            kept[:] = x
+        return kept
+
+    def kept_bytes(self) -> int:
+        """Return how much memory one kept vector takes."""
+        return self.size * (2 if self.brief else 8)
 
     def combine(
-        self, coefficients: Sequence[float] | Floats, vectors: Sequence[Floats], out: Floats
+        self,
+        coefficients: Sequence[float] | Floats,
+        vectors: Sequence[Floats],
+        out: Floats,
+        kept: Sequence[Kept] = (),
     ) -> Floats:
-        """Write sum_i coefficient_i * vector_i over `out`, which may be one of them."""
-        _native.combine(kernels, np.asarray(coefficients, np.float64), vectors, out, self._threads)
+        """Write sum_i coefficient_i * vector_i, kept ones last, over `out`, which may be one of them."""
+        wide, brief = (vectors, kept) if self.brief else ([*vectors, *kept], ())
+        _native.combine(kernels, np.asarray(coefficients, np.float64), wide, brief, out, self._threads)
         return out
+
+    def kept_dots(self, kept: Sequence[Kept], others: Sequence[Floats]) -> Floats:
+        """Return the dot products of kept vectors and others, [len(kept), len(others)]."""
+        products = _native.brief_dots if self.brief else _native.dots
+        return products(kernels, kept, others, self._threads)
 
     def dots(self, vectors: Sequence[Floats], others: Sequence[Floats]) -> Floats:
         """Return the dot products of vectors and others, [len(vectors), len(others)]."""
