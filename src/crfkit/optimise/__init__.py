@@ -6,7 +6,7 @@ from crfkit.optimise.dual import Dual
 from crfkit.optimise.lbfgs import LBFGS
 from crfkit.optimise.mistakes import AROW, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.newton import TruncatedNewton
-from crfkit.optimise.problem import Optimiser, Penalty, Run, Smooth, Step
+from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.rprop import RProp
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.steepest import SteepestDescent
@@ -22,6 +22,7 @@ __all__ = [
     "BlockCoordinate",
     "ConjugateGradient",
     "Dual",
+    "End",
     "IterativeScaling",
     "Optimiser",
     "PassiveAggressive",

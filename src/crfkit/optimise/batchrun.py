@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimise.problem import End, Penalty, Step, Stop
 from crfkit.optimise.stopping import Stopping
 from crfkit.optimise.vectors import Vectors
 from crfkit.structures.labels import Floats
@@ -56,7 +56,7 @@ class BatchRun:
 
     # ---- what methods fill in
 
-    def advance(self) -> tuple[float, str]:
+    def advance(self) -> tuple[float, Stop | None]:
         """Make one iteration; return its length and, where it failed, why."""
         raise NotImplementedError
 
@@ -88,15 +88,16 @@ class BatchRun:
         if self.ended is not None:
             return self.ended
         if not self.objectives and not self.begin():
-            return self._report(nan, "diverged: the objective is not finite at the first weights")
-        reason = self._enough()  # at the first weights already, or at those of a state
-        if reason:
-            return self._report(nan, reason)
-        length, reason = self.advance()
-        self.iteration += not reason
-        return self._report(length, reason or self._enough())
+            why = "diverged: the objective is not finite at the first weights"
+            return self._report(nan, Stop(End.DIVERGED, why))
+        stop = self._enough()  # at the first weights already, or at those of a state
+        if stop:
+            return self._report(nan, stop)
+        length, stop = self.advance()
+        self.iteration += not stop
+        return self._report(length, stop or self._enough())
 
-    def _enough(self) -> str:
+    def _enough(self) -> Stop | None:
         rules = self.stopping
         return (
             rules.converged(self.gradient_norm, self.weight_norm)
@@ -104,15 +105,16 @@ class BatchRun:
             or rules.exhausted(self.iteration)
         )
 
-    def _report(self, length: float, reason: str) -> Step:
+    def _report(self, length: float, stop: Stop | None) -> Step:
         step = Step(
             self.objectives[-1] if self.objectives else nan,
             gradient_norm=self.gradient_norm,
             length=length,
             evaluations=self.evaluations,
-            stopped=reason,
+            stopped=stop.why if stop else "",
+            end=stop.end if stop else None,
         )
-        if reason:
+        if stop:
             self.ended = step
         return step
 

@@ -21,7 +21,7 @@ from crfkit import _native
 from crfkit.native import kernels
 from crfkit.optimise.online import OnlineArrays, arrays_of, begin_at, evaluate
 from crfkit.optimise.options import check_above_zero, check_counts
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimise.problem import End, Penalty, Step, Stop
 from crfkit.structures.labels import Floats
 
 __all__ = ["BlockCoordinate", "CoordinateRun"]
@@ -93,18 +93,20 @@ class CoordinateRun:
         self.trainer.run(kernels, after, self.strengths, self.options.kappa)
         self.passes += 1
         self.evaluations += self.cost + 1.0
-        stopped = ""
+        stop = None
         if np.isfinite(after).all():
             before, self.w = self.w, after
             objective, norm = evaluate(self.problem, self.penalty, after)
             if not np.isfinite(objective):
                 self.w = before
         if self.w is not after:
-            stopped = f"diverged: the loss is not finite in round {self.passes}; raise kappa"
+            why = f"diverged: the loss is not finite in round {self.passes}; raise kappa"
+            stop = Stop(End.DIVERGED, why)
             objective, norm = evaluate(self.problem, self.penalty, self.w)
-        stopped = stopped or self._verdict(objective)
+        stop = stop or self._verdict(objective)
         self.history = [*self.history, objective][-self.options.period :]
-        return Step(objective, norm, evaluations=self.evaluations, stopped=stopped)
+        end, why = stop or (None, "")
+        return Step(objective, norm, evaluations=self.evaluations, stopped=why, end=end)
 
     def state(self) -> dict[str, Any]:
         """Return everything that goes on from here needs."""
@@ -115,17 +117,17 @@ class CoordinateRun:
             "history": list(self.history),
         }
 
-    def _verdict(self, objective: float) -> str:
+    def _verdict(self, objective: float) -> Stop | None:
         options = self.options
         if len(self.history) == options.period:
             gained = (self.history[0] - objective) / max(abs(objective), 1e-300)
             if gained < options.delta:
-                return (
-                    f"the objective fell by less than {options.delta:g} of itself in {options.period} rounds"
-                )
+                fall, period = f"{options.delta:g}", options.period
+                why = f"the objective fell by less than {fall} of itself in {period} rounds"
+                return Stop(End.SETTLED, why)
         if self.passes >= options.max_passes:
-            return f"the limit of {options.max_passes} rounds is reached"
-        return ""
+            return Stop(End.LIMIT, f"the limit of {options.max_passes} rounds is reached")
+        return None
 
 
 def _passes_in_a_round(arrays: OnlineArrays) -> float:

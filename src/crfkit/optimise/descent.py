@@ -13,7 +13,7 @@ import numpy as np
 
 from crfkit.optimise.batchrun import BatchRun
 from crfkit.optimise.linesearch import Found, Trial, Wolfe
-from crfkit.optimise.problem import Penalty
+from crfkit.optimise.problem import End, Penalty, Stop
 from crfkit.optimise.stopping import Stopping
 from crfkit.structures.labels import Floats
 
@@ -90,7 +90,7 @@ class Descent(BatchRun):
         self.note(point.value, point.gradient_norm, point.weight_norm)
         return point.finite
 
-    def advance(self) -> tuple[float, str]:
+    def advance(self) -> tuple[float, Stop | None]:
         """Search along a direction; where that fails, along the plain one."""
         while True:
             slope = self.direction()
@@ -99,13 +99,14 @@ class Descent(BatchRun):
                 if found.best.length > 0.0:
                     self._accept(found.best.length, slope)
                     return found.best.length, self._worn()
-                failure = (
-                    "no further progress: the line search found no better point"
-                    if found.finite
-                    else "diverged: the objective is not finite along the direction, however short the step"
-                )
+                if found.finite:
+                    why = "no further progress: the line search found no better point"
+                    failure = Stop(End.STUCK, why)
+                else:
+                    why = "diverged: the objective is not finite along the direction, however short the step"
+                    failure = Stop(End.DIVERGED, why)
             else:
-                failure = "no further progress: no direction leads down"
+                failure = Stop(End.STUCK, "no further progress: no direction leads down")
             if not self.forget():
                 return 0.0, failure
 
@@ -130,7 +131,7 @@ class Descent(BatchRun):
         self.arrive()
         self.learn(length, slope)
 
-    def _worn(self) -> str:
+    def _worn(self) -> Stop | None:
         """Say that only rounding errors are left, or nothing."""
         if self.objectives[-1] < self.least[0] or self.gradient_norm < self.least[1]:
             self.stale = 0
@@ -138,8 +139,9 @@ class Descent(BatchRun):
             self.stale += 1
         self.least = (min(self.least[0], self.objectives[-1]), min(self.least[1], self.gradient_norm))
         if self.stale < 10:
-            return ""
-        return "no further progress: neither the objective nor its gradient falls any more"
+            return None
+        why = "no further progress: neither the objective nor its gradient falls any more"
+        return Stop(End.SETTLED, why)
 
     def arrive(self) -> None:
         """Keep the numbers of the point that was accepted."""

@@ -25,7 +25,7 @@ from crfkit.native import kernels, threads_or_all
 from crfkit.optimise.extrapolate import Extrapolation
 from crfkit.optimise.lbfgs import LBFGS
 from crfkit.optimise.online import arrays_of
-from crfkit.optimise.problem import Optimiser, Penalty, Run, Step
+from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Step
 from crfkit.structures.labels import Floats
 
 __all__ = ["Dual"]
@@ -129,7 +129,7 @@ class DualRun:
         self.preparing: Thread | None = None
         prepare = getattr(problem, "prepare", None)
         if prepare is not None and options.finish is not None and self.threads > 1:
-            self.preparing = Thread(target=prepare, daemon=True)
+            self.preparing = Thread(target=prepare)
             self.preparing.start()
         self.trainer = _native.DualTrainer(
             arrays.native, strengths, options.step == "exponentiated", self.threads
@@ -177,8 +177,8 @@ class DualRun:
         step = self.finisher.step()
         self.w, self.evaluations = self.finisher.w, step.evaluations
         self.objectives = [*self.objectives, step.objective][-4:]
-        if step.stopped.startswith("diverged"):
-            return self._report(step.objective, step.gradient_norm, np.nan, step.stopped)
+        if step.end is End.DIVERGED:
+            return self._report(step.objective, step.gradient_norm, np.nan, step.stopped, step.end)
         gained = (self.objectives[0] - step.objective) / abs(step.objective)
         if step.stopped or (len(self.objectives) == 4 and gained < _STALLED * self.options.gap):
             return self._certify_anew(step.objective)
@@ -215,15 +215,20 @@ class DualRun:
         self.certifying += 1
         relative = gap / abs(self.best)
         stopped = ""
+        end: End | None = None
         if relative <= self.options.gap:
+            end = End.CONVERGED
             stopped = f"converged: the duality gap {gap:.3g} is {relative:.1e} of the objective"
         elif self.certifying > self.options.max_passes:
+            end = End.LIMIT
             stopped = f"the gap is still {relative:.1e} of the objective after {self.passes} passes"
-        return self._report(self.best, np.nan, gap, stopped)
+        return self._report(self.best, np.nan, gap, stopped, end)
 
-    def _report(self, objective: float, gradient_norm: float, gap: float, stopped: str = "") -> Step:
+    def _report(
+        self, objective: float, gradient_norm: float, gap: float, stopped: str = "", end: End | None = None
+    ) -> Step:
         done = self.passes + self.evaluations
-        return Step(objective, gradient_norm, evaluations=done, gap=gap, stopped=stopped)
+        return Step(objective, gradient_norm, evaluations=done, gap=gap, stopped=stopped, end=end)
 
     # ---- the dual
 

@@ -28,7 +28,7 @@ from crfkit import _native
 from crfkit.native import kernels
 from crfkit.optimise.online import Mistaken, OnlineArrays, begin_at
 from crfkit.optimise.options import check_above_zero, check_counts
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimise.problem import End, Penalty, Step
 from crfkit.structures.labels import Floats
 
 __all__ = ["AROW", "AveragedPerceptron", "Corrector", "MistakeRun", "PassiveAggressive", "Variant"]
@@ -226,17 +226,17 @@ class MistakeRun:
             stopped = (
                 f"diverged: weights are not finite in pass {self.passes}; scale the values of attributes"
             )
-            return Step(float("inf"), evaluations=float(self.passes), stopped=stopped)
+            return Step(float("inf"), evaluations=float(self.passes), stopped=stopped, end=End.DIVERGED)
         self.last = after
         if self.memory is not None:
             self.trainer.read_memory(self.memory)
         self.w = self._result()
-        stopped = ""
+        stopped, end = "", None
         if self.method.enough(loss / max(self.visits, 1)):
-            stopped = f"the mean loss has reached {loss / max(self.visits, 1):g}"
+            stopped, end = f"the mean loss has reached {loss / max(self.visits, 1):g}", End.CONVERGED
         elif self.passes >= self.method.max_passes:
-            stopped = f"the limit of {self.method.max_passes} passes is reached"
-        return Step(loss, evaluations=float(self.passes), stopped=stopped)
+            stopped, end = f"the limit of {self.method.max_passes} passes is reached", End.PLANNED
+        return Step(loss, evaluations=float(self.passes), stopped=stopped, end=end)
 
     @property
     def seen(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.native import kernels
 from crfkit.optimise.online import begin_at, evaluate
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimise.problem import End, Penalty, Step, Stop
 from crfkit.optimise.visits import Visit, Visits
 from crfkit.structures.labels import Floats
 
@@ -127,9 +127,8 @@ class PassRun:
         self.passes += 1
         self.evaluations += 1.0
         if not (np.isfinite(objective) and np.isfinite(after).all()):
-            return self._end(
-                f"diverged: the loss is not finite in pass {self.passes}; begin with a lower rate"
-            )
+            why = f"diverged: the loss is not finite in pass {self.passes}; begin with a lower rate"
+            return self._end(Stop(End.DIVERGED, why))
         self.w, self.due = after, due
         if self.memory.size:
             self.trainer.read_memory(self.memory)
@@ -137,13 +136,13 @@ class PassRun:
             self.best = objective
             self.best_w = None if self.best_w is None else after.copy()
         length = float(rates(self.visits - 1, 1)[0])
-        stopped = self._verdict()
+        stop = self._verdict()
         self.history = [*self.history, self.best][-self.method.period :]
-        if not stopped:
+        if stop is None:
             return Step(objective, length=length, evaluations=self.evaluations)
         if self.best_w is not None:
             self.w = self.best_w.copy()
-        return self._end(stopped, length)
+        return self._end(stop, length)
 
     def visit(
         self, visits: Iterable[Visit], rates: Callable[[int, int], Floats], strengths: Floats, due: Floats
@@ -179,17 +178,18 @@ class PassRun:
             "start": self.start,
         }
 
-    def _verdict(self) -> str:
+    def _verdict(self) -> Stop | None:
         method = self.method
         if len(self.history) == method.period:
             gained = (self.history[0] - self.best) / max(abs(self.best), 1e-300)
             if gained < method.delta:
-                return f"the objective fell by less than {method.delta:g} of itself in {method.period} passes"
+                why = f"the objective fell by less than {method.delta:g} of itself in {method.period} passes"
+                return Stop(End.SETTLED, why)
         if self.passes >= method.max_passes:
-            return f"the limit of {method.max_passes} passes is reached"
-        return ""
+            return Stop(End.LIMIT, f"the limit of {method.max_passes} passes is reached")
+        return None
 
-    def _end(self, stopped: str, length: float = float("nan")) -> Step:
+    def _end(self, stop: Stop, length: float = float("nan")) -> Step:
         self.evaluations += 1.0
         objective, norm = evaluate(self.problem, self.penalty, self.w)
-        return Step(objective, norm, length, self.evaluations, stopped=stopped)
+        return Step(objective, norm, length, self.evaluations, stopped=stop.why, end=stop.end)

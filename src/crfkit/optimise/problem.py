@@ -8,13 +8,36 @@ optimiser is a small dataclass of options whose `start` makes a run; a run moves
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from crfkit.structures.labels import Floats
 
-__all__ = ["Optimiser", "Penalty", "Run", "Smooth", "Step"]
+__all__ = ["End", "Optimiser", "Penalty", "Run", "Smooth", "Step", "Stop"]
+
+
+class End(str, Enum):
+    """What kind of end a run has come to. Programs ask for this; words are for people."""
+
+    CONVERGED = "converged"  #: near enough to the optimum, by the gradient or a certified gap
+    SETTLED = "settled"  #: the objective no longer falls by what is asked for
+    PLANNED = "planned"  #: all passes of a method that has no optimum to reach are made
+    LIMIT = "limit"  #: iterations or passes are used up before the tolerance is met
+    STUCK = "stuck"  #: the tolerance is not met, and no better point can be found
+    DIVERGED = "diverged"  #: numbers are no longer finite; the weights before are kept
+    BUDGET = "budget"  #: the time that the user gave is spent
+    PATIENCE = "patience"  #: the dev score no longer rises
+    LISTENER = "listener"  #: a listener has raised `StopTraining`
+    INTERRUPTED = "interrupted"  #: a signal: Ctrl-C, SIGTERM
+
+
+class Stop(NamedTuple):
+    """That a run is over: what kind of end it is, and why, in words."""
+
+    end: End
+    why: str
 
 
 class Smooth(Protocol):
@@ -80,6 +103,7 @@ class Step:
     evaluations: float = 0.0  #: passes over the data so far
     gap: float = float("nan")  #: the objective is at most so far from its optimum, where that is known
     stopped: str = ""  #: why the method itself ends, in words; empty while it goes on
+    end: End | None = None  #: what kind of end that is; None while it goes on
 
 
 class Run(Protocol):

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crfkit.optimise.batchrun import BatchRun
-from crfkit.optimise.problem import Penalty, Smooth
+from crfkit.optimise.problem import End, Penalty, Smooth, Stop
 from crfkit.optimise.stopping import Stopping
 from crfkit.structures.labels import Floats
 
@@ -100,7 +100,7 @@ class RPropRun(BatchRun):
         square, penalty = self.vectors.pseudo_gradient(self.l1, w, self.gradient, pseudo)
         return point.value + penalty, sqrt(square), point.weight_norm
 
-    def advance(self) -> tuple[float, str]:
+    def advance(self) -> tuple[float, Stop | None]:
         """Move every weight by its own step, against the sign of its gradient."""
         options, sign = self.options, np.sign(self.pseudo)
         turned = sign * self.sign  # [F] 1: as before, -1: turned, 0: unknown
@@ -116,13 +116,13 @@ class RPropRun(BatchRun):
             np.subtract(self.trial, self.w, out=self.move)
         objective, norm, weight_norm = self._at(self.trial, self.spare)
         if not (isfinite(objective) and isfinite(norm)):
-            return 0.0, "diverged: the objective is not finite after the last step"
+            return 0.0, Stop(End.DIVERGED, "diverged: the objective is not finite after the last step")
         self.rose = objective > self.objectives[-1]
         self.sign = sign
         self.w, self.trial = self.trial, self.w
         self.pseudo, self.spare = self.spare, self.pseudo
         self.note(objective, norm, weight_norm)
-        return float(self.length.mean()), ""
+        return float(self.length.mean()), None
 
     def recall(self, state: dict[str, Any]) -> None:
         """Take over a state."""

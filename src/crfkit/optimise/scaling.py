@@ -28,7 +28,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from crfkit.optimise.batchrun import BatchRun, refuse_l1
-from crfkit.optimise.problem import Penalty
+from crfkit.optimise.problem import End, Penalty, Stop
 from crfkit.optimise.stopping import Stopping
 from crfkit.structures.labels import Floats
 
@@ -145,7 +145,7 @@ class ScalingRun(BatchRun):
         penalty, weight, square, _ = self.vectors.add_l2(self.l2, w, gradient, None)
         return loss + 0.5 * penalty, sqrt(square), sqrt(weight)
 
-    def advance(self) -> tuple[float, str]:
+    def advance(self) -> tuple[float, Stop | None]:
         """Solve for every weight."""
         observed, totals, expected = self.problem.observed, self.problem.totals, self.expected
         if self.options.variant != "iis-t":
@@ -156,12 +156,13 @@ class ScalingRun(BatchRun):
         w = self.w + change
         found = self._at(w, self.spare)
         if not all(map(isfinite, found)):
-            return 0.0, "diverged: the objective is not finite after the last update"
+            return 0.0, Stop(End.DIVERGED, "diverged: the objective is not finite after the last update")
         if found[0] > self.objectives[-1] + 1e-12 * abs(self.objectives[-1]):
-            return 0.0, "no further progress: the update does not lower the objective"
+            why = "no further progress: the update does not lower the objective"
+            return 0.0, Stop(End.STUCK, why)
         self.w, self.expected, self.spare = w, self.spare, self.expected
         self.note(*found)
-        return nan, ""
+        return nan, None
 
     def _slack(self, S: float, observed: float, expected: float) -> float:
         """Return the update of the weight of the slack feature."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+from crfkit.optimise.problem import End, Stop
+
 __all__ = ["Stopping"]
 
 
@@ -44,23 +46,26 @@ class Stopping:
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}, expected 1 or more")
 
-    def converged(self, gradient_norm: float, weight_norm: float) -> str:
+    def converged(self, gradient_norm: float, weight_norm: float) -> Stop | None:
         """Say that the gradient is small, or nothing."""
         relative = gradient_norm / max(1.0, weight_norm)
         if relative < self.tolerance:
-            return f"converged: gradient norm {relative:.2g} below {self.tolerance:g}"
-        return "converged: the gradient is 0" if relative == 0.0 else ""
+            return Stop(End.CONVERGED, f"converged: gradient norm {relative:.2g} below {self.tolerance:g}")
+        return Stop(End.CONVERGED, "converged: the gradient is 0") if relative == 0.0 else None
 
-    def stalled(self, objectives: list[float]) -> str:
+    def stalled(self, objectives: list[float]) -> Stop | None:
         """Say that the objective no longer improves, or nothing; the last one is that of now."""
         if self.period is None or len(objectives) <= self.period:
-            return ""
+            return None
         now, then = objectives[-1], objectives[-1 - self.period]
         rate = (then - now) / abs(now) if now else 0.0
         if isfinite(rate) and rate < self.delta:
-            return f"converged: improved by {rate:.2g} over {self.period} steps, below {self.delta:g}"
-        return ""
+            why = f"converged: improved by {rate:.2g} over {self.period} steps, below {self.delta:g}"
+            return Stop(End.SETTLED, why)
+        return None
 
-    def exhausted(self, iteration: int) -> str:
+    def exhausted(self, iteration: int) -> Stop | None:
         """Say that there were enough steps, or nothing."""
-        return f"reached {iteration} iterations" if iteration >= self.max_iterations else ""
+        if iteration < self.max_iterations:
+            return None
+        return Stop(End.LIMIT, f"reached {iteration} iterations")

@@ -22,6 +22,7 @@ from crfkit.layout import Layout
 from crfkit.objectives import Likelihood, Perceptron
 from crfkit.optimise.lbfgs import LBFGS
 from crfkit.optimise.mistakes import AROW, AveragedPerceptron, Corrector, PassiveAggressive, Variant
+from crfkit.optimise.problem import End, Step
 from crfkit.optimise.stochastic import SGD
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats
@@ -33,11 +34,12 @@ Say = Callable[[str], None]
 
 
 class Round(NamedTuple):
-    """One iteration: its weights [F], and the lines about it; without lines: the end."""
+    """One iteration: its weights [F], and the lines about it; without lines: the end, and which one."""
 
     w: Floats
     title: str = "Iteration"
     lines: tuple[str, ...] = ()
+    last: Step | None = None
 
 
 class Method(Protocol):
@@ -78,14 +80,17 @@ class _Titled:
         yield from _lines(self.v, self.shown)
 
 
-def _ending(method: str, reason: str, words: Mapping[str, str]) -> str:
-    """Return CRFsuite's words for the reason of an optimiser, found by how it begins."""
-    found = next((said for begin, said in words.items() if reason.startswith(begin)), None)
-    return f"{method} {found or f'terminated: {reason}'}\n"
+_WORDS = {
+    End.CONVERGED: "resulted in convergence",
+    End.SETTLED: "terminated with the stopping criteria",
+    End.LIMIT: "terminated with the maximum number of iterations",
+}
 
 
-_STOPPED = "terminated with the stopping criteria"
-_EXHAUSTED = "terminated with the maximum number of iterations"
+def _ending(method: str, step: Step) -> str:
+    """Return CRFsuite's words for the end of an optimiser."""
+    found = None if step.end is None else _WORDS.get(step.end)
+    return f"{method} {found or f'terminated: {step.stopped}'}\n"
 
 
 class Quasi(_Titled):
@@ -121,17 +126,9 @@ class Quasi(_Titled):
             before = step.evaluations
             if step.stopped:
                 break
-        words = {
-            "converged: improved": _STOPPED,
-            "converged": "resulted in convergence",
-            "reached": _EXHAUSTED,
-        }
-        say(
-            _ending(
-                self.name, step.stopped, words if moved else {"": f"terminated with error: {step.stopped}"}
-            )
-        )
-        yield Round(run.w)
+        error = f"{self.name} terminated with error: {step.stopped}\n"
+        say(_ending(self.name, step) if moved else error)
+        yield Round(run.w, last=step)
 
 
 class Stochastic(_Titled):
@@ -170,9 +167,9 @@ class Stochastic(_Titled):
             ))  # fmt: skip
             if step.stopped:
                 break
-        say(_ending(self.name, step.stopped, {"the limit": _EXHAUSTED, "the objective fell": _STOPPED}))
+        say(_ending(self.name, step))
         say(f"Loss: {step.objective:f}\n")
-        yield Round(run.w)
+        yield Round(run.w, last=step)
 
 
 @dataclass
@@ -185,21 +182,20 @@ class Mistakes(_Titled):
         """Go through the passes; say why they end."""
         objective, first = Perceptron(), np.zeros(layout.weights)
         run = self.method.start(objective.bind(layout, chain, batch), objective.penalty(layout), first)
-        ending = ""
+        step = None
         for _ in range(self.v["max_iterations"]):
             step = run.step()
             shown = run.last if isinstance(self.method, PassiveAggressive) else run.w
             lines = f"Loss: {step.objective:f}\n", f"Feature norm: {np.linalg.norm(shown):f}\n"
             yield Round(run.w, lines=lines)
-            ending = step.stopped
-            if ending:
+            if step.stopped:
                 break
-        if ending.startswith("the mean loss"):
+        if step is not None and step.end is End.CONVERGED:
             say("Terminated with the stopping criterion\n")
             say("\n")
-        elif ending.startswith("diverged"):
-            say(f"Terminated: {ending}\n")
-        yield Round(run.w)
+        elif step is not None and step.end is End.DIVERGED:
+            say(f"Terminated: {step.stopped}\n")
+        yield Round(run.w, last=step)
 
 
 def _passes(v: Mapping[str, Any]) -> dict[str, Any]:
