@@ -140,7 +140,7 @@ def test_a_file_that_is_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="damaged"):
         fit(dataset(), tmp_path)
     write_tree(tmp_path / "checkpoint.safetensors", {"a": 1})
-    with pytest.raises(ValueError, match="no checkpoint that this version"):
+    with pytest.raises(ValueError, match="not a checkpoint that this version"):
         fit(dataset(), tmp_path)
     with pytest.raises(ValueError, match="iterations is 0"):
         Checkpoints(tmp_path, iterations=0)

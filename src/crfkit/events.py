@@ -1,14 +1,16 @@
 """What happens in training, as it happens (events) and in the end (a summary).
 
 A listener is any function of one event; the progress display, logs and web pages are listeners. Nobody parses
-text. A listener that raises `StopTraining` ends the run with its message as the reason.
+text. A listener that raises `StopTraining` ends the run with its message as the reason; any other exception
+of a listener ends it too, and reaches the caller of `train` after a checkpoint is written (where there are
+any) and every listener has heard of it as `Failed`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # whoever opens a model needs no optimiser
     from crfkit.optimise.problem import Step
@@ -18,12 +20,14 @@ __all__ = [
     "Begin",
     "Checkpointed",
     "Event",
+    "Failed",
     "Finished",
     "History",
     "Listener",
     "Progress",
     "StopTraining",
     "Summary",
+    "Unsaved",
 ]
 
 
@@ -65,6 +69,15 @@ class Checkpointed:
     seconds: float  #: that writing took
 
 
+@dataclass(frozen=True)
+class Unsaved:
+    """A checkpoint could not be written; training goes on without it, and the one before is still whole."""
+
+    path: str
+    iteration: int
+    why: str
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """How a model came about: numbers, strings and arrays only, so that any format can keep it."""
@@ -86,13 +99,16 @@ class Summary:
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`
+    end: str = ""  #: the value of the `crfkit.optimise.End` of the run; empty in files that do not tell
+    converged: bool | None = None  #: whether the tolerance was met; None in files that do not tell
 
     def __str__(self) -> str:
         kept = "" if self.kept == self.iterations else f", weights of iteration {self.kept}"
         scored = f" {self.metric} {self.score:.4f}." if self.metric else ""
         return (
             f"{self.optimiser}: {self.iterations} iterations{kept}, {self.seconds:.1f} s. "
-            f"Stopped: {self.reason}.{scored} {self.certificate}"
+            f"Stopped: {self.reason}.{scored} Objective {self.loss:,.6g} "
+            f"(loss of {self.objective.partition('(')[0]} plus penalty). {self.certificate}"
         )
 
 
@@ -108,7 +124,15 @@ class Finished:
     summary: Summary
 
 
-Event: TypeAlias = Begin | Progress | Checkpointed | Finished
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """Training ends by an exception, which is raised when every listener has been told."""
+
+    error: BaseException
+    model: Any  #: a `Model` with the weights so far; its ``training.kept`` is 0 where nothing was learned
+
+
+Event: TypeAlias = Begin | Progress | Checkpointed | Unsaved | Failed | Finished
 Listener: TypeAlias = Callable[[Event], object]
 
 

@@ -76,7 +76,7 @@ def adapt(
     display = display_for(budget["progress"])
     rules = Rules(budget["max_seconds"], budget["max_iterations"])
     try:
-        return task.run(None, None, rules, None, display or (lambda event: None), begun)
+        return task.run(None, None, rules, None, [] if display is None else [display], begun)
     finally:
         if display is not None:
             display.close()

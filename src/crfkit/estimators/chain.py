@@ -22,6 +22,7 @@ from crfkit.optimise.problem import Optimiser
 from crfkit.structures.constraints import Constraint, Scheme
 from crfkit.training import train
 from crfkit.training.choose import objective_of
+from crfkit.training.interrupt import pass_on
 from crfkit.training.source import Objective
 from crfkit.training.task import Likely
 
@@ -62,8 +63,9 @@ class ChainCRF(ChainQueries, PartParams):
         metrics read labels so.
     max_seconds, max_iterations : optional
         The budget of training.
-    patience : int, optional
-        Dev evaluations without a better one before training ends; None: it goes on.
+    patience : float, optional
+        Passes over the data without a better dev score before training ends; None: it goes on. See
+        `crfkit.train`.
     metric : str or function, optional
         Of the dev set and of `score`. Default: what fits the labels, and the token accuracy.
     seed : int
@@ -124,7 +126,7 @@ class ChainCRF(ChainQueries, PartParams):
         scheme: str | Scheme | None = None,
         max_seconds: float | None = None,
         max_iterations: int | None = None,
-        patience: int | None = 10,
+        patience: float | None = 10,
         metric: Metric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
@@ -166,6 +168,9 @@ class ChainCRF(ChainQueries, PartParams):
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Train on sequences, and forget what was learned before.
+
+        Ctrl-C ends training: the estimator holds the model so far, and KeyboardInterrupt is raised. Where
+        training ends before it converges there is a `ConvergenceWarning`, as in `crfkit.train`.
 
         Parameters
         ----------
@@ -293,4 +298,5 @@ class ChainCRF(ChainQueries, PartParams):
         self.extractor_ = Reader(model.recipe, model.labels, model.attributes, model.edge_attributes, named)
         self.classes_ = np.array(model.chain.labels, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
+        pass_on(model.training)
         return self

@@ -208,6 +208,8 @@ def _plain_summary(training: Summary) -> dict[str, Any]:
         plain[name] = value if math.isfinite(value) else str(value)  # JSON has no nan
     return {
         **plain,
+        "end": training.end,
+        "converged": training.converged,
         "notes": list(training.notes),
         "versions": dict(training.versions),
         "history": list(training.history),
@@ -238,4 +240,7 @@ def _summary(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
     history = {name: arrays[f"history.{name}"] for name in columns}
     if any(array.dtype != np.float64 or array.ndim != 1 for array in history.values()):
         raise ValueError("the summary of training is damaged: the history is no list of numbers")
+    found["end"], found["converged"] = plain.get("end", ""), plain.get("converged")
+    if type(found["end"]) is not str or found["converged"] not in (None, True, False):
+        raise ValueError("the summary of training is damaged: end or converged")
     return Summary(notes=tuple(notes), versions=versions, history=history, **found)

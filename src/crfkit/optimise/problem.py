@@ -31,6 +31,7 @@ class End(str, Enum):
     PATIENCE = "patience"  #: the dev score no longer rises
     LISTENER = "listener"  #: a listener has raised `StopTraining`
     INTERRUPTED = "interrupted"  #: a signal: Ctrl-C, SIGTERM
+    FAILED = "failed"  #: an exception, which is raised again
 
 
 class Stop(NamedTuple):

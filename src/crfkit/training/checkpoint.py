@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crfkit.events import Checkpointed, Event, Unsaved
+from crfkit.training.convergence import warn_about
+from crfkit.training.course import Course
 from crfkit.training.tree import read_tree, write_tree
 
-__all__ = ["Checkpoints"]
+__all__ = ["Checkpoints", "Saver"]
 
 FORMAT = 1
 
@@ -67,11 +70,14 @@ class Checkpoints:
         ValueError
             The checkpoint belongs to another run; the message says what differs.
         """
+        Path(self.folder).mkdir(parents=True, exist_ok=True)  # before hours of work, not after
         if not self.path.exists():
             return None
         tree = read_tree(self.path)
         if tree.get("format") != FORMAT:
-            raise ValueError(f"{self.path} is no checkpoint that this version of crfkit can read; remove it")
+            raise ValueError(
+                f"{self.path} is not a checkpoint that this version of crfkit can read; remove it"
+            )
         theirs = tree["fingerprint"]
         names = [name for name in {**theirs, **fingerprint} if theirs.get(name) != fingerprint.get(name)]
         if names:
@@ -86,6 +92,57 @@ class Checkpoints:
         """Write a checkpoint in place of the last one."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
         write_tree(self.path, {"format": FORMAT, "fingerprint": dict(fingerprint), **tree})
+
+
+class Saver:
+    """Writes checkpoints when they are due; one that cannot be written does not end training.
+
+    Parameters
+    ----------
+    keep : Checkpoints
+    fingerprint : mapping
+    course : Course
+        Tells the iteration; that of now has a checkpoint, or is the begin.
+    snapshot : function
+        Returns all that a run needs to go on.
+    tell : function of an event
+    notes : list of str
+        A failure is noted here once, for the summary.
+    """
+
+    def __init__(
+        self,
+        keep: Checkpoints,
+        fingerprint: Mapping[str, str],
+        course: Course,
+        snapshot: Callable[[], dict[str, Any]],
+        tell: Callable[[Event], None],
+        notes: list[str],
+    ) -> None:
+        self.keep, self.fingerprint, self.course, self.snapshot = keep, fingerprint, course, snapshot
+        self.saved, self.at, self.tell, self.notes = course.iteration, time.monotonic(), tell, notes
+
+    def __call__(self, last: bool) -> None:
+        """Write a checkpoint where one is due, or it is the last."""
+        keep, iteration = self.keep, self.course.iteration
+        if iteration == self.saved or not (last or keep.due(iteration, self.at)):
+            return
+        began = time.monotonic()
+        try:
+            keep.save(self.fingerprint, self.snapshot())
+        except OSError as error:
+            self._failed(iteration, error.strerror or str(error))
+        else:
+            self.saved = iteration
+            self.tell(Checkpointed(str(keep.path), iteration, time.monotonic() - began))
+        self.at = time.monotonic()
+
+    def _failed(self, iteration: int, why: str) -> None:
+        self.tell(Unsaved(str(self.keep.path), iteration, why))
+        note = f"checkpoints could not be written to {self.keep.path}: {why}"
+        if note not in self.notes:
+            self.notes.append(note)
+            warn_about(f"{note}; training goes on, and the checkpoint before, if any, is still whole")
 
 
 def _difference(name: str, there: str | None, here: str | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NoReturn
 
 from crfkit.batch import Dataset
-from crfkit.events import Event, Listener
+from crfkit.events import Listener
 from crfkit.features import Extractor, ItemExtractor
 from crfkit.layout_plan import LayoutOptions
 from crfkit.model import Metric, Model
@@ -46,8 +46,8 @@ def train(
     constraints: Sequence[Constraint] = (),
     init: Init = None,
     metric: Metric | str | None = None,
-    patience: int | None = 10,
-    dev_every: int = 1,
+    patience: float | None = 10,
+    dev_every: int | None = None,
     tolerance: float | None = None,
     max_seconds: float | None = None,
     max_iterations: int | None = None,
@@ -87,10 +87,14 @@ def train(
     metric : str or function, optional
         How the dev set is judged; by default "segment_f1" where labels spell segments, else
         "token_accuracy". A function of gold and predicted labels, more is better.
-    patience : int, optional
-        Dev evaluations without a better one before training ends; None: it goes on.
-    dev_every : int
-        Steps between dev evaluations.
+    patience : float, optional
+        Training ends when the best dev score is so many passes over the data old, and the objective fell by
+        less than 1 % in as many passes; before it settles, dev scores are no reason to end. None: it goes on.
+        Passes are counted as `Step.evaluations` are, the same for every optimiser.
+    dev_every : int, optional
+        Steps between dev evaluations. Default: after each step, but with passes over the data between them
+        as five times the size of the dev set over that of the data, so that they take a third of the time
+        at most.
     tolerance : float, optional
         End when the objective is certified to be at most this fraction above its optimum. Default: 1e-4 with
         an optimiser given by name; one given as an object ends by its own rules. 0: never.
@@ -98,13 +102,14 @@ def train(
         The budget, over all resumed runs. Training ends with the step that uses it up.
     checkpoint : path or Checkpoints, optional
         A folder: training goes on from the checkpoint there, with the same result as if it had never been
-        interrupted.
+        interrupted. One that cannot be written (a full disk) is warned of; training goes on.
     seed : int
         For optimisers that draw and are given by name.
     threads : int, optional
         Default: all cores. The result does not depend on it.
     listeners : sequence of functions
-        Each is called with every event; see `crfkit.events`.
+        Each is called with every event; see `crfkit.events`. What one raises reaches the caller, after a
+        checkpoint is written where there are any.
     progress : bool, optional
         Show progress; by default where standard error is a terminal.
     extractor : Extractor or ItemExtractor, optional
@@ -113,7 +118,19 @@ def train(
     Returns
     -------
     Model
-        ``model.training`` tells how it came about. Ctrl-C ends training and returns the model so far.
+        ``model.training`` tells how it came about. Ctrl-C ends training and returns the model so far:
+        ``model.training.end`` is then "interrupted".
+
+    Warns
+    -----
+    ConvergenceWarning
+        Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
+        The rule is in `crfkit.training.convergence`.
+
+    Raises
+    ------
+    ValueError
+        Something given cannot be used, or the first step failed: the values are too large to compute with.
 
     Examples
     --------
@@ -157,19 +174,17 @@ def train(
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
 
-    def tell(event: Event) -> None:
-        for listener in audience:
-            listener(event)
-
     rules = Rules(
         max_seconds,
         max_iterations,
         patience if dev is not None else None,
         (1e-4 if isinstance(optimiser, str) else 0.0) if tolerance is None else tolerance,
         dev_every,
+        dev_passes=0.0 if dev is None else 5.0 * dev.batch.positions / max(source.positions, 1),
+        enough=1e-4 if tolerance is None else tolerance,
     )
     try:
-        return task.run(dev, metric, rules, keep, tell, begun)
+        return task.run(dev, metric, rules, keep, audience, begun)
     finally:
         if display is not None:
             display.close()
@@ -200,8 +215,8 @@ def _check_names(unknown: Iterable[str]) -> None:
 
 def _check_options(
     features: object,
-    patience: int | None,
-    dev_every: int,
+    patience: float | None,
+    dev_every: int | None,
     tolerance: float | None,
     max_seconds: float | None,
     max_iterations: int | None,

@@ -1,4 +1,8 @@
-"""Ctrl-C: the first asks the loop to end after the step at work, the second ends the step."""
+"""Signals: the first asks the loop to end after the step at work, the second ends the step.
+
+`train` listens for Ctrl-C while it works. The command line listens for SIGTERM too (`listening`), from before
+the first step until the model is saved; `train` then uses its ears.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +11,83 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-__all__ = ["Interrupts", "interrupts"]
+from crfkit.events import Summary
+from crfkit.optimise.problem import End
+
+__all__ = ["Interrupts", "interrupts", "listening", "pass_on"]
+
+#: What the signals do where nobody has set a handler.
+_USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
 class Interrupts:
-    """Whether the user has asked to stop."""
+    """Which signal has come; while `patient` the first one is only noted."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.number = 0  #: of the last signal; 0 for none
+        self.patient = 0  #: how many pieces of work ask to be let finish
+
+    @property
+    def asked(self) -> bool:
+        """Whether there was a signal."""
+        return self.number != 0
+
+    @property
+    def why(self) -> str:
+        """The end in words."""
+        return "ended by SIGTERM" if self.number == signal.SIGTERM else "stopped by the user"
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
-        if self.asked:
+        at_once = self.asked or not self.patient
+        self.number = number
+        if at_once:
             raise KeyboardInterrupt
-        self.asked = True
+
+
+@contextmanager
+def listening(*numbers: signal.Signals) -> Iterator[Interrupts]:
+    """Listen for signals; handlers that a program has set for itself are left in place.
+
+    A signal raises KeyboardInterrupt, unless it comes inside of `interrupts`.
+    """
+    heard = Interrupts()
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        ours = [number for number in numbers if signal.getsignal(number) is _USUAL[number]]
+    for number in ours:
+        signal.signal(number, heard)
+    try:
+        yield heard
+    finally:
+        for number in ours:
+            signal.signal(number, _USUAL[number])
 
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Listen for Ctrl-C; handlers that a program has set for itself are left in place."""
-    heard = Interrupts()
-    ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not ours:
-        yield heard
+    """Have the first signal noted only: those that are listened for already, or else Ctrl-C."""
+    heard = signal.getsignal(signal.SIGINT)
+    if not isinstance(heard, Interrupts) or threading.current_thread() is not threading.main_thread():
+        with listening(signal.SIGINT) as heard, _patient(heard):
+            yield heard
         return
-    signal.signal(signal.SIGINT, heard)
-    try:
+    with _patient(heard):
         yield heard
+
+
+def pass_on(training: Summary | None) -> None:
+    """Raise KeyboardInterrupt where Ctrl-C has ended a training, for callers that go on after one."""
+    if training is not None and training.end == End.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _patient(heard: Interrupts) -> Iterator[None]:
+    heard.patient += 1
+    try:
+        yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        heard.patient -= 1

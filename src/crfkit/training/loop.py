@@ -2,86 +2,35 @@
 
 Everything that a decision needs is in the course of the run, which a checkpoint keeps: a resumed run decides
 as the uninterrupted one would have done. (The clock alone cannot be repeated; it goes on where it was.)
+
+However a run ends, nothing that it has is lost: the last sound state goes to `save`, and where an exception
+ends it (of a listener, of the dev metric, of a step), what it has so far goes to `rescue` before the
+exception goes on to the caller.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from crfkit.events import COLUMNS, Listener, Progress, StopTraining
-from crfkit.optimise.problem import Run, Step
+from crfkit.events import Listener, Progress, StopTraining
+from crfkit.optimise.problem import End, Run, Step, Stop
 from crfkit.structures.labels import Floats
 from crfkit.training.certificate import certify
+from crfkit.training.course import Course
 from crfkit.training.forecast import seconds_left
-from crfkit.training.interrupt import interrupts
+from crfkit.training.interrupt import Interrupts, interrupts
 
-__all__ = ["Course", "Outcome", "Rules", "follow"]
+__all__ = ["Course", "NothingLearnedError", "Outcome", "Rules", "follow"]
 
 _NAN = float("nan")
 
 
-@dataclass
-class Course:
-    """What a run has done so far."""
-
-    rows: list[list[float]] = field(default_factory=list)  #: `COLUMNS` of each iteration
-    excess: list[float] = field(default_factory=list)  #: certified, of each iteration
-    best_w: Floats | None = None  #: [F] weights of the highest dev score
-    best_score: float = _NAN
-    best_iteration: int = 0
-    stale: int = 0  #: evaluations since
-    stopped: str = ""  #: why the optimiser has ended
-
-    @property
-    def iteration(self) -> int:
-        """How many steps are done."""
-        return len(self.rows)
-
-    def step(self, iteration: int) -> Step:
-        """Return what the run said after an iteration, counted from 1."""
-        objective, gradient_norm, length, evaluations, gap, *_ = self.rows[iteration - 1]
-        return Step(objective, gradient_norm, length, evaluations, gap)
-
-    def column(self, name: str) -> Floats:
-        """Return one number of each iteration."""
-        at = COLUMNS.index(name)
-        return np.array([row[at] for row in self.rows])
-
-    def add(self, step: Step, excess: float, score: float, seconds: float, w: Floats) -> None:
-        """Note a step, and its weights where the dev score is the best so far."""
-        self.rows.append(
-            [step.objective, step.gradient_norm, step.length, step.evaluations, step.gap, score, seconds]
-        )
-        self.excess.append(excess)
-        self.stopped = step.stopped
-        if np.isnan(score):
-            return
-        self.stale += 1
-        if not score <= self.best_score:  # also where there is none yet
-            self.best_score, self.best_iteration, self.stale = score, self.iteration, 0
-            self.best_w = w.copy()
-
-    def state(self) -> dict[str, Any]:
-        """Return numbers and arrays for a checkpoint."""
-        return {
-            "rows": np.array(self.rows, dtype=np.float64).reshape(-1, len(COLUMNS)),
-            "excess": np.array(self.excess, dtype=np.float64),
-            "best_w": self.best_w,
-            "best_score": self.best_score,
-            "best_iteration": self.best_iteration,
-            "stale": self.stale,
-            "stopped": self.stopped,
-        }
-
-    @classmethod
-    def of_state(cls, state: dict[str, Any]) -> Course:
-        """Return the course that gave this state."""
-        return cls(**{**state, "rows": state["rows"].tolist(), "excess": state["excess"].tolist()})
+class NothingLearnedError(ValueError):
+    """The first step has failed: there are no weights to keep."""
 
 
 @dataclass(frozen=True)
@@ -90,29 +39,43 @@ class Rules:
 
     max_seconds: float | None = None
     max_iterations: int | None = None
-    patience: int | None = None  #: dev evaluations without a better one
+    patience: float | None = None  #: passes over the data without a better dev score; see `Course.behind`
     tolerance: float = 0.0  #: stop when certified to be this fraction above the optimum, at most
-    dev_every: int = 1
+    dev_every: int | None = None  #: steps between dev evaluations; None: `dev_passes` decides
+    dev_passes: float = 0.0  #: least passes between dev evaluations
+    enough: float = 1e-4  #: a run that is certified to be so near has converged, however it ended
     curvature: float = 0.0  #: strong convexity of the objective
     convex: bool = True
-    halted: str = ""  #: why the run must not begin at all
+    optimum: bool = True  #: whether there is one to reach: not when learning from mistakes
+    halted: Stop | None = None  #: why the run must not begin at all
 
-    def verdict(self, course: Course, seconds: float) -> str:
-        """Return why the run is over, in words; empty while it is not."""
-        if self.halted or course.stopped:
-            return self.halted or course.stopped
+    def verdict(self, course: Course, seconds: float) -> Stop | None:
+        """Return why the run is over; None while it is not."""
+        if self.halted or course.stop:
+            return self.halted or course.stop
         if self.tolerance > 0.0 and course.excess and course.excess[-1] <= self.tolerance:
-            return f"certified to be within {100.0 * self.tolerance:.3g} % of the optimum"
-        if self.patience is not None and course.best_iteration and course.stale >= self.patience:
-            return (
-                f"the dev score has not risen in {course.stale} evaluations; "
+            why = f"certified to be within {100.0 * self.tolerance:.3g} % of the optimum"
+            return Stop(End.CONVERGED, why)
+        behind = 0.0 if self.patience is None else course.behind(self.patience)
+        if behind > 0.0:
+            why = (
+                f"the dev score has not risen in {behind:.4g} passes over the data; "
                 f"the best is that of iteration {course.best_iteration}"
             )
+            return Stop(End.PATIENCE, why)
         if self.max_iterations is not None and course.iteration >= self.max_iterations:
-            return f"the limit of {self.max_iterations} iterations is reached"
+            why = f"the limit of {self.max_iterations} iterations is reached"
+            return Stop(End.LIMIT if self.max_iterations and self.optimum else End.PLANNED, why)
         if self.max_seconds is not None and seconds >= self.max_seconds:
-            return f"the time budget of {self.max_seconds:g} s is spent"
-        return ""
+            return Stop(End.BUDGET, f"the time budget of {self.max_seconds:g} s is spent")
+        return None
+
+    def due(self, course: Course, step: Step) -> bool:
+        """Tell whether the dev set is to be evaluated after the step that comes next in a course."""
+        if self.dev_every is not None:
+            return (course.iteration + 1) % self.dev_every == 0
+        now = step.evaluations or course.iteration + 1.0
+        return now - course.judged() >= self.dev_passes
 
     def eta(self, course: Course) -> float:
         """Return how many seconds are left by the trend, nan where there is none."""
@@ -130,11 +93,16 @@ class Outcome:
     """How a run ended."""
 
     reason: str
+    end: End
     w: Floats  #: [F] the weights to keep
     kept: int  #: their iteration; 0 before the first
     score: float  #: their dev score
     seconds: float
-    asked: bool  #: the user or a listener has ended it
+
+    @property
+    def asked(self) -> bool:
+        """Whether the user or a listener has ended it."""
+        return self.end in (End.INTERRUPTED, End.LISTENER)
 
 
 def follow(
@@ -144,6 +112,7 @@ def follow(
     *,
     judge: Callable[[Floats], float] | None = None,
     save: Callable[[bool], object] | None = None,
+    rescue: Callable[[Outcome, BaseException], object] | None = None,
     listener: Listener = lambda event: None,
     begun: float | None = None,
 ) -> Outcome:
@@ -159,9 +128,16 @@ def follow(
         The dev score; the weights of the highest one are kept.
     save : function of a bool, optional
         Called after each step, and with True in the end, when the state of the run is sound.
+    rescue : function of an outcome and an exception, optional
+        Called with what there is so far where the exception ends the run, before that is raised again.
     listener : function of an event
     begun : float, optional
         Reading of `time.perf_counter` from which time is counted; default: now.
+
+    Raises
+    ------
+    NothingLearnedError
+        The first step of all failed, by numbers that are not finite.
     """
     before = course.rows[-1][-1] if course.rows else 0.0
     since = time.perf_counter() if begun is None else begun
@@ -170,57 +146,83 @@ def follow(
         return before + time.perf_counter() - since
 
     good = run.w.copy()  # [F] the last weights that are finite
-    reason, whole, asked = "", True, False
-    with interrupts() as heard:
+    whole = True
+
+    def steps(heard: Interrupts) -> Stop:
+        nonlocal whole
         try:
-            while not (reason := rules.verdict(course, clock())):
+            while (stop := rules.verdict(course, clock())) is None:
                 if heard.asked:
                     raise KeyboardInterrupt
                 whole = False
-                step, reason = _attempt(run, course.iteration + 1)
-                if step is None:
-                    break
+                step, stop = _attempt(run, course.iteration + 1)
+                if step is None or stop is not None:
+                    return stop or Stop(End.DIVERGED, "")
                 good[:] = run.w
                 excess = certify(step, rules.curvature, convex=rules.convex).excess
-                due = judge is not None and (course.iteration + 1) % rules.dev_every == 0
-                score = _scored(judge, good) if judge is not None and due else _NAN
+                score = _scored(judge, good) if judge is not None and rules.due(course, step) else _NAN
                 course.add(step, excess, score, clock(), good)
                 whole = True
                 listener(_progress(course, step, rules))
                 if save is not None:
                     save(False)
         except KeyboardInterrupt:
-            reason, asked = "stopped by the user", True
-        except StopTraining as stop:
-            reason, asked = str(stop) or "a listener has asked for it", True
-        if save is not None and whole:
-            save(True)
-    kept, score = course.iteration, course.rows[-1][5] if course.rows else _NAN
-    if judge is not None and kept:
-        if np.isnan(score):
-            score = _scored(judge, good)
-        if course.best_w is not None and not score > course.best_score:
-            good, kept, score = course.best_w, course.best_iteration, course.best_score
-    return Outcome(reason, good, kept, score, clock(), asked)
+            return Stop(End.INTERRUPTED, heard.why)
+        except StopTraining as told:
+            return Stop(End.LISTENER, str(told) or "a listener has asked for it")
+        return stop
+
+    with interrupts() as heard:
+        try:
+            stop = steps(heard)
+            moved = course.iteration - (course.end == End.DIVERGED)  # a step that says so has gone back
+            if stop.end is End.DIVERGED and not moved:
+                raise NothingLearnedError(stop.why)
+            if save is not None and whole:
+                save(True)
+            return _outcome(stop, course, good, judge, clock())
+        except NothingLearnedError:
+            raise
+        except BaseException as error:
+            if save is not None and whole:
+                save(True)  # nothing where that is done
+            if rescue is not None:
+                why = f"{type(error).__name__}: {error}"
+                rescue(_outcome(Stop(End.FAILED, why), course, good, None, clock()), error)
+            raise
 
 
-def _attempt(run: Run, iteration: int) -> tuple[Step | None, str]:
-    """Take a step; without one, say why."""
+def _outcome(
+    stop: Stop, course: Course, w: Floats, judge: Callable[[Floats], float] | None, seconds: float
+) -> Outcome:
+    """Return the weights of the last step, or those with a higher dev score."""
+    kept, score = course.iteration, course.score
+    if kept and np.isnan(score) and judge is not None:
+        score = _scored(judge, w)
+    if course.best_w is not None and not score > course.best_score:
+        w, kept, score = course.best_w, course.best_iteration, course.best_score
+    return Outcome(stop.why, stop.end, w, kept, score, seconds)
+
+
+def _attempt(run: Run, iteration: int) -> tuple[Step | None, Stop | None]:
+    """Take a step; where it has failed, say why."""
     kept = f"the weights of iteration {iteration - 1} are kept" if iteration > 1 else "it has not moved"
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # found below, and said in words
             step = run.step()
     except (FloatingPointError, OverflowError) as error:
-        return None, f"iteration {iteration} failed ({error}); {kept}"
+        return None, Stop(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
     except ValueError as error:
         if np.isfinite(run.w).all() and not any(word in str(error) for word in ("finite", "overflow")):
             raise
-        return None, f"iteration {iteration} failed ({error}); {kept}"
+        return None, Stop(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
     if not np.isfinite(step.objective):
-        return None, f"the objective became {step.objective} in iteration {iteration}; {kept}"
+        why = step.stopped or f"the objective became {step.objective} in iteration {iteration}"
+        return None, Stop(End.DIVERGED, f"{why}; {kept}")
     if not np.isfinite(run.w).all():
-        return None, f"weights were no longer finite in iteration {iteration}; {kept}"
-    return step, ""
+        why = f"weights were no longer finite in iteration {iteration}; {kept}"
+        return None, Stop(End.DIVERGED, why)
+    return step, None
 
 
 def _scored(judge: Callable[[Floats], float], w: Floats) -> float:
@@ -231,14 +233,13 @@ def _scored(judge: Callable[[Floats], float], w: Floats) -> float:
 
 
 def _progress(course: Course, step: Step, rules: Rules) -> Progress:
-    row = course.rows[-1]
     return Progress(
         iteration=course.iteration,
         step=step,
-        score=row[5],
+        score=course.score,
         best=course.best_score,
         best_iteration=course.best_iteration,
-        seconds=row[6],
+        seconds=course.rows[-1][-1],
         eta=rules.eta(course),
         excess=course.excess[-1],
     )

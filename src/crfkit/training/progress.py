@@ -3,22 +3,25 @@
 On a terminal the line is live; elsewhere, when it is asked for, it goes to standard error
 every few seconds. It shows the objective, the gradient norm, the certified gap, the dev score, the step, the
 passes over the data, and the time left.
+Where it cannot be written, training goes on without it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from contextlib import suppress
 from math import isfinite, isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
-from crfkit.events import Begin, Event, Finished, Progress
+from crfkit.events import Begin, Checkpointed, Event, Failed, Finished, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-__all__ = ["Display", "display_for", "line_of"]
+__all__ = ["Display", "Lenient", "display_for", "line_of"]
 
 _QUIET = 5.0  # seconds between lines where nothing is live
 
@@ -30,13 +33,57 @@ def display_for(progress: bool | None) -> Display | None:
     return Display() if progress else None
 
 
+class Lenient:
+    r"""A log that goes quiet where it can no longer be written: nobody reads the pipe, the disk is full.
+
+    Examples
+    --------
+    >>> import os
+    >>> there, here = os.pipe()
+    >>> os.close(there)
+    >>> log = Lenient(os.fdopen(here, "w", buffering=1))
+    >>> log.write("nobody hears this\n")
+    18
+    >>> log.close()
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write, if that goes."""
+        try:
+            return self._file.write(text)
+        except (OSError, ValueError):  # ValueError: the file is closed
+            self._hush()
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush, if that goes."""
+        try:
+            self._file.flush()
+        except (OSError, ValueError):
+            self._hush()
+
+    def _hush(self) -> None:
+        """Let the rest go nowhere, so that what buffers still hold does not fail when the program ends."""
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._file.fileno())
+            os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
 class Display:
     """Shows events on a console, standard error by default."""
 
     def __init__(self, console: Console | None = None) -> None:
         from rich.console import Console
 
-        self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        log: Any = Lenient(sys.stderr)
+        self.console = console or Console(file=log, highlight=False, soft_wrap=True)
         self._status: Status | None = None
         self._printed = float("-inf")
 
@@ -49,7 +96,9 @@ class Display:
         elif isinstance(event, Finished):
             self.close()
             self._say(str(event.summary))
-        elif self._status is None:
+        elif isinstance(event, Failed):
+            self.close()
+        elif isinstance(event, Checkpointed) and self._status is None:
             self._say(f"checkpoint of iteration {event.iteration}: {event.path}")
 
     def close(self) -> None:

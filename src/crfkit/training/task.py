@@ -5,9 +5,7 @@ Bind the objective to a layout and data, choose the optimiser, find the start, f
 
 from __future__ import annotations
 
-import platform
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -15,23 +13,27 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.batch import Dataset
-from crfkit.events import COLUMNS, Begin, Checkpointed, Event, Finished, Summary
+from crfkit.events import Begin, Event, Failed, Finished, Listener, Summary
 from crfkit.layout import Layout
 from crfkit.layout_plan import LayoutOptions
 from crfkit.model import Metric, Model
 from crfkit.optimise.online import Mistaken
-from crfkit.optimise.problem import Optimiser, Penalty, Smooth
+from crfkit.optimise.problem import End, Optimiser, Penalty, Smooth, Stop
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats, Pointers
 from crfkit.training.blocked import BlockedProblem
-from crfkit.training.certificate import certify, curvature_of, exact_step
-from crfkit.training.checkpoint import Checkpoints
+from crfkit.training.causes import cause_of
+from crfkit.training.certificate import curvature_of
+from crfkit.training.checkpoint import Checkpoints, Saver
 from crfkit.training.choose import by_name, check_learns, choose, name_of, suited
+from crfkit.training.convergence import remedy_for, warn_of_end
 from crfkit.training.fingerprint import described, digest, fingerprint_of
+from crfkit.training.interrupt import interrupts
 from crfkit.training.judge import Judge
-from crfkit.training.loop import Course, Outcome, Rules, follow
+from crfkit.training.loop import Course, NothingLearnedError, Outcome, Rules, follow
 from crfkit.training.source import Objective, Source
 from crfkit.training.start import checked_start, moved, warm_start
+from crfkit.training.summing import summed_up, tell
 
 __all__ = ["Init", "Likely", "Task"]
 
@@ -119,14 +121,14 @@ class Task:
         names = (source.labels, source.attributes, source.edge_attributes)
         return Model(*names, self.chain, self.layout, w, training=training, **self.about)
 
-    def fingerprint(self, dev: Dataset | None, metric: str, dev_every: int) -> dict[str, str]:
+    def fingerprint(self, dev: Dataset | None, metric: str, dev_every: int | None) -> dict[str, str]:
         """Everything that the result depends on."""
         options = {k: v for k, v in sorted(self.options.items()) if k not in ("threads", "table_bytes")}
         return {
             "version": _native.__version__,
             "data": fingerprint_of(self.source.data),
             "dev": "none" if dev is None else fingerprint_of(dev),
-            "metric": metric and f"{metric} every {dev_every}",
+            "metric": metric and (metric if dev_every is None else f"{metric} every {dev_every}"),
             "objective": described(self.objective),
             "optimiser": described(self.optimiser),
             "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
@@ -147,10 +149,38 @@ class Task:
         metric: Metric | str | None,
         rules: Rules,
         keep: Checkpoints | None,
-        tell: Callable[[Event], None],
+        audience: Sequence[Listener],
         begun: float,
     ) -> Model:
-        """Train, from the checkpoint where there is one, and tell about it."""
+        """Train, from the checkpoint where there is one; tell about it, and warn where it falls short."""
+        with interrupts() as heard:  # from here on there is something to lose
+            try:
+                outcome, summary = self._run(dev, metric, rules, keep, audience, begun)
+            except NothingLearnedError as error:
+                raise ValueError(f"nothing can be learned: {error}. {cause_of(self.source)}") from error
+            if heard.asked:  # perhaps after the last step
+                summary = replace(summary, end=End.INTERRUPTED.value)
+        model = self.model(outcome.w, summary)
+        try:
+            tell(audience, Finished(outcome.reason, summary))
+        except Exception as error:
+            tell(audience, Failed(error, model))
+            raise
+        at_most = rules.max_iterations if summary.iterations == rules.max_iterations else None
+        remedy = remedy_for(outcome.end, self.optimiser, at_most)
+        known = summary.certificate if 2.0 * summary.gap < summary.loss else ""
+        warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
+        return model
+
+    def _run(
+        self,
+        dev: Dataset | None,
+        metric: Metric | str | None,
+        rules: Rules,
+        keep: Checkpoints | None,
+        audience: Sequence[Listener],
+        begun: float,
+    ) -> tuple[Outcome, Summary]:
         model = self.model(np.zeros(self.layout.weights))
         judge = None if dev is None else Judge(model, dev, metric, self.source.threads)
         self.notes += [] if judge is None else judge.notes
@@ -164,18 +194,31 @@ class Task:
             if saved["pairs"] is not None:
                 self._bind(saved["pairs"])
             w, course = saved["w"], Course.of_state(saved["course"])
-        rules = replace(rules, curvature=curvature_of(self.penalty, self.convex), convex=self.convex)
+        rules = replace(
+            rules,
+            curvature=curvature_of(self.penalty, self.convex),
+            convex=self.convex,
+            optimum=not isinstance(self.problem, Mistaken),
+        )
         if judge is not None:
             judge.model = self.model(w)
         state = None if saved is None else saved["run"]
         problem = suited(self.problem, self.optimiser)
         run = self.optimiser.start(problem, self.penalty, w, state=state)
-        tell(self._begin(course.iteration))
-        save = None if keep is None else self._saver(keep, mark, run, course, tell)
-        outcome = follow(run, course, rules, judge=judge, save=save, listener=tell, begun=begun)
-        summary = self._summary(outcome, course, rules, name)
-        tell(Finished(outcome.reason, summary))
-        return self.model(outcome.w, summary)
+        tell(audience, self._begin(course.iteration))
+
+        def snapshot() -> dict[str, Any]:
+            return {"run": run.state(), "w": run.w, "course": course.state(), "pairs": self.pairs}
+
+        def say(event: Event) -> None:
+            tell(audience, event)
+
+        def rescue(outcome: Outcome, error: BaseException) -> None:
+            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, course, rules, name))))
+
+        save = None if keep is None else Saver(keep, mark, course, snapshot, say, self.notes)
+        outcome = follow(run, course, rules, judge=judge, save=save, rescue=rescue, listener=say, begun=begun)
+        return outcome, summed_up(self, outcome, course, rules, name)
 
     def _begin(self, resumed: int) -> Begin:
         source, layout = self.source, self.layout
@@ -191,28 +234,7 @@ class Task:
             resumed,
         )
 
-    def _saver(
-        self,
-        keep: Checkpoints,
-        mark: dict[str, str],
-        run: Any,
-        course: Course,
-        tell: Callable[[Event], None],
-    ) -> Callable[[bool], None]:
-        saved, at = course.iteration, time.monotonic()
-
-        def save(last: bool) -> None:
-            nonlocal saved, at
-            if course.iteration == saved or not (last or keep.due(course.iteration, at)):
-                return
-            began = time.monotonic()
-            keep.save(mark, {"run": run.state(), "w": run.w, "course": course.state(), "pairs": self.pairs})
-            saved, at = course.iteration, time.monotonic()
-            tell(Checkpointed(str(keep.path), saved, at - began))
-
-        return save
-
-    def _start(self, begun: float, max_seconds: float | None) -> tuple[Floats, str]:
+    def _start(self, begun: float, max_seconds: float | None) -> tuple[Floats, Stop | None]:
         """Return the first weights [F], and why training must not go on after them."""
         w, halted = self._initial(begun, max_seconds)
         if self.likely is None or halted:
@@ -225,21 +247,21 @@ class Task:
         self.notes.append(f"{more:,} likely weights were added to {before.weights:,} observed ones")
         sizes = (before.labels, before.attributes, before.edge_attributes)
         same = [np.arange(n, dtype=np.int32) for n in sizes]
-        return moved(before, first.w, self.layout, *same), first.reason if first.asked else ""
+        return moved(before, first.w, self.layout, *same), _halted(first)
 
-    def _initial(self, begun: float, max_seconds: float | None) -> tuple[Floats, str]:
+    def _initial(self, begun: float, max_seconds: float | None) -> tuple[Floats, Stop | None]:
         init = self.init
         if init is None:
-            return np.zeros(self.layout.weights), ""
+            return np.zeros(self.layout.weights), None
         if isinstance(init, Model):
             names = (self.source.attributes, self.source.edge_attributes)
-            return warm_start(init, self.layout, self.chain, *names), ""
+            return warm_start(init, self.layout, self.chain, *names), None
         if callable(init):
-            return checked_start(init(self.problem, self.layout), self.layout), ""
+            return checked_start(init(self.problem, self.layout), self.layout), None
         local = self.source.local(self.layout, self.chain)
         zero = np.zeros(self.layout.weights)
         found = self._little(local, zero, _MEMM_ITERATIONS, begun, max_seconds)
-        return found.w, found.reason if found.asked else ""
+        return found.w, _halted(found)
 
     def _little(
         self, problem: Smooth, w: Floats, iterations: int, begun: float, max_seconds: float | None
@@ -252,39 +274,10 @@ class Task:
         run = optimiser.start(problem, self.penalty, w)
         return follow(run, Course(), rules, begun=begun)
 
-    def _summary(self, outcome: Outcome, course: Course, rules: Rules, metric: str) -> Summary:
-        evaluations = course.rows[-1][3] if course.rows else 0.0
-        step = course.step(outcome.kept) if outcome.kept else None
-        if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
-            step = exact_step(self.problem, self.penalty, outcome.w, evaluations)
-            evaluations = step.evaluations
-        certificate = certify(step, rules.curvature, convex=rules.convex)
-        history = {name: course.column(name) for name in COLUMNS}
-        for column in history.values():
-            column.setflags(write=False)
-        return Summary(
-            objective=repr(self.objective),
-            loss=step.objective,
-            gap=certificate.gap,
-            certificate=str(certificate),
-            reason=outcome.reason,
-            optimiser=name_of(self.optimiser),
-            why=self.why,
-            seconds=outcome.seconds,
-            iterations=course.iteration,
-            evaluations=evaluations,
-            kept=outcome.kept,
-            score=outcome.score,
-            metric=metric,
-            seed=self.seed,
-            notes=tuple(self.notes),
-            versions={
-                "crfkit": _native.__version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
-            history=history,
-        )
+
+def _halted(outcome: Outcome) -> Stop | None:
+    """Return why training must not go on after a preparation."""
+    return Stop(outcome.end, outcome.reason) if outcome.asked else None
 
 
 def _has_labels(source: Source) -> bool:

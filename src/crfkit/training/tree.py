@@ -35,15 +35,22 @@ _DTYPES = {
 
 def write_tree(path: Path, tree: Mapping[str, Any]) -> None:
     """Write numbers, strings, arrays, and lists and dicts of them, as a whole or not at all."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     arrays: dict[str, NDArray[Any]] = {}
     plain = json.dumps(_flatten(tree, "", arrays))
     temporary = path.with_name(path.name + ".tmp")
-    save_file(arrays, temporary, metadata={"tree": plain})
-    with open(temporary, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        save_file(arrays, temporary, metadata={"tree": plain})
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except (OSError, SafetensorError) as error:
+        temporary.unlink(missing_ok=True)  # it takes the room that is lacking
+        if isinstance(error, OSError):
+            raise
+        raise OSError(str(error)) from None
     if hasattr(os, "O_DIRECTORY"):  # the new name is safe once its folder is
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -18,7 +18,7 @@ from crfkit import inference
 from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch
 from crfkit.compat.pycrfsuite._items import Rows
-from crfkit.compat.pycrfsuite._methods import METHODS, Round
+from crfkit.compat.pycrfsuite._methods import METHODS, Method
 from crfkit.compat.pycrfsuite._params import Parameters
 from crfkit.exchange.compact import compacted
 from crfkit.exchange.cqdb import write_strings
@@ -28,6 +28,8 @@ from crfkit.model import Model
 from crfkit.scoring import score
 from crfkit.structures import Chain
 from crfkit.structures.labels import Floats, Ids
+from crfkit.training.convergence import has_converged, remedy_for, warn_of_end
+from crfkit.training.interrupt import Interrupts, interrupts
 
 __all__ = ["Example", "Learning"]
 
@@ -60,7 +62,16 @@ class Learning:
             raise ValueError(f"{bad!r} holds a NUL, which CRFsuite's files have no place for")
 
     def run(self, path: str) -> None:
-        """Train, and write the model unless the path is empty."""
+        """Train, and write the model unless the path is empty.
+
+        Ctrl-C ends the iterations, and is raised when the model so far is written.
+        """
+        with interrupts() as heard:
+            self._run(path, heard)
+        if heard.asked:
+            raise KeyboardInterrupt
+
+    def _run(self, path: str, heard: Interrupts) -> None:
         batch = _batch(self.examples)
         layout = self._layout(batch)
         began = time.perf_counter()
@@ -75,7 +86,7 @@ class Learning:
             self.say(f"{method.name} terminated with error: there is one label, and nothing to learn\n")
         else:
             chain = Chain(self.labels.strings())
-            w = self._iterate(method.rounds(layout, chain, batch, self.say), layout, chain)
+            w = self._iterate(method, chain, layout, batch, heard)
         self.say(f"Total seconds required for training: {time.perf_counter() - began:.3f}\n")
         self.say("\n")
         if path:
@@ -112,12 +123,18 @@ class Learning:
         say("\n")
         return layout
 
-    def _iterate(self, rounds: Iterator[Round], layout: Layout, chain: Chain) -> Floats:
+    def _iterate(
+        self, method: Method, chain: Chain, layout: Layout, batch: Batch, heard: Interrupts
+    ) -> Floats:
         """Tell about each iteration; return the weights of the end."""
         w, say, began = np.zeros(layout.weights), self.say, time.perf_counter()
-        for number, done in enumerate(rounds, start=1):
+        for number, done in enumerate(method.rounds(layout, chain, batch, say), start=1):
             w = done.w
             if not done.lines:  # the end, which may have other weights than the last iteration
+                if done.last is not None and done.last.end is not None:
+                    end = done.last.end
+                    remedy = remedy_for(end, None, int(self.values["max_iterations"]))
+                    warn_of_end(end, has_converged(end, np.nan, 0.0), done.last.stopped, remedy)
                 break
             say(f"***** {done.title} #{number} *****\n")
             for line in done.lines:
@@ -128,6 +145,9 @@ class Learning:
                     say(line)
             say("\n")
             began = time.perf_counter()
+            if heard.asked:
+                w = w.copy()
+                break
         return w
 
     def _store(self, path: str, layout: Layout | None, w: Floats) -> None:

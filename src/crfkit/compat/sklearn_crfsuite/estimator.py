@@ -153,8 +153,10 @@ class CRF(BaseEstimator):
         if X_dev is not None and y_dev is not None:
             for xseq, yseq in zip(X_dev, y_dev, strict=False):
                 trainer.append(xseq, yseq, 1)
-        trainer.train(self.modelfile.name, holdout=-1 if X_dev is None else 1)
-        self.training_log_ = trainer.logparser
+        try:
+            trainer.train(self.modelfile.name, holdout=-1 if X_dev is None else 1)
+        finally:  # Ctrl-C is raised when the model so far is written
+            self.training_log_ = trainer.logparser
         return self
 
     def _trainer(self) -> Trainer:

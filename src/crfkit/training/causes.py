@@ -1,0 +1,50 @@
+"""Why numbers are not finite from the first step on: what in the data is too large to compute with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from crfkit.batch import Batch
+from crfkit.training.source import Source
+
+__all__ = ["cause_of"]
+
+#: Values beyond this overflow when they are squared and added up, as gradients are.
+_ENORMOUS = 1e100
+
+
+def cause_of(source: Source) -> str:
+    """Return what to do about it, with the place of the largest value where that is enormous."""
+    found, before = (0.0, ""), 0
+    for batch in source.batches():
+        for value, position, what in _largest(batch, source):
+            if abs(value) > found[0]:
+                n = int(np.searchsorted(batch.seq_ptr, position, side="right")) - 1
+                t = position - int(batch.seq_ptr[n])
+                found = abs(value), f"sequence {before + n}, position {t}: {what} is {value:g}"
+        before += batch.sequences
+    remedy = "scale the values of attributes to about 1"
+    if found[0] < _ENORMOUS:
+        return f"Raise l2, use another optimiser, or {remedy}"
+    return f"The largest value is in {found[1]}; {remedy}"
+
+
+def _largest(batch: Batch, source: Source) -> Iterator[tuple[float, int, str]]:
+    """Give the largest value of each kind, its position in the batch, and what it is."""
+    for values, pointers, ids, names in (
+        (batch.value, batch.attr_ptr, batch.attr, source.attributes),
+        (batch.edge_value, batch.edge_ptr, batch.edge_attr, source.edge_attributes),
+    ):
+        if values is not None and values.size and pointers is not None and ids is not None:
+            at, number = int(np.argmax(np.abs(values))), int(ids[np.argmax(np.abs(values))])
+            name = repr(names.strings()[number]) if number < len(names) else str(number)
+            position = int(np.searchsorted(pointers, at, side="right")) - 1
+            yield float(values[at]), position, f"the value of attribute {name}"
+    if batch.dense is not None and batch.dense.size:
+        position, k = divmod(int(np.argmax(np.abs(batch.dense))), batch.dense.shape[1])
+        yield float(batch.dense[position, k]), position, f"dense feature {k}"
+    if batch.weight is not None and batch.weight.size:
+        n = int(np.argmax(batch.weight))
+        yield float(batch.weight[n]), int(batch.seq_ptr[n]), "the weight of the sequence"

@@ -1,0 +1,116 @@
+"""Whether a run has converged, and the warning where it has not: the one place for this rule.
+
+A run has converged when its method says so (the gradient, the gap or the fall of the objective is below the
+tolerance), or when its weights are certified to be within the tolerance of the optimum, however it ended.
+
+There is a `ConvergenceWarning` when a run that has not converged ends by
+
+- a limit of iterations or passes, the optimiser's or `max_iterations`, as in scikit-learn;
+- a line search or an update that finds no better point;
+- numbers that are no longer finite.
+
+There is none when the end was asked for: `max_seconds`, `patience`, a listener that raises `StopTraining`,
+Ctrl-C, SIGTERM, `max_iterations` of 0, or the passes of a method that learns from mistakes, which has no
+optimum to reach. The summary tells about every end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from crfkit.optimise.problem import End
+
+__all__ = ["has_converged", "plain_warnings", "remedy_for", "warn_about", "warn_of_end"]
+
+_MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
+_plain: ContextVar[bool] = ContextVar("plain", default=False)
+_HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
+
+def has_converged(end: End, excess: float, tolerance: float) -> bool:
+    """Tell whether a run has met its tolerance.
+
+    Parameters
+    ----------
+    end : End
+    excess : float
+        The weights are certified to be at most this fraction above the optimum; nan when nothing is known.
+    tolerance : float
+
+    Examples
+    --------
+    >>> has_converged(End.LIMIT, 2e-5, 1e-4), has_converged(End.LIMIT, float("nan"), 1e-4)
+    (True, False)
+    """
+    return end in (End.CONVERGED, End.SETTLED) or excess <= tolerance
+
+
+def remedy_for(end: End, optimiser: Any, max_iterations: int | None) -> str:
+    """Return what to change so that a run gets further.
+
+    Parameters
+    ----------
+    end : End
+    optimiser
+        Whose limits may have ended it.
+    max_iterations : int, optional
+        The limit of the caller, where that has ended it.
+
+    Examples
+    --------
+    >>> from crfkit.optimise import LBFGS
+    >>> remedy_for(End.LIMIT, LBFGS(), None)
+    'Raise the limit, optimiser=LBFGS(max_iterations=2000), or tolerance (--tolerance).'
+    >>> remedy_for(End.LIMIT, LBFGS(), 50)
+    'Raise max_iterations (--max-iter), which is 50, or tolerance (--tolerance).'
+    """
+    looser = "tolerance (--tolerance)"
+    if end is End.LIMIT:
+        if max_iterations is not None:
+            return f"Raise max_iterations (--max-iter), which is {max_iterations}, or {looser}."
+        own = {f.name for f in fields(optimiser)} if is_dataclass(optimiser) else set()
+        name = next((name for name in ("max_iterations", "max_passes") if name in own), None)
+        if name is None:
+            return f"Raise the limit of the optimiser, or {looser}."
+        higher = f"{type(optimiser).__name__}({name}={2 * getattr(optimiser, name)})"
+        return f"Raise the limit, optimiser={higher}, or {looser}."
+    if end is End.STUCK:
+        return f"Raise {looser} or l2, scale the values of attributes to about 1, or try another optimiser."
+    return "Scale the values of attributes to about 1, raise l2, or try another optimiser, such as lbfgs."
+
+
+def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str = "") -> None:
+    """Warn that a run has missed its tolerance, where it has; `known` says how far it is from it."""
+    if converged or end not in _MISSED:
+        return
+    category: type[Warning] = UserWarning
+    if not _plain.get():
+        from sklearn.exceptions import ConvergenceWarning
+
+        category = ConvergenceWarning
+    warn_about(f"training ended before it converged: {reason}. {remedy} {known}".rstrip(), category)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warn as UserWarning: the command line shows words alone, and loading scikit-learn takes a second."""
+    token = _plain.set(True)
+    try:
+        yield
+    finally:
+        _plain.reset(token)
+
+
+def warn_about(text: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warn, as if from the line of the program that called crfkit."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

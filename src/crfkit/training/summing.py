@@ -1,0 +1,71 @@
+"""What is said of a training: the summary in the end, and events to every listener on the way."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.events import COLUMNS, Event, Failed, Listener, Summary
+from crfkit.training.certificate import certify, exact_step
+from crfkit.training.choose import name_of
+from crfkit.training.convergence import has_converged, warn_about
+from crfkit.training.loop import Course, Outcome, Rules
+
+if TYPE_CHECKING:
+    from crfkit.training.task import Task
+
+__all__ = ["summed_up", "tell"]
+
+
+def summed_up(task: Task, outcome: Outcome, course: Course, rules: Rules, metric: str) -> Summary:
+    """Return how a training went; `metric` is the name of the dev score."""
+    evaluations = course.rows[-1][3] if course.rows else 0.0
+    step = course.step(outcome.kept) if outcome.kept else None
+    if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
+        step = exact_step(task.problem, task.penalty, outcome.w, evaluations)
+        evaluations = step.evaluations
+    certificate = certify(step, rules.curvature, convex=rules.convex)
+    excess = min([certificate.excess, *course.excess[-1:]], key=lambda e: (np.isnan(e), e))
+    history = {name: course.column(name) for name in COLUMNS}
+    for column in history.values():
+        column.setflags(write=False)
+    return Summary(
+        objective=repr(task.objective),
+        loss=step.objective,
+        gap=certificate.gap,
+        certificate=str(certificate),
+        reason=outcome.reason,
+        optimiser=name_of(task.optimiser),
+        why=task.why,
+        seconds=outcome.seconds,
+        iterations=course.iteration,
+        evaluations=evaluations,
+        kept=outcome.kept,
+        score=outcome.score,
+        metric=metric,
+        seed=task.seed,
+        notes=tuple(task.notes),
+        versions={
+            "crfkit": _native.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        history=history,
+        end=outcome.end.value,
+        converged=has_converged(outcome.end, excess, rules.enough),
+    )
+
+
+def tell(audience: Sequence[Listener], event: Event) -> None:
+    """Tell every listener; where training has failed already, another failure is only warned of."""
+    for listener in audience:
+        try:
+            listener(event)
+        except Exception as error:
+            if not isinstance(event, Failed):
+                raise
+            warn_about(f"a listener failed after training had failed: {type(error).__name__}: {error}")
