@@ -62,6 +62,8 @@ def cross_validate(
     from crfkit import metrics
     from crfkit.training import train as fit
     from crfkit.training.choose import by_name
+    from crfkit.training.convergence import plain_warnings
+    from crfkit.training.interrupt import pass_on
     from crfkit.training.judge import metric_for
 
     kept, constraints = learning.features_of(features), learning.constraints_of(scheme)
@@ -87,21 +89,23 @@ def cross_validate(
     scores: dict[str, list[float]] = {name: [] for name in chosen}
     for k, held in enumerate(deal(N, folds, seed)):
         rest = sorted(set(range(N)) - set(held))
-        model = fit(
-            whole[rest],
-            objective=goal,
-            optimiser=optimizer,
-            features=kept,
-            min_count=min_count,
-            order=order,
-            constraints=constraints,
-            max_iterations=max_iter,
-            seed=seed,
-            threads=threads,
-            progress=False,
-            extractor=learn.extractor,
-            **learn.options,
-        )
+        with plain_warnings():
+            model = fit(
+                whole[rest],
+                objective=goal,
+                optimiser=optimizer,
+                features=kept,
+                min_count=min_count,
+                order=order,
+                constraints=constraints,
+                max_iterations=max_iter,
+                seed=seed,
+                threads=threads,
+                progress=False,
+                extractor=learn.extractor,
+                **learn.options,
+            )
+        pass_on(model.training)
         judged = whole[held]
         for name, values in scores.items():
             values.append(model.evaluate(judged, name, threads=threads))

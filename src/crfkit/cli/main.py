@@ -1,5 +1,6 @@
 """``crfkit COMMAND``: exit status 0, 2 for a mistake in what was given, 1 where something else went wrong.
 
+Ctrl-C ends a command with status 130; ``crfkit train`` saves the model so far first, also on SIGTERM (143).
 A mistake is one line on standard error that says what was expected, what came, and where. Commands import
 what they need when they run, so that ``crfkit tag`` starts at once.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -21,16 +23,20 @@ from typer.core import TyperGroup
 from crfkit.cli.quick import arguments_of
 
 #: What a user cannot mend by giving something else.
-_NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE, errno.ENOMEM}
+_NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}
 
 
 @contextmanager
 def mistakes() -> Iterator[None]:
     """Turn mistakes into a message and an exit status, never a traceback."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            yield
     except BrokenPipeError:
         raise  # whoever read the output has had enough
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None and error.strerror else ""
         _fail(f"{where}{error.strerror or error}", 1 if error.errno in _NOT_THE_INPUT else 2)
@@ -59,6 +65,10 @@ def _is_ours(error: BaseException) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("crfkit.")
+
+
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    print(f"crfkit: warning: {message}", file=sys.stderr)
 
 
 def _fail(message: str, status: int) -> None:
@@ -122,9 +132,6 @@ def main() -> None:
         sys.stdout.flush()
     except typer.Exit as ended:
         raise SystemExit(ended.exit_code) from None
-    except KeyboardInterrupt:
-        print("crfkit: interrupted", file=sys.stderr)
-        raise SystemExit(1) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more is said at exit
         raise SystemExit(1) from None

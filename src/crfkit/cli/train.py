@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from contextlib import ExitStack
+import sys
+from contextlib import ExitStack, redirect_stderr
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from crfkit.cli import learning
+from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import (
     AsJson,
     ColumnNames,
@@ -49,6 +51,15 @@ def train(
     metric: Annotated[
         str | None, typer.Option("--metric", help="How --dev is judged: segment_f1, token_accuracy, ...")
     ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            "--patience",
+            help="Stop when the dev score has not risen for so many passes over the data, and the objective "
+            "has settled; 0: never.",
+            min=0.0,
+        ),
+    ] = 10.0,
     threads: Threads = None,
     seed: learning.Seed = 0,
     max_iter: learning.MaxIter = None,
@@ -81,7 +92,8 @@ def train(
 
     Columns become attributes by a template (CRF++'s, Wapiti's or a crfkit recipe); without one, words, their
     shapes and affixes in a window. CRFsuite's text, MALLET's and items in JSON lines have attributes already.
-    Ctrl-C ends training and saves the model so far.
+    Ctrl-C or SIGTERM ends training and saves the model so far; the exit status is then 130 or 143. A warning
+    tells when training ended before it converged, and what to change.
 
     For example:
 
@@ -105,6 +117,9 @@ def train(
     from crfkit.training import Checkpoints
     from crfkit.training import train as fit
     from crfkit.training.choose import by_name, check_blockwise
+    from crfkit.training.convergence import plain_warnings
+    from crfkit.training.interrupt import interrupts
+    from crfkit.training.progress import Lenient
 
     kept = learning.features_of(features)
     constraints = learning.constraints_of(scheme)
@@ -115,6 +130,8 @@ def train(
         check_blockwise(optimizer, goal)
     if metric is not None and dev is None:
         raise ValueError("--metric judges a dev set; give one with --dev FILE")
+    if patience != 10.0 and dev is None:
+        raise ValueError("--patience is for a dev set; give one with --dev FILE")
     start = _start(init)
     reading: dict[str, Any] = {
         "format": format,
@@ -125,6 +142,10 @@ def train(
         "say": tell,
     }
     with ExitStack() as stack:
+        log: Any = Lenient(sys.stderr)  # a log that nobody reads is no reason to lose a model
+        stack.enter_context(redirect_stderr(log))
+        stack.enter_context(plain_warnings())
+        heard = stack.enter_context(signals())
         learn: learning.Learning[Any]
         if block_positions is None:
             learn = learning.prepare(data, **reading)
@@ -134,6 +155,9 @@ def train(
             folder = stack.enter_context(TemporaryDirectory(prefix="crfkit-blocks-", dir=beside))
             learn = prepare_blocks(data, Path(folder), block_positions, **reading)
         judged = None if dev is None else _dev(dev, learn, format, names, threads)
+        keeper = Keeper(
+            output, checkpoint, {"notes": notes, "licence": licence, "compact": compact}, say=tell
+        )
         model = fit(
             learn.data,
             judged,
@@ -145,21 +169,26 @@ def train(
             constraints=constraints,
             init=start,
             metric=metric,
+            patience=patience or None,
             tolerance=tolerance,
             max_seconds=max_seconds,
             max_iterations=max_iter,
             checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
             seed=seed,
             threads=threads,
+            listeners=[keeper],
             progress=not quiet,
             extractor=learn.extractor,
             **learn.options,
         )
-    model.save(output, notes=notes, licence=licence, compact=compact)
-    if output != "-":
-        tell(f"{output}: {os.path.getsize(output):,} bytes")
-    if as_json:
-        print(json.dumps({"model": output, **summary_of(model)}, ensure_ascii=False))
+        if heard.asked and not (model.training and model.training.iterations):
+            raise KeyboardInterrupt  # nothing was learned that could take the place of a file
+        with interrupts():
+            keeper.save(model)
+            if output != "-":
+                tell(f"{output}: {os.path.getsize(output):,} bytes")
+            if as_json:
+                print(json.dumps({"model": output, **summary_of(model)}, ensure_ascii=False))
 
 
 def check_output(path: str) -> None:
@@ -183,7 +212,10 @@ def summary_of(model: Any) -> dict[str, Any]:
     told = model.training
     if told is None:
         return made
-    for name in ("objective", "optimiser", "why", "iterations", "kept", "evaluations", "seconds", "reason"):
+    for name in (
+        *("objective", "optimiser", "why", "iterations", "kept", "evaluations", "seconds"),
+        *("reason", "end", "converged"),
+    ):
         made[name] = getattr(told, name)
     for name in ("loss", "gap", "score"):
         value = float(getattr(told, name))

@@ -1,0 +1,77 @@
+"""How ``crfkit train`` keeps what it has learned, whatever ends it: signals, failures, a full disk."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from crfkit.events import Begin, Checkpointed, Event, Failed
+
+if TYPE_CHECKING:
+    from crfkit.model import Model
+    from crfkit.training.interrupt import Interrupts
+
+__all__ = ["Keeper", "signals"]
+
+
+class Keeper:
+    """Saves a model to a file; as a listener, also that of a training that fails.
+
+    Parameters
+    ----------
+    output : str
+    checkpoint : str, optional
+        The folder of checkpoints.
+    options : dict
+        Of `Model.save`.
+    say : function of a text
+    """
+
+    def __init__(
+        self, output: str, checkpoint: str | None, options: dict[str, Any], say: Callable[[str], None]
+    ) -> None:
+        self.output, self.checkpoint, self.options, self.say = output, checkpoint, options, say
+        self.iteration = 0  # of the last checkpoint
+
+    def __call__(self, event: Event) -> None:
+        """Hear what there is to keep."""
+        if isinstance(event, Begin):
+            self.iteration = event.resumed
+        elif isinstance(event, Checkpointed):
+            self.iteration = event.iteration
+        elif isinstance(event, Failed) and event.model.training is not None and event.model.training.kept:
+            self.save(event.model)
+            self.say(f"{self.output}: the model of iteration {event.model.training.kept}, before it failed")
+
+    def save(self, model: Model) -> None:
+        """Write the model, or say what is left of it."""
+        try:
+            model.save(self.output, **self.options)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            left = "the training is lost; a --checkpoint on another disk would have kept it"
+            if self.iteration:
+                left = f"{self.checkpoint} has iteration {self.iteration}: run the same command again"
+            why = f"the model is not saved: {error.strerror or error}; make room; {left}"
+            raise OSError(error.errno, why, self.output) from None
+
+
+@contextmanager
+def signals() -> Iterator[Interrupts]:
+    """Listen for Ctrl-C and SIGTERM; end by the status of the one that was heard, 130 or 143."""
+    from crfkit.training.interrupt import listening
+
+    with listening(signal.SIGINT, signal.SIGTERM) as heard:
+        try:
+            yield heard
+        except KeyboardInterrupt:
+            print("crfkit: interrupted before there was anything to save", file=sys.stderr)
+            raise typer.Exit(128 + (heard.number or signal.SIGINT)) from None
+        if heard.asked:
+            raise typer.Exit(128 + heard.number)
