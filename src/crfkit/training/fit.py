@@ -93,8 +93,8 @@ def train(
         Passes are counted as `Step.evaluations` are, the same for every optimiser.
     dev_every : int, optional
         Steps between dev evaluations. Default: after each step, but with passes over the data between them
-        as five times the size of the dev set over that of the data, so that they take a third of the time
-        at most.
+        as five times the size of the dev set over that of the data, so that they take about a third of the
+        time at most.
     tolerance : float, optional
         End when the objective is certified to be at most this fraction above its optimum. Default: 1e-4 with
         an optimiser given by name; one given as an object ends by its own rules. 0: never.
