@@ -119,6 +119,46 @@ def test_crfpp_plain_transitions_need_no_edge_attributes() -> None:
     np.testing.assert_allclose(two, 2 * one)
 
 
+def test_strings_of_plain_transitions_that_fields_make_too() -> None:
+    """B01:P stands for every step, and once more where the column holds P."""
+    text = crfpp_text().replace(b"]\nB\nB01", b"]\nB01:P\nB01")
+    ids, weights = crfpp_weights()
+    steps = [
+        weights[ids[name] : ids[name] + 9].reshape(3, 3) for name in ("B01:P", "B01:Q")
+    ]  # of every step, of Q
+    edge = scores(read_model_bytes(text), ROWS).edge[0]
+    np.testing.assert_allclose(edge[1], steps[0] + steps[1], rtol=1e-12)
+    np.testing.assert_allclose(edge[2], 2 * steps[0], rtol=1e-12)
+
+
+# ---- as many weights as the original has
+
+
+def test_weights_are_counted_as_in_the_file() -> None:
+    for file in (crfpp_text(), crfpp_binary()):
+        assert read_model_bytes(file).layout.weights == 39
+    for kind in (1, 2):
+        count = int(wapiti_text(kind).split(b"\n")[0].split(b"#")[-1])
+        assert read_model_bytes(wapiti_text(kind)).layout.weights == count
+
+
+@needs_golden
+@pytest.mark.parametrize(
+    ("file", "count"),
+    [
+        ("crfpp/model", 90020),
+        ("crfpp/model.txt.gz", 90020),
+        ("crfpp/model_l1.txt.gz", 2654),
+        ("wapiti/model_lbfgs.txt.gz", 2245),
+        ("wapiti/model_sgd.txt.gz", 1294),
+        ("wapiti/model_memm.txt.gz", 75838),
+        ("wapiti/model_maxent.txt.gz", 69888),
+    ],
+)
+def test_weights_are_counted_as_in_the_logs(file: str, count: int) -> None:
+    assert read_model(GOLDEN / file).layout.weights == count
+
+
 def test_double_arrays() -> None:
     strings = {name.encode(): i for i, name in enumerate(STRINGS)}
     strings |= {"é".encode(): 77, b"\xff\x01": 5, b"U": 3}

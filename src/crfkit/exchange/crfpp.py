@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from crfkit.exchange.assembly import Triples, assemble, decoded
 from crfkit.exchange.double_array import UNIT, strings_of
 from crfkit.exchange.inspect import check_labels
-from crfkit.features import Recipe, parse_crfpp
+from crfkit.exchange.plain import edge_strings, plain_transitions
+from crfkit.features import parse_crfpp
 from crfkit.model import Model
 from crfkit.structures.labels import Floats
 
@@ -120,15 +121,19 @@ def _model(
         raise ValueError(f"weight {int(np.argmin(np.isfinite(weights)))} is not finite")
     unigrams = [name for name, mine in zip(strings, unary.tolist(), strict=True) if mine]
     bigrams = [name for name, mine in zip(strings, unary.tolist(), strict=True) if not mine]
-    table, with_fields = _transitions(recipe, bigrams, ids[~unary], weights, L)
-    edge_ids = ids[~unary] if with_fields else ids[:0]
+    place = dict(zip(bigrams, ids[~unary].tolist(), strict=True))
+    table = np.zeros(L * L)
+    for name, times in plain_transitions(recipe).items():
+        if name in place:
+            table += times * weights[place[name] : place[name] + L * L]
+    edged = edge_strings(recipe, bigrams)
     return assemble(
         decoded(labels, encoding, "label"),
         unigrams,
         _blocks(ids[unary], weights, L),
-        table,
-        edge_attributes=bigrams if with_fields else [],
-        edge=_blocks(edge_ids, weights, L * L),
+        table.reshape(L, L),
+        edge_attributes=[name for name, mine in zip(bigrams, edged.tolist(), strict=True) if mine],
+        edge=_blocks(ids[~unary][edged], weights, L * L),
         recipe=recipe,
         label_column=-1,
     )
@@ -142,18 +147,3 @@ def _blocks(ids: Integers, weights: Floats, width: int) -> Triples:
         np.tile(np.arange(width), count),
         weights[ids[:, None] + np.arange(width)].ravel(),
     )
-
-
-def _transitions(
-    recipe: Recipe, names: Sequence[str], ids: Integers, weights: Floats, L: int
-) -> tuple[Floats, bool]:
-    """Return the table of the B templates without fields, and whether there are others."""
-    place = dict(zip(names, ids.tolist(), strict=True))
-    table, others = np.zeros(L * L), False
-    for template in recipe.templates:
-        if template.kind == "edge":
-            others |= bool(template.fields)
-            first = place.get(template.literals[0])
-            if not template.fields and first is not None:
-                table += weights[first : first + L * L]  # a template that stands there twice counts twice
-    return table.reshape(L, L), others

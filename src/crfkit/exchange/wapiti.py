@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from crfkit.exchange.assembly import Triples, assemble, decoded
 from crfkit.exchange.inspect import check_labels
+from crfkit.exchange.plain import edge_strings, plain_transitions
 from crfkit.features import Recipe, parse_wapiti
 from crfkit.model import Model
 from crfkit.structures.labels import Floats
@@ -118,37 +119,25 @@ def _model(
     place = index - begin[owner]
     of_label = unary[owner] & (place < L)
     cell = place - L * unary[owner]
-    node_id, edge_id = np.cumsum(unary) - 1, np.cumsum(binary) - 1
-    plain = _plain(recipe)
+    edged = binary & edge_strings(recipe, observations) & (kind != _MAXENT)
+    node_id, edge_id = np.cumsum(unary) - 1, np.cumsum(edged) - 1
     table = np.zeros(L * L)
-    for name, times in plain.items():
+    for name, times in plain_transitions(recipe).items():
         mine = ~of_label & (owner == _find(observations, name))
         np.add.at(table, cell[mine], times * weight[mine])
-    edged = kind != _MAXENT and (
-        recipe is None or any(t.kind != "node" and t.fields for t in recipe.templates)
-    )
-    step = ~of_label & edged
+    step = ~of_label & edged[owner]
     return assemble(
         labels,
         [name for name, mine in zip(observations, unary.tolist(), strict=True) if mine],
         Triples(node_id[owner[of_label]], place[of_label], weight[of_label]),
         table.reshape(L, L) if kind != _MAXENT else None,
-        edge_attributes=[n for n, mine in zip(observations, binary.tolist(), strict=True) if mine and edged],
+        edge_attributes=[name for name, mine in zip(observations, edged.tolist(), strict=True) if mine],
         edge=Triples(edge_id[owner[step]], cell[step], weight[step]),
         order=0 if kind == _MAXENT else 1,
         recipe=recipe,
         label_column=-1,
         local=kind == _MEMM,
     )
-
-
-def _plain(recipe: Recipe | None) -> dict[str, int]:
-    """Return the patterns that make plain transitions, and how often each stands there."""
-    found: dict[str, int] = {}
-    for template in recipe.templates if recipe is not None else ():
-        if template.kind != "node" and not template.fields:
-            found[template.literals[0]] = found.get(template.literals[0], 0) + 1
-    return found
 
 
 def _find(names: list[str], name: str) -> int:
