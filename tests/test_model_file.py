@@ -22,6 +22,7 @@ from safetensors import safe_open
 from crfkit import Chain, Model, train
 from crfkit.alphabet import Alphabet
 from crfkit.exchange import about, read_model, write_model
+from crfkit.exchange.compact import without_idle
 from crfkit.exchange.rules import constraints_of, plain_constraints
 from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
 from crfkit.formats.columns import Columns
@@ -40,7 +41,7 @@ COLUMNS = Columns.from_rows(ROWS, names=["word", "pos", "tag"])
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return native_model()
+    return without_idle(native_model())  # files leave idle attributes out
 
 
 def same(a: Model, b: Model) -> None:
@@ -437,3 +438,26 @@ def test_headers_that_lie() -> None:
             Model.from_bytes(data)
     with pytest.raises(ValueError, match="shorten the notes"):
         list(pack({}, {"notes": "x" * (5 << 20)}))
+
+
+def test_attributes_without_weights_are_left_out(tmp_path: Path) -> None:
+    """Those of weights that are all zero, and those that have none; no bit of an answer changes."""
+    whole = native_model()
+    w, ptr = whole.w.copy(), whole.layout.node_ptr
+    w[ptr[2] : ptr[5]] = 0.0
+    w[ptr[7]] = 0.0
+    idle = replace(whole, w=w)
+    names = [n for i, n in enumerate(whole.attributes) if w[ptr[i] : ptr[i + 1]].any()]
+    assert 0 < len(names) < len(whole.attributes) - 2
+    idle.save(tmp_path / "m.crf")
+    whole.save(tmp_path / "whole.crf")
+    assert (tmp_path / "m.crf").stat().st_size < (tmp_path / "whole.crf").stat().st_size
+    for again in (Model.load(tmp_path / "m.crf"), Model.from_bytes(idle.to_bytes())):
+        assert again.attributes.strings() == names
+        assert again.edge_attributes.strings() == whole.edge_attributes.strings()
+        assert answers(again) == answers(idle)
+    nothing = replace(whole, w=np.zeros_like(w))
+    assert len(Model.from_bytes(nothing.to_bytes()).attributes) == 0
+    assert answers(Model.from_bytes(nothing.to_bytes())) == answers(nothing)
+    hashed = train(ItemExtractor(hashed=32)([[["a"], ["b"]]], [["P", "Q"]]), max_iterations=2)
+    assert Model.from_bytes(hashed.to_bytes()).layout.attributes == hashed.layout.attributes

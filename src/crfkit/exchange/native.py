@@ -19,7 +19,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.events import Summary
-from crfkit.exchange.compact import compacted
+from crfkit.exchange.compact import compacted, without_idle
 from crfkit.exchange.inspect import checked_alphabet, checked_layout
 from crfkit.exchange.recipes import plain_recipe, recipe_of
 from crfkit.exchange.rules import constraints_of, plain_constraints
@@ -58,8 +58,7 @@ def pieces(
     """Return the pieces of the file of a model; `Model.save` explains the options."""
     if dtype not in ("float64", "float32"):
         raise ValueError(f'dtype is {dtype!r}, expected "float64" or "float32"')
-    if compact:
-        model = compacted(model)
+    model = compacted(model) if compact else without_idle(model)
     arrays: dict[str, Array] = {}
     for name in _ALPHABETS:
         parts = getattr(model, name).arrays()
