@@ -183,7 +183,7 @@ def test_double_arrays() -> None:
         (crfpp_text().replace(b" U00:x", b" X00:x"), "neither U nor B"),
         (crfpp_text().replace(b"\n0 U00:x", b"\n38 U00:x"), "own more than the 39 weights"),
         (crfpp_text("nan"), "is not finite"),
-        (crfpp_text().replace(b"U00:%x[0,0]", b"U00:%q[0,0]"), "is no macro"),
+        (crfpp_text().replace(b"U00:%x[0,0]", b"U00:%q[0,0]"), "is not a macro"),
         (crfpp_text().replace(b"\nC\n", b"\nA\n"), "the label 'A' occurs twice"),
         (crfpp_binary()[:-4], "cut off"),
         (crfpp_binary()[:20], "too short"),
@@ -369,7 +369,7 @@ def test_wapiti_without_patterns() -> None:
         (wapiti_text().replace(b"\n1=0x", b"\n1=zz", 1), "is no place and weight"),
         (wapiti_text().replace(b"\n1=", b"\n1=0x1p+99999999#", 1), "is no place and weight"),
         (wapiti_text().replace(b"#rdr#4", b"#rdr#x"), "is no rdr line"),
-        (wapiti_text(patterns=["q:%x[0,0]"]), "a pattern begins with u, b or"),
+        (wapiti_text(patterns=["q:%x[0,0]"]), "a Wapiti pattern begins with u, b or"),
     ],
 )
 def test_wapiti_damage(damaged: bytes, message: str) -> None:

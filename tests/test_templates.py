@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import re
+from pathlib import Path
 
 import pytest
 
-from crfkit.features import Extractor, parse_crfpp, parse_wapiti
+from crfkit.features import Extractor, parse_crfpp, parse_recipe, parse_wapiti, read_recipe
+from crfkit.features.dialects import guess_dialect
 from crfkit.formats.columns import Columns
 from tests.template_cases import (
     CHUNKING,
@@ -49,12 +52,12 @@ def test_crfpp_strings_that_coincide_are_one_attribute() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("X:%x[0,0]", "line 1: a template begins with U or B"),
-        ("U:%x[0,0]\nU:%y[0,0]", r"line 2: '%y\[0,0\]' is no macro"),
-        ("U:%x[+1,0]", "is no macro"),
-        ("U:%x[0, 0]", "is no macro"),
-        ("U:100%", "'%' is no macro"),
-        ("U:%x[9,0]", "rows go from -8 to 8"),
+        ("X:%x[0,0]", "line 1: a CRF.. template begins with U or B"),
+        ("U:%x[0,0]\nU:%y[0,0]", r"line 2: '%y\[0,0\]' is not a macro"),
+        ("U:%x[+1,0]", "is not a macro"),
+        ("U:%x[0, 0]", "is not a macro"),
+        ("U:100%", "'%' is not a macro"),
+        ("U:%x[9,0]", "rows of CRF.. templates go from -8 to 8"),
         ("# nothing", "has no template"),
     ],
 )
@@ -143,7 +146,7 @@ def test_wapiti_commands_see_the_padding() -> None:
     ("text", "message"),
     [
         ("x:%x[0,0]", "begins with u, b or"),
-        ("u:%z[0,0]", "is no command"),
+        ("u:%z[0,0]", "is not a command"),
         ("u:%t[0,0]", "needs a regular expression"),
         ('u:%x[0,0,"a"]', "takes no regular expression"),
         ("u:%x[@0,0]", "there is no @0"),
@@ -177,3 +180,48 @@ def test_wapiti_golden(model: str) -> None:
 def test_wapiti_expressions_take_no_exponential_time() -> None:
     recipe = parse_wapiti('u:m=%m[0,0,"' + "a?" * 40 + "a*" * 20 + 'b$"]')
     assert names_by_position(extract(recipe, [[("a" * 60,)]])) == [["u:m="]]
+
+
+# ---- which dialect
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "U00:%x[0,0]\nU01:%x[0,0\nB",
+            r"line 2: '%x\[0,0' is not a macro of CRF\+\+; write %x\[row,column\]",
+        ),
+        ("U00:%x[0]\nB", r"line 1: '%x\[0\]' is not a macro of CRF"),
+        ("U00:%y[0,0]", r"line 1: '%y\[0,0\]' is not a macro of CRF"),
+        ("U00:100%\nU01:%x[0,0]", "line 1: '%' is not a macro of CRF"),
+        ("# words\nW00:%x[0,0]\nB", "line 2: a CRF.. template begins with U or B, not 'W'"),
+        ("U00:%x[-9,0]", r"line 1: %x\[-9,0\]: rows of CRF.. templates go from -8 to 8"),
+        ("u:%x[0,0", r"line 1: '%x\[0,0' is not a command of Wapiti; write %x\[off,col\]"),
+        ("*\nU:%x[0]", r"line 2: '%x\[0\]' is not a command of Wapiti"),
+        ("U:%X[0,0]\nU:%y[0,0]", r"line 2: '%y\[0,0\]' is not a command of Wapiti"),
+        ("U:%x[ 0,0]\nW:%x[0,0]", "line 2: a Wapiti pattern begins with u, b or"),
+    ],
+)
+def test_mistakes_are_judged_by_the_right_dialect(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "template").write_text(text)
+    with pytest.raises(ValueError, match=f"{re.escape(str(tmp_path / 'template'))}, {message}"):
+        read_recipe(tmp_path / "template")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("U00:%x[0,0] # 50%", "wapiti"),
+        ("U00:%x[+1,0]", "wapiti"),
+        ('U00:%t[0,0,"%"]', "wapiti"),
+        ("U00#%x[0,0]", "crfpp"),
+        ('is(word, "%")[0]', "crfkit"),
+        ("word[0]  # 50% of them", "crfkit"),
+        ("bias", "crfkit"),
+        ("U00\nB", "crfpp"),
+    ],
+)
+def test_dialects_are_guessed(text: str, dialect: str) -> None:
+    assert guess_dialect(text) == dialect
+    assert parse_recipe(text).dialect == dialect

@@ -31,20 +31,25 @@ def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
             continue
         where = f"{source}, line {number}"
         if line[0] not in "UB":
-            raise ValueError(f"{where}: a template begins with U or B, not {line[0]!r}; # starts a comment")
+            raise ValueError(
+                f"{where}: a CRF++ template begins with U or B, not {line[0]!r}; # starts a comment"
+            )
         kind: Kind = "node" if line[0] == "U" else "edge"
         fields, literals, at = [], [], 0
         for macro in _MACRO.finditer(line):
             row, column = int(macro[1]), int(macro[2])
             if abs(row) > 8:
-                raise ValueError(f"{where}: {macro[0]}: rows go from -8 to 8")
+                raise ValueError(f"{where}: {macro[0]}: rows of CRF++ templates go from -8 to 8")
             literals.append(line[at : macro.start()])
             fields.append(Field(str(column), row))
             at = macro.end()
         literals.append(line[at:])
         bad = next((literal for literal in literals if "%" in literal), None)
         if bad is not None:
-            raise ValueError(f"{where}: {bad[bad.index('%') :]!r} is no macro; write %x[row,column]")
+            raise ValueError(
+                f"{where}: {bad[bad.index('%') :]!r} is not a macro of CRF++; "
+                "write %x[row,column], such as %x[-1,0]"
+            )
         templates.append(Template(kind, tuple(fields), tuple(literals)))
     if not templates:
         raise ValueError(f"{source} has no template; write at least one line that begins with U or B")

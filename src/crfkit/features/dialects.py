@@ -13,23 +13,38 @@ from crfkit.features.wapiti import parse_wapiti
 __all__ = ["guess_dialect", "parse_recipe", "read_recipe"]
 
 
+#: A line of CRF++, and what only Wapiti has: its letters, and blanks, + and @ in a command.
+_CRFPP = re.compile(r"[UB](?:[^%]|%x\[-?[0-9]+,[0-9]+\])*$")
+_WAPITI = re.compile(r"[ub*]|.*%(?:[XtTmM]|x\[[^\]]*[\s+@])")
+#: A percent sign outside strings and comments, which crfkit's own dialect does not have.
+_MACRO = re.compile(r'[^"#]*%|[UBub*].*%x\[')
+
+
 def guess_dialect(text: str) -> Dialect:
     """Tell which dialect a template text is written in.
 
-    Without a percent sign it is crfkit's own, unless every line is a bare U or B line. With one it is CRF++
-    when all lines begin with U or B and use nothing but ``%x[row,column]``, and Wapiti otherwise.
+    Without a macro (``%x``) it is crfkit's own, unless every line is a bare U or B line. With one it is CRF++
+    when all lines are lines of CRF++, and Wapiti when all lines are Wapiti's. A text with mistakes is
+    Wapiti's where it has something that only Wapiti knows, and CRF++'s otherwise.
 
     Examples
     --------
     >>> guess_dialect("U00:%x[0,0]"), guess_dialect("*:p=%x[ 0,1]"), guess_dialect("word[0]")
     ('crfpp', 'wapiti', 'crfkit')
+    >>> guess_dialect("U00:%x[0,0"), guess_dialect("u:%x[0,0")
+    ('crfpp', 'wapiti')
     """
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    bare = bool(lines) and all(re.match(r"[UB][^\[]*$", line) for line in lines)
-    if "%" not in text:
+    if not any(_MACRO.match(line) for line in lines):
+        bare = bool(lines) and all(re.match(r"[UB][^\[]*$", line) for line in lines)
         return "crfpp" if bare else "crfkit"
-    plain = re.compile(r"[UB](?:[^%]|%x\[-?[0-9]+,[0-9]+\])*$")
-    return "crfpp" if all(plain.match(line) for line in lines) else "wapiti"
+    if all(_CRFPP.match(line) for line in lines):
+        return "crfpp"
+    try:
+        parse_wapiti(text)
+    except ValueError:
+        return "wapiti" if any(_WAPITI.match(line) for line in lines) else "crfpp"
+    return "wapiti"
 
 
 def parse_recipe(

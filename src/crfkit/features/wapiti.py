@@ -38,7 +38,7 @@ def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
         where = f"{source}, line {number}"
         letter = line[0].lower()
         if letter not in _KINDS:
-            raise ValueError(f"{where}: a pattern begins with u, b or *, not {line[0]!r}")
+            raise ValueError(f"{where}: a Wapiti pattern begins with u, b or *, not {line[0]!r}")
         line = letter + line[1:]
         fields, literals, at = [], [], 0
         for command in _COMMAND.finditer(line):
@@ -49,7 +49,7 @@ def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
         bad = next((literal for literal in literals if "%" in literal), None)
         if bad is not None:
             raise ValueError(
-                f"{where}: {bad[bad.index('%') :]!r} is no command; "
+                f"{where}: {bad[bad.index('%') :]!r} is not a command of Wapiti; "
                 'write %x[off,col], %t[off,col,"re"] or %m[off,col,"re"]'
             )
         templates.append(Template(_KINDS[letter], tuple(fields), tuple(literals)))
