@@ -21,12 +21,15 @@ import numpy as np
 from crfkit import Model, train
 from crfkit.batch import Batch
 from crfkit.exchange import read_model_bytes
+from crfkit.exchange.crfpp_write import crfpp_text
 from crfkit.exchange.crfsuite_write import crfsuite_bytes
+from crfkit.exchange.wapiti_write import wapiti_text
 from crfkit.features import Extractor, Gazetteer, ItemExtractor, Recipe
 from crfkit.formats.columns import Columns
 from crfkit.formats.model_file import pack, unpack
 from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
-from tests.foreign_models import MALLET, crfpp_binary, crfpp_text, wapiti_text
+from tests import foreign_models
+from tests.foreign_models import MALLET, crfpp_binary
 
 SLOWEST = 5.0  # seconds for one variant on a busy machine
 NUMBERS = [0, 1, 2, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE, 1 << 24, 4096]
@@ -164,6 +167,15 @@ def use(model: Model) -> None:
     model.attributes.find("word[0]=The")
     model.attributes.strings()
     read_model_bytes(model.to_bytes(compact=True))
+    for write in (crfpp_text, wapiti_text):
+        try:
+            written = write(model)
+        except ValueError:  # it has something that such a file cannot hold
+            continue
+        try:
+            read_model_bytes(written)
+        except ValueError as error:
+            raise RuntimeError("what was written cannot be read") from error
 
 
 NATIVE = native_model().to_bytes()
@@ -171,10 +183,10 @@ TARGETS: dict[str, tuple[bytes, Callable[[bytes, random.Random], bytes]]] = {
     "crfkit": (NATIVE, mutate),
     "crfkit, sums right": (NATIVE, spoil),
     "crfsuite": (crfsuite_model(), mutate),
-    "crfpp text": (crfpp_text(), mutate),
+    "crfpp text": (foreign_models.crfpp_text(), mutate),
     "crfpp binary": (crfpp_binary(), mutate),
-    "wapiti": (wapiti_text(), mutate),
-    "wapiti memm": (wapiti_text(kind=1), mutate),
+    "wapiti": (foreign_models.wapiti_text(), mutate),
+    "wapiti memm": (foreign_models.wapiti_text(kind=1), mutate),
     "mallet": (MALLET.encode(), mutate),
 }
 

@@ -46,8 +46,9 @@ __all__ = ["folder"]
         (["eval", "-p", "{f}/test.txt", "-p", "{f}/train.txt"], "differ in their gold labels"),
         (["eval", "{f}/m.crf", "{f}/test.txt", "--scheme", "xyz"], "'xyz', expected one of lenient"),
         (["show", "{f}/m.crf", "--label", "B-NB"], "did you mean 'B-NP'"),
-        (["convert", "{f}/m.crf", "{f}/x", "--to", "wapiti"], "'wapiti', expected one of crfkit, crfsuite"),
-        (["convert", "{f}/m.crf", "{f}/x.crfsuite", "--compact"], "--compact is for models of crfkit"),
+        (["convert", "{f}/m.crf", "{f}/x", "--to", "mallet"], "'mallet', expected one of crfkit, crfsuite"),
+        (["convert", "{f}/m.crf", "{f}/x", "--to", "wapiti"], "and Wapiti knows only its own; train with a"),
+        (["convert", "{f}/m.crf", "{f}/x.crfsuite", "--float32"], "--float32 is for models of crfkit"),
         (["cv", "{f}/items.jsonl", "-k", "9"], "has only 2 sequences"),
     ],
 )

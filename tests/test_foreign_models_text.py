@@ -16,8 +16,9 @@ from crfkit import Model, data, inference
 from crfkit.batch import Batch
 from crfkit.exchange import about, doubled, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.exchange.double_array import UNIT, strings_of
+from crfkit.exchange.plain import edge_strings
 from crfkit.explain import explain
-from crfkit.features import Extractor, ItemExtractor
+from crfkit.features import Extractor, ItemExtractor, parse_crfpp
 from crfkit.formats.columns import Columns
 from crfkit.structures import ChainPotentials
 from tests.foreign_models import (
@@ -455,3 +456,28 @@ def test_kinds_are_guessed(tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(b"word tag\n" * 100)
     with pytest.raises(ValueError, match="m is no model that crfkit knows; give one of"):
         read_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "made"),
+    [
+        ("B%x[0,0]", "B", False),
+        ("B%x[0,0]", "Bx", True),
+        ("B:%x[0,0]/%x[1,0]", "B:a/b/c", True),
+        ("B:%x[0,0]/%x[1,0]", "B://", False),
+        ("B:%x[0,0]/%x[1,0]", "B:///", True),
+        ("B:%x[0,0]%x[1,0]e", "B:ae", False),
+        ("B:%x[0,0]%x[1,0]e", "B:eee", True),
+        ("B:a%x[0,0]ab", "B:ab", False),
+        ("B:%x[0,0]" + "%x[0,0]" * 60 + "!", "B:" + "a" * 5000, False),
+    ],
+)
+def test_which_strings_fields_can_make(template: str, name: str, made: bool) -> None:
+    recipe = parse_crfpp(f"{template}\n{name}")
+    assert edge_strings(recipe, [name, "B!"]).tolist() == [made, True]
+
+
+def test_too_many_templates_are_refused() -> None:
+    lines = b"".join(b"B%d\nB%d:%%x[0,0]\n" % (i, i) for i in range(1500))
+    with pytest.raises(ValueError, match="has 3,002 templates, which are too many"):
+        read_model_bytes(crfpp_text().replace(b"\nB\nB01:%x[0,1]", b"\n" + lines.rstrip()))

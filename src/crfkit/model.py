@@ -117,8 +117,8 @@ class Model:
         dtype : {"float64", "float32"}
             Of the weights in the file; float32 halves them and rounds.
         compact : bool
-            Leave out every weight of zero and edge attributes without others; predictions stay the same,
-            marginals to the last digits.
+            Leave out every weight of zero, and edge attributes without others; scores stay the same but
+            for their last digits.
         notes, licence : str, optional
             Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
 

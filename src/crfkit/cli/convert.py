@@ -10,15 +10,16 @@ import typer
 
 from crfkit.cli.options import AsJson, Quiet, check_choice, say
 
-_KINDS = ("crfkit", "crfsuite")
-
 
 def convert(
     source: Annotated[str, typer.Argument(help="A model of crfkit, CRFsuite, CRF++, Wapiti or MALLET.")],
     target: Annotated[str, typer.Argument(help="The file to write; gzip if it ends in .gz.")],
     to: Annotated[
         str | None,
-        typer.Option("--to", help="crfkit or crfsuite; default: by the name, .crfsuite or anything else."),
+        typer.Option(
+            "--to",
+            help="crfkit, crfsuite, crfpp (text) or wapiti; default: by the ending of the name, else crfkit.",
+        ),
     ] = None,
     kind: Annotated[
         str | None, typer.Option("--from", help="What the source is; default: by what is in it.")
@@ -43,24 +44,29 @@ def convert(
 
     crfkit convert chunks.crf chunks.crfsuite
 
+    crfkit convert chunks.crf chunks.txt --to crfpp && crf_learn -C chunks.txt chunks.model
+
     crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
     """
     from crfkit.cli.train import check_output
-    from crfkit.exchange import KINDS, guess_kind, read_model, write_model
+    from crfkit.exchange import KINDS, WRITTEN, Kind, guess_kind, read_model, write_model
+    from crfkit.exchange.compact import compacted
     from crfkit.formats.model_file import map_file, unzipped
 
-    by_name = "crfsuite" if target.removesuffix(".gz").endswith(".crfsuite") else "crfkit"
-    chosen = by_name if to is None else check_choice("--to", to, _KINDS)
+    wanted = (
+        target.removesuffix(".gz").rpartition(".")[2] if to is None else check_choice("--to", to, WRITTEN)
+    )
+    chosen: Kind = next((k for k in WRITTEN if k == wanted), "crfkit")
     given = next((k for k in KINDS if kind is not None and check_choice("--from", kind, KINDS) == k), None)
     check_output(target)
     model = read_model(source, given, encoding=encoding)
     found = given or guess_kind(unzipped(map_file(source), source))
-    if chosen == "crfsuite":
+    if chosen != "crfkit":
         texts = {"--notes": notes is not None, "--licence": licence is not None}
-        for name, asked in {"--compact": compact, "--float32": single, **texts}.items():
+        for name, asked in {"--float32": single, **texts}.items():
             if asked:
-                raise ValueError(f"{name} is for models of crfkit; a file of CRFsuite has no such thing")
-        write_model(model, target, "crfsuite")
+                raise ValueError(f"{name} is for models of crfkit; a file of {chosen} has no such thing")
+        write_model(compacted(model) if compact else model, target, chosen)
     else:
         if notes is None and found != "crfkit":
             notes = f"from {os.path.basename(source)}"

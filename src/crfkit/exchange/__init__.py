@@ -1,12 +1,21 @@
 """Models in and out: crfkit's own file, and those of CRFsuite, CRF++, Wapiti and MALLET.
 
 ``read_model("usaddr.crfsuite")`` tells the kind of a file by what is in it and returns a `crfkit.Model`;
-``write_model(model, "m.crfsuite", "crfsuite")`` writes one that the original program reads.
+``write_model(model, "m.crfsuite", "crfsuite")`` writes one that the original program reads:
+CRFsuite, CRF++ or Wapiti.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from crfkit.exchange.convert import KINDS, Kind, guess_kind, read_model, read_model_bytes, write_model
+from crfkit.exchange.convert import (
+    KINDS,
+    WRITTEN,
+    Kind,
+    guess_kind,
+    read_model,
+    read_model_bytes,
+    write_model,
+)
 from crfkit.exchange.native import About, about
 
 if TYPE_CHECKING:
@@ -14,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "WRITTEN",
     "About",
     "Kind",
     "about",

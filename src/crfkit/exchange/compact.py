@@ -3,9 +3,10 @@
 Scores stay the same, so do predictions; unknown attributes and attributes without weights count for nothing
 alike. Models with L1 penalties shrink to a fraction.
 
-`without_idle` is what every file gets: it changes no bit of an answer. `compacted` goes further. Without edge
-attributes the kernels take the tables of all steps alike, which adds up in another order: the last digits of
-marginals may then differ.
+`without_idle` is what every file gets: it changes no bit of an answer (unless the table of weights fits
+``layout.table_bytes`` only without those that are left out). `compacted` goes further, and the kernels may
+add up in another order: attributes with a single weight and steps without edge attributes go their own ways.
+The last digits of scores and marginals may then differ.
 """
 
 from __future__ import annotations

@@ -13,11 +13,12 @@ from crfkit.formats.model_file import ModelFileError, looks_like_model_file, map
 from crfkit.formats.sink import write_bytes
 from crfkit.model import Model
 
-__all__ = ["KINDS", "Kind", "guess_kind", "read_model", "read_model_bytes", "write_model"]
+__all__ = ["KINDS", "WRITTEN", "Kind", "guess_kind", "read_model", "read_model_bytes", "write_model"]
 
 Kind = Literal["crfkit", "crfsuite", "crfpp", "wapiti", "mallet"]
-#: Kinds of model files that can be read.
+#: Kinds of model files that can be read, and those that can be written.
 KINDS: tuple[Kind, ...] = ("crfkit", "crfsuite", "crfpp", "wapiti", "mallet")
+WRITTEN: tuple[Kind, ...] = ("crfkit", "crfsuite", "crfpp", "wapiti")
 _NAMES = {"crfsuite": "CRFsuite", "crfpp": "CRF++", "wapiti": "Wapiti", "mallet": "MALLET"}
 
 
@@ -122,19 +123,56 @@ def _reader(kind: Kind, data: bytes | memoryview) -> Callable[..., Model]:
     return read_crfpp_text if bytes(data[:8]) == b"version:" else read_crfpp_binary
 
 
-def write_model(
-    model: Model, path: str | os.PathLike[str], kind: Literal["crfkit", "crfsuite"] = "crfkit"
-) -> None:
+def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit") -> None:
     """Write a model as a file of a kind, as a whole or not at all.
 
-    CRFsuite's files have weights of (attribute, label) and (label, label) pairs only; a model with more is
-    an error that says with what.
+    Parameters
+    ----------
+    model : Model
+    path : path
+    kind : {"crfkit", "crfsuite", "crfpp", "wapiti"}
+        CRF++'s are text models, which ``crf_learn -C`` makes binary ones of.
+
+    Raises
+    ------
+    ValueError
+        The model has what such a file cannot hold; the message says what, and the remedy. CRFsuite's have
+        weights of (attribute, label) and (label, label) pairs only; CRF++'s and Wapiti's need a template of
+        their own dialect, and have no start and stop weights, no order above 1 and no constraints.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from crfkit import train
+    >>> from crfkit.features import Extractor, parse_wapiti
+    >>> from crfkit.formats.columns import Columns
+    >>> extract = Extractor(parse_wapiti("u:%x[0,0]"))
+    >>> model = train(extract(Columns.from_rows([[("the", "D"), ("dog", "N")]])), extractor=extract)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "m.wapiti")
+    ...     write_model(model, path, "wapiti")
+    ...     read_model(path).attributes.strings()
+    ['u:the', 'u:dog']
     """
     if kind == "crfkit":
         model.save(path)
-    elif kind == "crfsuite":
+    elif kind in WRITTEN:
+        data = _writer(kind)(model)  # as a whole, before there is a file
+        write_bytes(path, [data])
+    else:
+        raise ValueError(f"kind is {kind!r}; {', '.join(WRITTEN)} are the kinds that can be written")
+
+
+def _writer(kind: Kind) -> Callable[[Model], bytes]:
+    """Return the writer of a foreign kind; the others are not even imported."""
+    if kind == "crfsuite":
         from crfkit.exchange.crfsuite_write import crfsuite_bytes
 
-        write_bytes(path, [crfsuite_bytes(model)])
-    else:
-        raise ValueError(f"kind is {kind!r}; crfkit and crfsuite are the kinds that can be written")
+        return crfsuite_bytes
+    if kind == "wapiti":
+        from crfkit.exchange.wapiti_write import wapiti_text
+
+        return wapiti_text
+    from crfkit.exchange.crfpp_write import crfpp_text
+
+    return crfpp_text

@@ -11,6 +11,7 @@ import numpy as np
 from crfkit.exchange.compact import compacted
 from crfkit.exchange.cqdb import write_strings
 from crfkit.exchange.crfsuite import FEATURE
+from crfkit.exchange.refusals import refuse_lost
 from crfkit.model import Model
 from crfkit.structures.labels import Pointers
 
@@ -28,8 +29,8 @@ def crfsuite_bytes(model: Model) -> bytes:
     >>> crfsuite_bytes(model)[8:12]
     b'FOMC'
     """
+    refuse_lost(model, "CRFsuite")
     model = compacted(model)
-    _check(model)
     layout, L, A = model.layout, len(model.labels), model.layout.attributes
     kept = len(layout.node_label)
     if kept + len(layout.transition_cell) >= 1 << 27:
@@ -60,27 +61,6 @@ def crfsuite_bytes(model: Model) -> bytes:
     head = b"lCRF" + _words(size) + b"FOMC" + _words(100, 0, L, A)
     head += _words(48, at_labels, at_attributes, at_lists, at_states)
     return b"".join([head, feat, strings, lfrf, afrf])
-
-
-def _check(model: Model) -> None:
-    layout = model.layout
-    lost = {
-        f"order {layout.order}": layout.order > 1,
-        "edge attributes": bool(len(layout.edge_cell)),
-        "start weights": layout.start,
-        "stop weights": layout.stop,
-        "dense columns": layout.dense > 0,
-        "constraints": bool(model.chain.constraints),
-        "steps that are normalised by themselves": model.local,
-    }
-    what = [name for name, present in lost.items() if present]
-    if what:
-        raise ValueError(
-            f"the model has {' and '.join(what)}, for which CRFsuite's format has no place; save it with "
-            "Model.save, or train one without"
-        )
-    if layout.attributes and len(model.attributes) != layout.attributes:
-        raise ValueError("the attributes of the model have no names (hashed ids?); CRFsuite needs them")
 
 
 def _name(name: str, what: str) -> bytes:

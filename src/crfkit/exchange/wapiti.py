@@ -18,9 +18,9 @@ from crfkit.features import Recipe, parse_wapiti
 from crfkit.model import Model
 from crfkit.structures.labels import Floats
 
-__all__ = ["read_wapiti"]
+__all__ = ["CRF", "MAXENT", "MEMM", "read_wapiti"]
 
-_MAXENT, _MEMM, _CRF = 0, 1, 2
+MAXENT, MEMM, CRF = 0, 1, 2  #: types of models
 
 
 class _Lines:
@@ -64,8 +64,8 @@ def read_wapiti(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
     """Return the model of a file of ``wapiti train``; a ValueError says what is wrong with it."""
     lines = _Lines(bytes(data))
     head = lines.head(b"mdl")
-    kind, count = (_CRF, head[0]) if len(head) == 1 else (head[0], head[1]) if len(head) == 2 else (-1, 0)
-    if kind not in (_MAXENT, _MEMM, _CRF):
+    kind, count = (CRF, head[0]) if len(head) == 1 else (head[0], head[1]) if len(head) == 2 else (-1, 0)
+    if kind not in (MAXENT, MEMM, CRF):
         raise ValueError(f"its type is {kind}, expected 0 (maxent), 1 (memm) or 2 (crf)")
     patterns = lines.netstrings(lines.head(b"rdr")[0])
     labels = lines.netstrings(lines.head(b"qrk")[0])
@@ -119,7 +119,7 @@ def _model(
     place = index - begin[owner]
     of_label = unary[owner] & (place < L)
     cell = place - L * unary[owner]
-    edged = binary & edge_strings(recipe, observations) & (kind != _MAXENT)
+    edged = binary & edge_strings(recipe, observations) & (kind != MAXENT)
     node_id, edge_id = np.cumsum(unary) - 1, np.cumsum(edged) - 1
     table = np.zeros(L * L)
     for name, times in plain_transitions(recipe).items():
@@ -130,13 +130,13 @@ def _model(
         labels,
         [name for name, mine in zip(observations, unary.tolist(), strict=True) if mine],
         Triples(node_id[owner[of_label]], place[of_label], weight[of_label]),
-        table.reshape(L, L) if kind != _MAXENT else None,
+        table.reshape(L, L) if kind != MAXENT else None,
         edge_attributes=[name for name, mine in zip(observations, edged.tolist(), strict=True) if mine],
         edge=Triples(edge_id[owner[step]], cell[step], weight[step]),
-        order=0 if kind == _MAXENT else 1,
+        order=0 if kind == MAXENT else 1,
         recipe=recipe,
         label_column=-1,
-        local=kind == _MEMM,
+        local=kind == MEMM,
     )
 
 

@@ -11,9 +11,21 @@ import re
 
 from crfkit.features.recipe import Field, Kind, Recipe, Template
 
-__all__ = ["parse_crfpp"]
+__all__ = ["parse_crfpp", "template_lines"]
 
 _MACRO = re.compile(r"%x\[(-?[0-9]+),([0-9]+)\]")
+
+
+def template_lines(text: str) -> list[tuple[int, str]]:
+    r"""Return the lines of a template file that are templates, with their numbers.
+
+    Examples
+    --------
+    >>> template_lines("# words\nU00:%x[0,0]\n\nB")
+    [(2, 'U00:%x[0,0]'), (4, 'B')]
+    """
+    lines = enumerate(text.splitlines(), start=1)
+    return [(number, line) for number, line in lines if line and not line.startswith("#")]
 
 
 def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
@@ -26,9 +38,7 @@ def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
     [('node', [-1, 0]), ('edge', [])]
     """
     templates = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line or line.startswith("#"):
-            continue
+    for number, line in template_lines(text):
         where = f"{source}, line {number}"
         if line[0] not in "UB":
             raise ValueError(

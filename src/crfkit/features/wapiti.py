@@ -11,7 +11,7 @@ import re
 
 from crfkit.features.recipe import MOST_OFFSET, Field, Kind, Recipe, Template
 
-__all__ = ["parse_wapiti"]
+__all__ = ["parse_wapiti", "pattern_lines"]
 
 _COMMAND = re.compile(
     r"""%(?P<letter>[xXtTmM])\[\s*(?P<at>@?)(?P<offset>[+-]?[0-9]+)\s*,\s*(?P<column>[0-9]+)\s*
@@ -19,6 +19,19 @@ _COMMAND = re.compile(
     re.VERBOSE,
 )
 _KINDS: dict[str, Kind] = {"u": "node", "b": "edge", "*": "both"}
+
+
+def pattern_lines(text: str) -> list[tuple[int, str]]:
+    r"""Return the patterns of a file as Wapiti keeps them, with the numbers of their lines.
+
+    Examples
+    --------
+    >>> pattern_lines("U:%x[ 0,0]  # the word\n#\n*")
+    [(1, 'u:%x[ 0,0]'), (3, '*')]
+    """
+    lines = [(number, line.split("#", 1)[0].rstrip()) for number, line in enumerate(text.splitlines(), 1)]
+    small = str.maketrans("UB", "ub")
+    return [(number, line[0].translate(small) + line[1:]) for number, line in lines if line]
 
 
 def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
@@ -31,15 +44,10 @@ def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
     [('match', ('.?.?$',), True)]
     """
     templates = []
-    for number, raw in enumerate(text.splitlines(), start=1):
-        line = raw.split("#", 1)[0].rstrip()
-        if not line:
-            continue
-        where = f"{source}, line {number}"
-        letter = line[0].lower()
+    for number, line in pattern_lines(text):
+        where, letter = f"{source}, line {number}", line[0]
         if letter not in _KINDS:
-            raise ValueError(f"{where}: a Wapiti pattern begins with u, b or *, not {line[0]!r}")
-        line = letter + line[1:]
+            raise ValueError(f"{where}: a Wapiti pattern begins with u, b or *, not {letter!r}")
         fields, literals, at = [], [], 0
         for command in _COMMAND.finditer(line):
             fields.append(_field(command, where))
