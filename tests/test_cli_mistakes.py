@@ -34,9 +34,9 @@ __all__ = ["folder"]
         (["train", "{f}/items.jsonl", "-o", "{f}/x", "-t", "{f}/template"], "--template is for columns"),
         (
             ["train", "{f}/train.txt", "-o", "{f}/x", "--init", "{f}/train.txt"],
-            "is no model that crfkit knows",
+            "is not a model that crfkit knows",
         ),
-        (["tag", "{f}/train.txt", "{f}/test.txt"], "is no model that crfkit knows"),
+        (["tag", "{f}/train.txt", "{f}/test.txt"], "is not a model that crfkit knows"),
         (["tag", "{f}/m.crf", "{f}/items.jsonl"], "have attributes already"),
         (["tag", "{f}/i.crf", "{f}/m.crf"], "is a binary file"),
         (["tag", "{f}/m.crf", "{f}/test.txt", "--marginals", "-k", "2"], "give one of them"),

@@ -205,7 +205,7 @@ def test_quirks_and_damage(model: Model) -> None:
     read_crfsuite(data + b"behind the end")
     head = np.frombuffer(data[:48], dtype="<u4").tolist()
     bad = {
-        "this is no model of CRFsuite": b"XCRF" + data[4:],
+        "this is not a model of CRFsuite": b"XCRF" + data[4:],
         "expected FOMC": data[:8] + b"FOMX" + data[12:],
         "its version is 99": word(data, 12, 99),
         "the file is cut off": data[:-1],

@@ -180,7 +180,7 @@ def test_double_arrays() -> None:
         (crfpp_text()[:60], "a section is missing"),
         (crfpp_text().replace(b"100", b"101"), "its version is 101"),
         (crfpp_text().replace(b"xsize", b"zsize"), "first four lines"),
-        (crfpp_text().replace(b"0.", b"z.", 1), "is no number"),
+        (crfpp_text().replace(b"0.", b"z.", 1), "is not a number"),
         (crfpp_text().replace(b" U00:x", b" X00:x"), "neither U nor B"),
         (crfpp_text().replace(b"\n0 U00:x", b"\n38 U00:x"), "own more than the 39 weights"),
         (crfpp_text("nan"), "is not finite"),
@@ -364,12 +364,12 @@ def test_wapiti_without_patterns() -> None:
         (wapiti_text(kind=7), "its type is 7"),
         (wapiti_text()[:-30], "the file is cut off"),
         (wapiti_text()[:40], "the file is cut off"),
-        (wapiti_text().replace(b"3:u:x,", b"4:u:x,"), "is no netstring"),
+        (wapiti_text().replace(b"3:u:x,", b"4:u:x,"), "is not a netstring"),
         (wapiti_text().replace(b"3:u:x,", b"3:v:x,"), "begins with neither u, b nor"),
         (wapiti_text().replace(b"\n1=", b"\n1000=", 1), "outside 0 to"),
-        (wapiti_text().replace(b"\n1=0x", b"\n1=zz", 1), "is no place and weight"),
-        (wapiti_text().replace(b"\n1=", b"\n1=0x1p+99999999#", 1), "is no place and weight"),
-        (wapiti_text().replace(b"#rdr#4", b"#rdr#x"), "is no rdr line"),
+        (wapiti_text().replace(b"\n1=0x", b"\n1=zz", 1), "is not a place and weight"),
+        (wapiti_text().replace(b"\n1=", b"\n1=0x1p+99999999#", 1), "is not a place and weight"),
+        (wapiti_text().replace(b"#rdr#4", b"#rdr#x"), "is not a rdr line"),
         (wapiti_text(patterns=["q:%x[0,0]"]), "a Wapiti pattern begins with u, b or"),
     ],
 )
@@ -435,7 +435,7 @@ def test_mallet_weights_by_label_alone_need_no_edges() -> None:
         (MALLET.replace("(1 outgoing", "(2 outgoing"), "has 1 steps, but claims 2"),
         (MALLET.replace('"shared"', '"lost"'), "has no such state or weights"),
         (MALLET.replace("0.75", "NaN"), "a weight is NaN"),
-        (MALLET.replace("= 0.75", ""), "is no feature and weight"),
+        (MALLET.replace("= 0.75", ""), "is not a feature and weight"),
     ],
 )
 def test_mallet_damage(damaged: str, message: str) -> None:
@@ -454,7 +454,7 @@ def test_kinds_are_guessed(tmp_path: Path) -> None:
             (tmp_path / "m").write_bytes(file)
             assert isinstance(read_model(tmp_path / "m"), Model)
     (tmp_path / "m").write_bytes(b"word tag\n" * 100)
-    with pytest.raises(ValueError, match="m is no model that crfkit knows; give one of"):
+    with pytest.raises(ValueError, match="m is not a model that crfkit knows; give one of"):
         read_model(tmp_path / "m")
 
 

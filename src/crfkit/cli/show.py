@@ -47,7 +47,7 @@ def show(
 
             close = difflib.get_close_matches(one, names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(names[:20])}"
-            raise ValueError(f"--label is {one!r}, which is no label of {model}{hint}")
+            raise ValueError(f"--label is {one!r}, which is not a label of {model}{hint}")
     made = _described(model, found, kind, label or names, top)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))

@@ -88,7 +88,7 @@ def read_model_bytes(
     if kind is None:
         raise ModelFileError(
             source,
-            "is no model that crfkit knows",
+            "is not a model that crfkit knows",
             "give one of crfkit, CRFsuite, CRF++, Wapiti or MALLET (CRF.print), or say which with kind=",
         )
     if kind == "crfkit":

@@ -42,14 +42,14 @@ def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> Mod
     try:
         weights = np.array(text[rest:].split(), dtype=np.float64)
     except ValueError:
-        raise ValueError("a line of its weights is no number") from None
+        raise ValueError("a line of its weights is not a number") from None
     if len(weights) != maxid:
         raise ValueError(f"it has {len(weights):,} weights, but maxid is {maxid:,}: the file is cut off")
     ids, names = [], []
     for line in lines:
         number, _, name = line.partition(b" ")
         if not number.isdigit() or len(number) > 18 or not name:
-            raise ValueError(f"the line {line[:80]!r} is no id and string")
+            raise ValueError(f"the line {line[:80]!r} is not an id and string")
         ids.append(int(number))
         names.append(name)
     return _model(labels, templates, names, np.array(ids, dtype=np.int64), weights * cost, encoding)

@@ -31,7 +31,7 @@ Integers = NDArray[np.int64]
 def read_crfsuite(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
     """Return the model in the bytes of a file; a ValueError says what is wrong with them."""
     if len(data) < 48 or bytes(data[:4]) != b"lCRF":
-        raise ValueError("it does not begin with lCRF: this is no model of CRFsuite")
+        raise ValueError("it does not begin with lCRF: this is not a model of CRFsuite")
     if bytes(data[8:12]) != b"FOMC":
         raise ValueError(f"its type is {bytes(data[8:12])!r}, expected FOMC (crf1d)")
     head = np.frombuffer(data[:48], dtype="<u4").tolist()

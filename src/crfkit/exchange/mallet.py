@@ -147,7 +147,7 @@ def _sets(rows: Iterator[str], names: dict[str, int]) -> dict[str, _Set]:
         elif row.startswith(": "):
             name, sign, value = row[2:].rpartition(" = ")
             if not sign:
-                raise ValueError(f"the line {row[:80]!r} is no feature and weight")
+                raise ValueError(f"the line {row[:80]!r} is not a feature and weight")
             current.features.append(names.setdefault(name, len(names)))
             current.weights.append(_number(value))
         elif row.strip():

@@ -238,7 +238,7 @@ def _summary(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
         raise ValueError("the summary of training is damaged: notes, versions and columns are texts")
     history = {name: arrays[f"history.{name}"] for name in columns}
     if any(array.dtype != np.float64 or array.ndim != 1 for array in history.values()):
-        raise ValueError("the summary of training is damaged: the history is no list of numbers")
+        raise ValueError("the summary of training is damaged: the history is not a list of numbers")
     found["end"], found["converged"] = plain.get("end", ""), plain.get("converged")
     if type(found["end"]) is not str or found["converged"] not in (None, True, False):
         raise ValueError("the summary of training is damaged: end or converged")

@@ -215,7 +215,7 @@ def _pack_lookup(name: str, table: Mapping[str, Any]) -> dict[str, Array]:
     lists = [[value] if isinstance(value, str) else list(value or ()) for value in values]
     flat = [text for texts in lists for text in texts]
     if not all(isinstance(text, str) for text in [*keys, *flat]):
-        raise ValueError(f"the resource {name!r} is no table of strings; a model file cannot keep it")
+        raise ValueError(f"the resource {name!r} is not a table of strings; a model file cannot keep it")
     made = dict(zip(("keys", "keys_begin"), _pack_strings(keys), strict=True))
     made.update(zip(("values", "values_begin"), _pack_strings(flat), strict=True))
     made["ptr"] = np.cumsum([0, *map(len, lists)], dtype=np.int64)
@@ -241,7 +241,7 @@ def _unpack_lookup(name: str, arrays: Mapping[str, Array]) -> dict[str, Any]:
 
 def _pack_gazetteer(name: str, gazetteer: object) -> dict[str, Array]:
     if not isinstance(gazetteer, Gazetteer):
-        raise ValueError(f"the resource {name!r} is no Gazetteer; a model file cannot keep it")
+        raise ValueError(f"the resource {name!r} is not a Gazetteer; a model file cannot keep it")
     tokens, begin = _pack_strings([token for phrase in gazetteer.phrases for token in phrase])
     ptr = np.cumsum([0, *map(len, gazetteer.phrases)], dtype=np.int64)
     lower = np.array([gazetteer.lower], dtype=np.uint8)
@@ -263,7 +263,7 @@ def _pack_embedding(name: str, table: Mapping[str, Any]) -> dict[str, Array]:
     words = list(table)
     matrix = np.array([np.asarray(table[word], dtype=np.float64) for word in words])
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise ValueError(f"the resource {name!r} is no table of vectors of one size, all finite")
+        raise ValueError(f"the resource {name!r} is not a table of vectors of one size, all finite")
     text, begin = _pack_strings(words)
     return {"words": text, "words_begin": begin, "matrix": matrix}
 

@@ -107,7 +107,7 @@ def constraints_of(plain: object, labels: Sequence[str]) -> list[Constraint]:
     [Require(before='a', after='b')]
     """
     if not isinstance(plain, list) or not all(isinstance(entry, dict) for entry in plain):
-        raise ValueError("the constraints are no list")
+        raise ValueError("the constraints are not a list")
     made, work = [], 0
     for entry in plain:
         rule = _constraint(entry)

@@ -42,7 +42,7 @@ class _Lines:
         line = self.line()
         parts = line[len(name) + 2 :].replace(b"/", b"#").split(b"#")
         if not line.startswith(b"#" + name + b"#") or not all(p.isdigit() and len(p) < 19 for p in parts):
-            raise ValueError(f"the line {line[:80]!r} is no {name.decode()} line")
+            raise ValueError(f"the line {line[:80]!r} is not a {name.decode()} line")
         return [int(part) for part in parts]
 
     def netstrings(self, count: int) -> list[bytes]:
@@ -53,7 +53,7 @@ class _Lines:
             size = int(text[at:colon]) if colon > at and text[at:colon].isdigit() else -1
             end = colon + 1 + size
             if size < 0 or text[end : end + 2] != b",\n":
-                raise ValueError(f"{text[at : at + 40]!r} is no netstring: the file is cut off or damaged")
+                raise ValueError(f"{text[at : at + 40]!r} is not a netstring: the file is cut off or damaged")
             found.append(text[colon + 1 : end])
             at = end + 2
         self.at = at
@@ -94,7 +94,7 @@ def _weights(lines: _Lines, count: int) -> tuple[NDArray[np.int64], Floats]:
             index[i] = int(place)
             weight[i] = float.fromhex(value.decode("ascii"))
     except (ValueError, OverflowError):
-        raise ValueError(f"the line {line[:80]!r} is no place and weight") from None
+        raise ValueError(f"the line {line[:80]!r} is not a place and weight") from None
     return index, weight
 
 
