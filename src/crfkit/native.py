@@ -7,21 +7,67 @@ The widest set that the processor has is chosen at import; the environment varia
 from __future__ import annotations
 
 import os
+from functools import cache
+from math import ceil
+from pathlib import Path
 
 from crfkit import _native
 
-__all__ = ["build_info", "kernels", "threads_or_all"]
+__all__ = ["build_info", "kernels", "threads_or_all", "usable_cores"]
 
 kernels = _native.Kernels.named(os.environ.get("CRFKIT_SIMD") or _native.simd_levels()[-1])
 
 
 def threads_or_all(threads: int | None) -> int:
     """Return the given number of threads, or one for each core that this process may use."""
-    if threads is not None:
-        return threads
+    return usable_cores() if threads is None else threads
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may keep busy: its affinity, and the quota of its container."""
+    cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    return max(1, ceil(min(cores, quota())))
+
+
+@cache
+def quota(root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float:
+    """Return the share of processors that control groups of Linux leave to this process; inf without a limit.
+
+    Version 2 says it in ``cpu.max`` ("200000 100000": two cores) of the group and of each one above it,
+    version 1 in two files.
+    """
+    least = float("inf")
+    for group in _groups(Path(root), Path(own)):
+        try:
+            if (group / "cpu.max").exists():
+                allowed, period = (group / "cpu.max").read_text().split()
+            else:
+                allowed = (group / "cpu.cfs_quota_us").read_text()
+                period = (group / "cpu.cfs_period_us").read_text()
+            if allowed != "max" and float(allowed) > 0.0:  # -1: none, in version 1
+                least = min(least, float(allowed) / float(period))
+        except (OSError, ValueError):  # a group without a limit has no such file
+            continue
+    return least
+
+
+def _groups(root: Path, own: Path) -> list[Path]:
+    """Return the folders of the groups that this process is in, and of those above them."""
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        controllers, _, path = line.partition(":")[2].partition(":")
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        top = root / controllers if controllers else root
+        below = Path(path.lstrip("/"))
+        found += [top / part for part in (below, *below.parents)]
+    return found
 
 
 def build_info() -> dict[str, str | int | list[str]]:

@@ -64,6 +64,11 @@ class BatchRun:
         """Evaluate the first weights; tell whether everything is finite."""
         raise NotImplementedError
 
+    @property
+    def uphill(self) -> Floats:
+        """The gradient of the objective at the weights of now, [F]; the pseudo-gradient under L1."""
+        raise NotImplementedError
+
     def recall(self, state: dict[str, Any]) -> None:
         """Take over what `state` gave, `w` excepted."""
         self.iteration, self.evaluations = int(state["iteration"]), float(state["evaluations"])

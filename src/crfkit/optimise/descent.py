@@ -90,6 +90,11 @@ class Descent(BatchRun):
         self.note(point.value, point.gradient_norm, point.weight_norm)
         return point.finite
 
+    @property
+    def uphill(self) -> Floats:
+        """The gradient, [F]."""
+        return self.gradient
+
     def advance(self) -> tuple[float, Stop | None]:
         """Search along a direction; where that fails, along the plain one."""
         while True:

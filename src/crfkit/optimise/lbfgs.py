@@ -79,7 +79,13 @@ class LBFGS(Searching):
     ) -> Run:
         """Begin at w, or go on from a state."""
         if self.preconditioner == "diagonal":
-            return ScaledRun(replace(self, preconditioner="none").start, problem, penalty, w, state)
+            return ScaledRun(replace(self, preconditioner="none").begin, problem, penalty, w, state)
+        return self.begin(problem, penalty, w, state=state)
+
+    def begin(
+        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> LBFGSRun:
+        """Begin on the weights as they are, without a preconditioner."""
         kind = OrthantRun if penalty.sparse else LBFGSRun
         return kind(self, problem, penalty, w, state)
 
@@ -144,6 +150,11 @@ class OrthantRun(LBFGSRun):
         super().__init__(options, problem, penalty, w, state)
         if state is not None:
             self.vectors.pseudo_gradient(self.l1, self.w, self.gradient, self.pseudo)
+
+    @property
+    def uphill(self) -> Floats:
+        """The pseudo-gradient, [F]."""
+        return self.pseudo
 
     def begin(self) -> bool:
         """Evaluate the first weights."""

@@ -101,12 +101,12 @@ class Pairs:
         """Return a, b and c of H g."""
         if not self.s:
             return np.zeros(0), np.zeros(0), 1.0
-        from scipy.linalg import solve_triangular
-
         c = float(self.sy[-1, -1] / self.yy[-1, -1])
-        p = solve_triangular(self.sy, self.sg, check_finite=False)
-        right = np.diagonal(self.sy) * p + c * (self.yy @ p - self.yg)
-        return solve_triangular(self.sy, right, trans="T", check_finite=False), -c * p, c
+        upper = np.triu(self.sy)  # R; the elimination of NumPy finds nothing to eliminate in it
+        p = np.asarray(np.linalg.solve(upper, self.sg), dtype=np.float64)
+        right = np.diagonal(upper) * p + c * (self.yy @ p - self.yg)
+        a = np.linalg.solve(upper.T[::-1, ::-1], right[::-1])  # R', turned round, is upper too
+        return np.asarray(a[::-1], dtype=np.float64), -c * p, c
 
     def state(self) -> dict[str, Any]:
         """Return everything as arrays."""

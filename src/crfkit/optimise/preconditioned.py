@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.optimise.problem import Penalty, Run, Step
+from crfkit.optimise.batchrun import BatchRun
+from crfkit.optimise.problem import Penalty, Step
 from crfkit.structures.labels import Floats
 
 __all__ = ["ScaledRun"]
@@ -48,7 +49,7 @@ class ScaledRun:
 
     def __init__(
         self,
-        start: Callable[..., Run],
+        start: Callable[..., BatchRun],
         problem: Any,
         penalty: Penalty,
         w: Floats,
@@ -74,8 +75,10 @@ class ScaledRun:
         return weights
 
     def step(self) -> Step:
-        """Move on; the norm of the gradient by scaled weights says nothing about the others."""
-        return replace(self.inner.step(), gradient_norm=float("nan"))
+        """Move on; the norm of the gradient is that by the weights themselves."""
+        step = self.inner.step()
+        slope = self.inner.uphill * self.scale  # [F]
+        return replace(step, gradient_norm=float(np.sqrt(np.sum(slope * slope))))
 
     def state(self) -> dict[str, Any]:
         """Return everything that `start` needs to go on from here."""

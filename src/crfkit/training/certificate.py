@@ -42,8 +42,8 @@ class Certificate:
             return f"No certificate: {self.why_not or 'nothing bounds the optimum from below'}."
         if self.excess >= 1.0:
             return (
-                f"No useful certificate: the objective is {self.objective:,.6g}, the optimum may lie "
-                f"{self.gap:,.3g} below."
+                f"No useful certificate: the objective is {self.objective:,.6g}, and the optimum may lie "
+                f"anywhere between {max(self.objective - self.gap, 0.0):,.3g} and that."
             )
         return f"Within {_percent(self.excess)} of the optimum: at most {self.gap:,.3g} above it."
 

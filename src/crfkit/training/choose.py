@@ -1,7 +1,11 @@
 """Which objective, by name; which optimiser: by name, or the fastest sound one, with the reason.
 
 =============================  ==================================================================
-penalised likelihood with L2   the dual method: no step size, and a duality gap as certificate
+penalised likelihood with L2   the dual method, which hands over to L-BFGS where that is faster
+the same, few weights or a     L-BFGS from the beginning
+weak penalty
+the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
+are far apart
 L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
 mistakes (the perceptron)      the averaged perceptron: nothing to tune
 everything else                L-BFGS: needs nothing but values and gradients
@@ -21,12 +25,16 @@ from typing import Any
 import numpy as np
 
 from crfkit.objectives import Likelihood, Perceptron
+from crfkit.optimise.dual import strain
 from crfkit.optimise.mistakes import Corrector
 from crfkit.optimise.online import Mistaken
 from crfkit.optimise.problem import Optimiser, Penalty
 from crfkit.training.blocked import BlockedProblem
 from crfkit.training.source import Objective
 
+_FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
+_STRAINED = 5000.0  # of `strain`: above, six passes of the dual are not better than a start at 0
+_APART = 30.0  # of the scales of values, above which L-BFGS alone needs many times the steps
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
 __all__ = [
@@ -44,7 +52,7 @@ __all__ = [
 #: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "lbfgs": ("LBFGS", {}),
-    "owlqn": ("LBFGS", {}),
+    "owlqn": ("LBFGS", {"period": 10}),  # weights leave and enter 0: the gradient hardly gets small
     "plbfgs": ("LBFGS", {"preconditioner": "diagonal"}),
     "cg": ("ConjugateGradient", {}),
     "pcg": ("ConjugateGradient", {"preconditioner": "diagonal"}),
@@ -182,12 +190,45 @@ def choose(
         ), "the averaged perceptron learns from mistakes, with nothing to tune"
     if penalty.sparse:
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
+    apart = _scales_apart(problem)
+    if _APART < apart < np.inf and not isinstance(problem, BlockedProblem):
+        why = f"scales of values differ by {apart:,.0f}, which the diagonal of the Hessian makes good for"
+        return by_name("plbfgs", seed, threads), why
     against = _against_dual(problem, penalty)
     if against:
         why = f"the dual method is not for {against}; L-BFGS is the fastest that is"
         return by_name("lbfgs", seed, threads), why
-    why = "L2-penalised likelihood is solved fastest in the dual, which also certifies how close it is"
+    plain = _against_passes(problem, penalty)
+    if plain:
+        return by_name("lbfgs", seed, threads), f"{plain}, where L-BFGS is faster than the dual method"
+    why = "L2-penalised likelihood is solved fastest in the dual; L-BFGS goes on where that is faster"
     return by_name("dual", seed, threads, tolerance), why
+
+
+def _against_passes(problem: Any, penalty: Penalty) -> str:
+    """Return why passes of the dual are not worth their beginning; empty where they are."""
+    if problem.size < _FEW:
+        return "the model is small"
+    strained = strain(len(problem.batch.attr), problem.batch.sequences, float(np.min(penalty.l2)))
+    if strained > _STRAINED:
+        return f"the L2 penalty is weak ({strained:,.0f} attributes of a sequence by l2)"
+    return ""
+
+
+def _scales_apart(problem: Any) -> float:
+    """Return how far apart the scales of attributes' values are: largest by smallest, 1 without values."""
+    batch = getattr(problem, "batch", None)
+    scales = []
+    if batch is not None and batch.value is not None and len(batch.attr):
+        with np.errstate(over="ignore"):  # inf: values that no optimiser can do with, as it will say
+            squares = np.bincount(batch.attr, batch.value**2)
+        counts = np.bincount(batch.attr)
+        scales.append(np.sqrt(squares[counts > 0] / counts[counts > 0]))  # root mean square of each attribute
+    if batch is not None and batch.dense is not None and batch.positions:
+        scales.append(np.sqrt(np.mean(batch.dense**2, axis=0)))
+    found = np.concatenate(scales) if scales else np.ones(1)
+    found = found[found > 0.0]
+    return float(found.max() / found.min()) if len(found) else 1.0
 
 
 def _against_dual(problem: Any, penalty: Penalty) -> str:
