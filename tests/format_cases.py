@@ -26,7 +26,7 @@ def attributes(text: bytes, format: str | None = "crfsuite", **options: Any) -> 
     return made
 
 
-def rows(text: bytes, format: str = "columns", **options: Any) -> list[list[tuple[str, ...]]]:
+def rows(text: bytes, format: str | None = "columns", **options: Any) -> list[list[tuple[str, ...]]]:
     return list(columns(text, format, **options))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from crfkit import data
 from crfkit.data import Columns
+from crfkit.formats.columns import CONLLU
 from tests.format_cases import columns, fails, rows, written
 
 
@@ -28,6 +29,43 @@ def test_columns_know_their_names_source_and_format() -> None:
 
 def test_a_chosen_separator_keeps_blanks_and_empty_fields() -> None:
     assert rows(b"New York\tB\n\tO\n", separator="\t") == [[("New York", "B"), ("", "O")]]
+
+
+def test_tabs_separate_where_every_line_has_one() -> None:
+    tabs = b"-DOCSTART-\tO\n\nNew York\tB\n\nis\tO\n"
+    for format in ("columns", None):
+        assert rows(tabs, format) == [[("New York", "B")], [("is", "O")]]
+    assert rows(b"a b\tX\nc d\tY\n", separator="blanks") == [[("a", "b", "X"), ("c", "d", "Y")]]
+    assert rows(b"a\t\tX\nlonger\tY\nd\t\tX\n") == [[("a", "X"), ("longer", "Y"), ("d", "X")]]
+    assert rows(b"# New York\nNew York\tB\n", comment="#") == [[("New York", "B")]]
+    assert rows(b"a b\tX\n", "crfpp") == rows(b"a b\tX\n", "wapiti") == [[("a", "b", "X")]]
+
+
+CONLLU_TEXT = b"""# sent_id = 1
+1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
+1\tde\tde\tADP\t_\t_\t3\tcase\t_\t_
+2\tle\tle\tDET\t_\t_\t3\tdet\t_\t_
+2.1\tx\tx\tX\t_\t_\t_\t_\t_\t_
+
+# text = New York
+1\tNew York\tNew York\tPROPN\t_\tNumber=Sing\t0\troot\t_\tSpaceAfter=No
+"""
+
+
+def test_conllu_has_words_only_and_names() -> None:
+    for format in ("conllu", None):
+        made = data.read(io.BytesIO(CONLLU_TEXT), format)
+        assert isinstance(made, Columns)
+        assert (made.format, made.names) == ("conllu", CONLLU)
+        words = [[row[1] for row in sequence] for sequence in made]
+        assert words == [["de", "le"], ["New York"]]
+    chunks = data.stream(io.BytesIO(CONLLU_TEXT.replace(b"\n", b"\r\n")), chunk_positions=1)
+    assert [len(chunk) for chunk in chunks] == [1, 1]
+    assert columns(CONLLU_TEXT, None, comment="#", columns=list("abcdefghij")).names == tuple("abcdefghij")
+    fails(CONLLU_TEXT + b"2\tx\n", "conllu", 9, "has 2 columns, expected 10")
+    fails(b"1\tx\n", "conllu", None, "expected the 10 of CoNLL-U")
+    with pytest.raises(ValueError, match="conllu is read, not written"):
+        data.write(io.BytesIO(), made, "conllu")
 
 
 @pytest.mark.parametrize("separator", ["", "ab", "\n", "é"])

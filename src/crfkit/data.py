@@ -3,7 +3,8 @@ r"""Reading and writing data in any format.
 =============  ============================================================  =================
 format         what it is                                                    gives
 =============  ============================================================  =================
-``columns``    one token to a line, columns between blanks (CoNLL)           `Columns`
+``columns``    one token to a line, columns between TABs or blanks (CoNLL)   `Columns`
+``conllu``     CoNLL-U: ten named columns; comments and 1-2, 1.1 skipped     `Columns`
 ``crfpp``      columns as CRF++ reads them                                   `Columns`
 ``wapiti``     columns as Wapiti reads them                                  `Columns`
 ``csv``        comma-separated values, one row per token                     `Columns`
@@ -30,7 +31,7 @@ from crfkit.batch import Dataset
 from crfkit.formats import columns as _columns
 from crfkit.formats.assemble import concatenate, cut
 from crfkit.formats.columns import Columns
-from crfkit.formats.guess import SAMPLE, Guess, guess
+from crfkit.formats.guess import SAMPLE, Guess, guess, separator_of
 from crfkit.formats.sink import write_bytes
 from crfkit.formats.source import FormatError, Place, Source, open_source
 
@@ -61,13 +62,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'crfkit.data' has no attribute {name!r}")
 
 
-_COLUMNS = ("columns", "crfpp", "wapiti")
+_COLUMNS = ("columns", "conllu", "crfpp", "wapiti")
 _TABLES = ("csv", "parquet")
 FORMATS = (*_COLUMNS, *_TABLES, "jsonl", "crfsuite", "mallet")
 
 #: Which options each format has.
 _OPTIONS = {
     "columns": {"columns", "separator", "comment", "docstart"},
+    "conllu": {"columns", "comment", "docstart"},
     "crfpp": {"columns", "comment", "docstart"},
     "wapiti": {"columns", "comment", "docstart"},
     "csv": {"columns", "sequence"},
@@ -94,10 +96,12 @@ class _Options:
             self.check(self.format)
         if self.docstart not in (None, "skip", "keep"):
             raise ValueError(f'docstart is {self.docstart!r}, expected "skip" or "keep"')
-        if self.separator is not None and (
+        if self.separator not in (None, "blanks") and (
             len(self.separator) != 1 or not self.separator.isascii() or self.separator in "\r\n\0"
         ):
-            raise ValueError(f"separator is {self.separator!r}, expected one ASCII character on a line")
+            raise ValueError(
+                f'separator is {self.separator!r}, expected one ASCII character, such as "\\t", or "blanks"'
+            )
         if isinstance(self.columns, str):
             raise ValueError(f"columns is the string {self.columns!r}, expected a list of names")
 
@@ -112,14 +116,21 @@ class _Options:
 
     def choose(self, source: Source) -> Guess:
         """Return the format, guessed from the content where it is not given."""
-        if self.format is not None:
-            return Guess(self.format, "as given", self.separator)
-        if self.separator is not None or self.comment is not None or self.docstart is not None:
-            return Guess("columns", "only columns have these options", self.separator)
+        if self.format is not None and self.format != "columns":
+            return Guess(self.format, "as given", "\t" if self.format == "conllu" else None)
+        if self.format is not None or (self.separator, self.comment, self.docstart) != (None, None, None):
+            sample = source.peek(SAMPLE + 1)
+            whole = len(sample) <= SAMPLE
+            if self.format is None and self.separator in (None, "\t"):
+                found = guess(sample[:SAMPLE], whole, self.comment)
+                if found is not None and found.format == "conllu":
+                    return found
+            separator = self.separator or separator_of(sample[:SAMPLE], whole, self.comment)
+            return Guess("columns", "as given", None if separator == "blanks" else separator)
         if self.label is not None:
             return Guess("mallet", "only SimpleTagger's text is with or without labels")
         if source.name.removesuffix(".gz").endswith(".csv"):
-            found: Guess | None = Guess("csv", "its name ends in .csv")
+            found = Guess("csv", "its name ends in .csv")
         else:
             sample = source.peek(SAMPLE + 1)
             if not sample.strip():
@@ -128,7 +139,7 @@ class _Options:
                 raise source.error(None, "is a binary file; give one of text")
             found = guess(sample[:SAMPLE], whole=len(sample) <= SAMPLE)
         if found is None:
-            what = f"is in no format that could be guessed; give format, one of {', '.join(FORMATS)}"
+            what = f"its format could not be guessed; give it, one of {', '.join(FORMATS)}"
             raise source.error(None, what)
         self.check(found.format)
         if self.say is not None:
@@ -141,7 +152,7 @@ class _Options:
         format, found = chosen.format, False
         parts: Iterator[Columns | Dataset]
         if format in _COLUMNS:
-            skip = self.docstart == "skip" or (self.docstart is None and format == "columns")
+            skip = self.docstart == "skip" or (self.docstart is None and format in ("columns", "conllu"))
             parts = _columns.parts(
                 source,
                 format,
@@ -198,13 +209,14 @@ def read(
     columns
         Names for the columns; for jsonl and tables, the columns to take.
     separator
-        The one character between columns; None means blanks and tabs, where runs count once.
+        The one character between columns, or "blanks" for blanks and TABs, where runs count once. None: TABs
+        where every line has one, so that fields may hold blanks; else blanks.
     comment
-        Lines of columns that begin with this are skipped.
+        Lines of columns that begin with this are skipped. None: none are, save ``#`` in conllu.
     docstart
         "skip" leaves out sequences that are a single ``-DOCSTART-`` line, "keep" does not. None: skip for
-        format columns, as a document's mark is no sentence; keep for crfpp and wapiti, as those programs do.
-        So do all commands, save ``crfkit tag``, which keeps every line of its input.
+        columns and conllu, as a document's mark is not a sentence; keep for crfpp and wapiti, as those
+        programs do. So do all commands, save ``crfkit tag``, which keeps every sequence of its input.
     label
         Whether the last field of SimpleTagger's text is the label (default) or a feature.
     sequence
@@ -296,8 +308,8 @@ def write(
     data
         What `read` returns, or chunks of it, such as `stream` yields.
     format
-        One of `FORMATS`; None goes by the name (``.jsonl``, ``.csv``, ``.parquet``), then by the data:
-        columns or crfsuite.
+        One of `FORMATS`, save conllu; None goes by the name (``.jsonl``, ``.csv``, ``.parquet``), then by
+        the data: columns or crfsuite.
     separator
         The one character between columns; None is a blank.
     sequence
@@ -311,7 +323,10 @@ def write(
     >>> out.getvalue()
     b'the D\n\ndog N\n\n'
     """
+    if format == "conllu":
+        raise ValueError('format conllu is read, not written; give format "columns" and separator "\\t"')
     options = _Options(format, None, separator, None, None, None, sequence, None)
+    separator = None if separator == "blanks" else separator
     chunks = iter([data] if isinstance(data, Columns | Dataset) else data)
     head = next(chunks, None)
     if head is None:
@@ -324,7 +339,7 @@ def write(
         if format in _TABLES:
             rest = [concatenate(list(rest))]
         for i, chunk in enumerate(rest):
-            yield _render(chunk, format, options, first=i == 0)
+            yield _render(chunk, format, separator, sequence or "sequence", first=i == 0)
 
     write_bytes(path, pieces())
 
@@ -336,7 +351,7 @@ def _by_name(path: Place) -> str | None:
     return {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}.get(ending)
 
 
-def _render(data: Columns | Dataset, format: str, options: _Options, first: bool) -> bytes:
+def _render(data: Columns | Dataset, format: str, separator: str | None, sequence: str, first: bool) -> bytes:
     if format == "jsonl":
         from crfkit.formats import jsonlines
 
@@ -346,10 +361,9 @@ def _render(data: Columns | Dataset, format: str, options: _Options, first: bool
         raise ValueError(f"the data are {given}, but format {format} holds {other}")
     if isinstance(data, Columns):
         if format in _COLUMNS:
-            return _columns.render(data, format, separator=options.separator, first=first).encode()
+            return _columns.render(data, format, separator=separator, first=first).encode()
         from crfkit.formats import tables
 
-        sequence = options.sequence or "sequence"
         render = tables.render_csv if format == "csv" else tables.render_parquet
         return render(data, sequence=sequence)
     if format == "crfsuite":

@@ -92,7 +92,7 @@ def _choose(
         return Guess("columns", "the model needs columns")
     if found is None:
         known = ", ".join(data.FORMATS)
-        raise source.error(None, f"is in no format that could be guessed; give --format, one of {known}")
+        raise source.error(None, f"its format could not be guessed; give --format, one of {known}")
     if say is not None:
         say(f"{source.name} is taken for format {found.format!r}: {found.why}.")
     return found

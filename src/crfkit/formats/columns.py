@@ -1,8 +1,11 @@
-"""Columns of text: one token to a line, one column of ids for each field (CoNLL, CRF++, Wapiti).
+"""Columns of text: one token to a line, one column of ids for each field (CoNLL, CoNLL-U, CRF++, Wapiti).
 
 ===========  ================================================================================================
-``columns``  fields between blanks and tabs (runs count once) or one given character; blank lines between
-             sequences; a sequence that is a single ``-DOCSTART-`` line is skipped
+``columns``  fields between TABs where every line has one, else between blanks and TABs (runs count once), or
+             one given character; blank lines between sequences; a sequence that is a single ``-DOCSTART-``
+             line is skipped
+``conllu``   CoNLL-U: ten columns between TABs; lines that begin with ``#`` are skipped, and so are multiword
+             tokens (``1-2``) and empty nodes (``1.1``), which are not words of the sentence
 ``crfpp``    as CRF++ reads: a line that begins with a blank or tab ends a sequence too; nothing is skipped
 ``wapiti``   as Wapiti reads: any white space of C separates fields; nothing is skipped
 ===========  ================================================================================================
@@ -17,6 +20,7 @@ row cannot end in CR, a row cannot be all blank, and a file cannot begin with U+
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,8 +33,11 @@ from crfkit.alphabet import Alphabet
 from crfkit.formats.source import Source
 from crfkit.structures.labels import Bools, Ids, Pointers
 
-__all__ = ["Columns", "parts", "render"]
+__all__ = ["CONLLU", "Columns", "parts", "render"]
 
+#: Names of the columns of CoNLL-U.
+CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_NO_WORD = re.compile(rb"^(?=\d+[-.]\d+\t)", re.MULTILINE)
 _C_SPACE = bytes.maketrans(b"\v\f\r", b"   ")
 
 
@@ -184,6 +191,11 @@ def parts(
     skip_docstart: bool = True,
 ) -> Iterator[Columns]:
     """Read columns, as many finished sequences at a time as there are."""
+    chunks = source.chunks()
+    if format == "conllu":
+        comment = comment or "#"
+        mark = comment.encode()  # what is no word becomes a comment, and lines keep their numbers
+        chunks = (_NO_WORD.sub(lambda _: mark, lines) for _, lines in source.whole_lines())
     parser = _native.ColumnParser(separator, comment, skip_docstart, format == "crfpp")
     alphabets: tuple[Alphabet, ...] = ()
 
@@ -193,6 +205,11 @@ def parts(
             return
         if not alphabets:
             alphabets = tuple(Alphabet.of_native(parser.alphabet(c)) for c in range(parser.columns))
+            if names is None and format == "conllu":
+                names = CONLLU
+                if parser.columns != len(names):
+                    what = f"has {parser.columns} columns, expected the {len(names)} of CoNLL-U; give columns"
+                    raise source.error(None, f"{what} as format")
             if names is not None and len(names) != parser.columns:
                 what = f"has {parser.columns} columns but {len(names)} names were given; give one for each"
                 raise source.error(None, what)
@@ -201,7 +218,7 @@ def parts(
             given = names if names is not None else [str(c) for c in range(parser.columns)]
             yield Columns(tuple(ids), alphabets, seq_ptr, tuple(given), source.name, format)
 
-    for chunk in source.chunks():
+    for chunk in chunks:
         bad = parser.feed(chunk.translate(_C_SPACE) if format == "wapiti" else chunk)
         yield from taken()
         if bad:

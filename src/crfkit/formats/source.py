@@ -85,6 +85,11 @@ class Source:
 
     def blocks(self) -> Iterator[tuple[int, str]]:
         """Yield the number of a line and the text from it on, in whole lines that all end in LF."""
+        for line, block in self.whole_lines():
+            yield line, self._text(block, line)
+
+    def whole_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the number of a line and the bytes from it on, in whole lines that all end in LF."""
         line = 1
         held: list[bytes] = []
         for chunk in self.chunks():
@@ -94,10 +99,10 @@ class Source:
                 continue
             block = b"".join([*held, chunk[:cut]])
             held = [chunk[cut:]] if cut < len(chunk) else []
-            yield line, self._text(block, line)
+            yield line, block
             line += block.count(b"\n")
         if held:
-            yield line, self._text(b"".join(held) + b"\n", line)
+            yield line, b"".join(held) + b"\n"
 
     def text(self) -> str:
         """Return the whole input with its line ends as they are."""
