@@ -33,7 +33,7 @@ from crfkit.formats.assemble import concatenate, cut
 from crfkit.formats.columns import Columns
 from crfkit.formats.guess import SAMPLE, Guess, guess, separator_of
 from crfkit.formats.sink import write_bytes
-from crfkit.formats.source import FormatError, Place, Source, open_source
+from crfkit.formats.source import BINARY, FormatError, Place, Source, open_source
 
 if TYPE_CHECKING:
     from crfkit.formats.tables import from_table, to_table
@@ -136,10 +136,11 @@ class _Options:
             if not sample.strip():
                 return Guess("columns", "it is empty")  # the reader says so, in more detail
             if b"\0" in sample and not sample.startswith(b"PAR1"):
-                raise source.error(None, "is a binary file; give one of text")
+                raise source.error(None, BINARY)
             found = guess(sample[:SAMPLE], whole=len(sample) <= SAMPLE)
         if found is None:
             what = f"its format could not be guessed; give it, one of {', '.join(FORMATS)}"
+            what += _columns.comment_hint(sample)
             raise source.error(None, what)
         self.check(found.format)
         if self.say is not None:

@@ -222,11 +222,19 @@ def parts(
         bad = parser.feed(chunk.translate(_C_SPACE) if format == "wapiti" else chunk)
         yield from taken()
         if bad:
-            raise source.error(*bad)
+            line, what = bad
+            raise source.error(line, what if comment else what + comment_hint(chunk))
     bad = parser.finish()
     yield from taken()
     if bad:
         raise source.error(*bad)
+
+
+def comment_hint(text: bytes) -> str:
+    """Return a hint for whoever met a mistake where lines of the text look like comments."""
+    if text.startswith(b"#") or b"\n#" in text:
+        return "; if lines that begin with # are comments, say so: comment (--comment) is '#'"
+    return ""
 
 
 def render(

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
-__all__ = ["CHUNK", "EmptyInputError", "FormatError", "Place", "Source", "open_source"]
+__all__ = ["BINARY", "CHUNK", "EmptyInputError", "FormatError", "Place", "Source", "open_source"]
 
 #: What a reader opens: a path, "-" for standard input, or a file opened in binary mode.
 Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 CHUNK = 1 << 18  # of 64 KiB to 1 MiB the quickest: what becomes of a block stays in the cache
+#: What is said of a file that is not text.
+BINARY = "is a binary file, such as a model or text in UTF-16; give text in UTF-8, plain or gzip"
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
