@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crfkit import Model
-from tests.test_cli_models import folder, run
+from tests.cli_cases import folder, run
 
 __all__ = ["folder"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_cli_models import run
+from tests.cli_cases import run
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 GOLDEN = DATA.parent / "golden"

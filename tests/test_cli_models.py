@@ -4,73 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from crfkit import Model
-from crfkit.cli import app
 from crfkit.cli.blocks import blocks
 from crfkit.cli.tagging import Tagger
 from crfkit.exchange import about
 from crfkit.formats.columns import Columns
+from tests.cli_cases import folder, run
 
-TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,1]/%x[0,1]\nB\n"
-
-
-def run(*arguments: object, text: str | bytes | None = None, status: int = 0) -> Any:
-    done = CliRunner().invoke(app, [str(a) for a in arguments], input=text)
-    assert done.exit_code == status, (done.output, done.exception)
-    if status == 2:
-        assert "Traceback" not in done.output
-    return done
-
-
-def written(count: int = 40, seed: int = 0) -> str:
-    draw, lines = random.Random(seed), []
-    for _ in range(count):
-        for _ in range(draw.randint(1, 4)):
-            noun = draw.choice(["dog", "cat", "Cats", "bird", "New York".replace(" ", "_")])
-            lines += [f"{draw.choice(['the', 'a'])} DT B-NP", f"{noun} NN I-NP"]
-            lines += [f"{draw.choice(['sees', 'ran'])} VB O"] * draw.randint(0, 2)
-        lines.append("")
-    return "\n".join(lines) + "\n"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("cli")
-    (made / "train.txt").write_text(written())
-    (made / "test.txt").write_text(written(10, seed=5))
-    (made / "template").write_text(TEMPLATE)
-    items = [
-        {"items": [{"w": w, "n": 0.5} for w in words], "labels": labels}
-        for words, labels in [(["the", "dog"], ["D", "N"]), (["a", "cat", "ran"], ["D", "N", "V"])]
-    ]
-    (made / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in items))
-    options = ["-a", "lbfgs", "-q", "--threads", "1"]
-    run("train", made / "train.txt", "-o", made / "m.crf", "--columns", "word,pos,chunk", *options)
-    run(
-        "train",
-        made / "train.txt",
-        "-o",
-        made / "t.crf",
-        "-t",
-        made / "template",
-        "--notes",
-        "hi",
-        "--licence",
-        "CC0-1.0",
-        *options,
-    )
-    run("train", made / "items.jsonl", "-o", made / "i.crf", *options)
-    return made
-
+__all__ = ["folder", "run"]
 
 # ---- train
 

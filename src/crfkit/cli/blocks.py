@@ -12,17 +12,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from crfkit import data
 from crfkit.batch import Dataset
 from crfkit.formats.columns import Columns
-from crfkit.formats.guess import SAMPLE, Guess, guess
-from crfkit.formats.source import EmptyInputError, FormatError, Source, open_source
+from crfkit.formats.guess import SAMPLE, Guess, guess, separator_of
+from crfkit.formats.source import BINARY, EmptyInputError, FormatError, Source, open_source
 
 __all__ = ["blocks"]
 
 _BLANK_LINE = re.compile(rb"\n *\r?\n")
-_COLUMNS = ("columns", "crfpp", "wapiti")
+_COLUMNS = ("columns", "conllu", "crfpp", "wapiti")
 
 
 def blocks(
@@ -30,6 +31,8 @@ def blocks(
     *,
     format: str | None = None,
     columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    comment: str | None = None,
     attributes: bool | None = None,
     docstart: str | None = None,
     say: Callable[[str], object] | None = None,
@@ -40,14 +43,15 @@ def blocks(
     ----------
     path : str
         A path, or "-" for standard input.
-    format, columns, docstart, say
+    format, columns, separator, comment, docstart, say
         As in `crfkit.data.read`.
     attributes : bool, optional
         Whether data with attributes are needed (True) or columns (False): decides where guesses differ.
     """
     bare = path.removesuffix(".gz")
     if format in ("csv", "parquet") or (format is None and bare.endswith((".csv", ".parquet"))):
-        yield data.read(path, format or bare.rpartition(".")[2], columns=columns, say=say)
+        options: dict[str, Any] = {"columns": columns, "separator": separator, "comment": comment}
+        yield data.read(path, format or bare.rpartition(".")[2], say=say, **options)
         return
     if format is not None and format not in data.FORMATS:
         raise ValueError(f"--format is {format!r}, expected one of {', '.join(data.FORMATS)}")
@@ -56,17 +60,24 @@ def blocks(
         first = b""
         for chunk in chunks:
             first += chunk
-            if b"\n" in first.lstrip():
+            lines = first.split(b"\n")[:-1]
+            if any(line.strip() and not line.startswith(b"#") for line in lines):
                 break
         if not first.strip():
             return
-        chosen = Guess(format, "as given") if format else _choose(source, first, attributes, say)
+        chosen = _choose(source, first, format, comment, attributes, say)
+        if chosen.format == "columns":  # for all blocks alike
+            between: str | None = separator or separator_of(first[:SAMPLE], False, comment) or "blanks"
+        else:
+            between = None if chosen.format == "conllu" and separator == "\t" else separator
+        options = {"columns": columns, "separator": between, "comment": comment}
+        options["docstart"] = docstart if chosen.format in _COLUMNS else None
         width: int | None = None
         for line, piece in _cut(chain([first], chunks), chosen.format == "jsonl"):
             if not piece.strip():
                 continue
             try:
-                part = _read(source.name, line, piece, chosen, columns, docstart)
+                part = _read(source.name, line, piece, chosen.format, options)
             except EmptyInputError:  # of this block; there may be more
                 continue
             if isinstance(part, Columns):
@@ -78,12 +89,19 @@ def blocks(
 
 
 def _choose(
-    source: Source, first: bytes, attributes: bool | None, say: Callable[[str], object] | None
+    source: Source,
+    first: bytes,
+    format: str | None,
+    comment: str | None,
+    attributes: bool | None,
+    say: Callable[[str], object] | None,
 ) -> Guess:
-    """Guess the format, among those that give what is needed."""
+    """Guess the format where it is not given, among those that give what is needed."""
+    if format is not None:
+        return Guess(format, "as given")
     if b"\0" in first[:SAMPLE]:
-        raise source.error(None, "is a binary file; give one of text")
-    found = guess(first[:SAMPLE], whole=False)
+        raise source.error(None, BINARY)
+    found = guess(first[:SAMPLE], whole=False, comment=comment)
     if found is not None and found.format == "jsonl":
         return found
     if attributes is True and (found is None or found.format in _COLUMNS):
@@ -122,14 +140,9 @@ def _cut(chunks: Iterator[bytes], lines: bool) -> Iterator[tuple[int, bytes]]:
         yield line, b"".join(held)
 
 
-def _read(
-    name: str, line: int, piece: bytes, chosen: Guess, columns: Sequence[str] | None, docstart: str | None
-) -> Columns | Dataset:
-    marks = docstart if chosen.format in _COLUMNS else None
-    separator = chosen.separator if chosen.format == "columns" else None
-    place = io.BytesIO(piece)
+def _read(name: str, line: int, piece: bytes, format: str, options: dict[str, Any]) -> Columns | Dataset:
     try:
-        part = data.read(place, chosen.format, columns=columns, separator=separator, docstart=marks)
+        part = data.read(io.BytesIO(piece), format, **options)
     except EmptyInputError:
         raise
     except FormatError as error:

@@ -13,12 +13,14 @@ from crfkit.cli import learning
 from crfkit.cli.options import (
     AsJson,
     ColumnNames,
+    Comment,
     DataFormat,
     LabelColumn,
     Quiet,
+    Separator,
     Threads,
-    column_names,
     label_column,
+    reading,
     say,
 )
 
@@ -28,40 +30,43 @@ def cross_validate(
     folds: Annotated[int, typer.Option("--folds", "-k", help="Parts; each is held out once.", min=2)] = 5,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", help="segment_f1, token_accuracy, ...; may be given again."),
+        typer.Option("--metric", "-m", help=f"{learning.METRICS}; may be given again."),
     ] = None,
     format: DataFormat = None,
     template: learning.Template = None,
     columns: ColumnNames = None,
     label: LabelColumn = None,
+    separator: Separator = None,
+    comment: Comment = None,
     order: learning.Order = 1,
     l1: learning.L1 = 0.0,
     l2: learning.L2 = 1.0,
-    objective: learning.ObjectiveName = "likelihood",
+    objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
     min_count: learning.MinCount = 0.0,
     features: learning.Features = "observed",
     scheme: learning.Scheme = None,
     max_iter: learning.MaxIter = None,
+    max_seconds: learning.MaxSeconds = None,
+    tolerance: learning.Tolerance = None,
     threads: Threads = None,
     seed: learning.Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train on all parts of the data but one, judge on that one, for each part in turn.
+    """Judge by cross-validation, with an interval.
 
-    Sequences are dealt to the parts by chance, the same way for the same seed. The interval holds the mean
-    with 95 % by Student's t; parts share training data, so take it for a guide.
+    Each part in turn is judged by a model that was trained on the others. Sequences are dealt to the parts by
+    chance, the same way for the same seed. The interval holds the mean with 95 % by Student's t; parts share
+    training data, so take it for a guide.
 
     For example:
 
-    crfkit cv train.txt --template template --folds 10
-
-    crfkit cv train.txt --l2 0.5 --metric segment_f1 --json
+      crfkit cv train.txt --template template --folds 10
+      crfkit cv train.txt --l2 0.5 --metric segment_f1 --max-seconds 60 --json
     """
     from crfkit import metrics
     from crfkit.training import train as fit
-    from crfkit.training.choose import by_name
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import pass_on
     from crfkit.training.judge import metric_for
@@ -69,13 +74,10 @@ def cross_validate(
     kept, constraints = learning.features_of(features), learning.constraints_of(scheme)
     for name in metric or ():
         metrics.named(name)
-    goal = learning.objective_of(objective, l1, l2)
-    if optimizer != "auto":
-        by_name(optimizer)
+    goal = learning.objective_of(objective, optimizer, l1, l2)
     learn = learning.prepare(
         data,
-        format=format,
-        columns=column_names(columns),
+        reading(format, columns, separator, comment),
         label=None if label is None else label_column(label),
         template=template,
         threads=threads,
@@ -84,7 +86,9 @@ def cross_validate(
     whole = learn.data
     N = whole.batch.sequences
     if folds > N:
-        raise ValueError(f"--folds is {folds}, but {', '.join(data)} has only {N} sequences")
+        raise ValueError(
+            f"--folds is {folds}, but {', '.join(data)} has only {N} sequences; give fewer parts"
+        )
     chosen = metric or list(dict.fromkeys([metric_for(whole.labels.strings()), "token_accuracy"]))
     scores: dict[str, list[float]] = {name: [] for name in chosen}
     for k, held in enumerate(deal(N, folds, seed)):
@@ -99,6 +103,8 @@ def cross_validate(
                 order=order,
                 constraints=constraints,
                 max_iterations=max_iter,
+                max_seconds=max_seconds,
+                tolerance=tolerance,
                 seed=seed,
                 threads=threads,
                 progress=False,

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from crfkit.cli.options import check_output
+
 _LINES = 5000
 
 
@@ -23,21 +25,18 @@ def demo(
         bool, typer.Option("--label-bias", help="Instead: the network of Lafferty et al. (2001), section 2.")
     ] = False,
 ) -> None:
-    """Learn to read postal addresses in a few seconds: train, judge, tag, explain, save.
+    """Learn to read postal addresses in a few seconds.
 
-    The addresses are made up, in the styles of seven countries, with abbreviations, slips and missing parts.
-    The same seed gives the same addresses. Tables go to standard output, progress to standard error.
+    Train, judge, tag, explain and save, on data that crfkit makes itself. The addresses are made up, in the
+    styles of seven countries, with abbreviations, slips and missing parts. The same seed gives the same
+    addresses. Tables go to standard output, progress to standard error.
 
     For example:
 
-    crfkit demo --output addresses.crf
-
-    crfkit demo --lines 20000 --seed 7
-
-    crfkit demo --label-bias
+      crfkit demo --output addresses.crf
+      crfkit demo --lines 20000 --seed 7
+      crfkit demo --label-bias
     """
-    from crfkit.cli.train import check_output
-
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # where é or → cannot be written, the rest can
     if label_bias:

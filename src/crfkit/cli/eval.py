@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit.cli.learning import METRICS
 from crfkit.cli.options import (
     AsJson,
     ColumnNames,
+    Comment,
     DataFormat,
     LabelColumn,
     Quiet,
+    Separator,
     Threads,
-    column_names,
     label_column,
+    reading,
     say,
 )
 
@@ -39,7 +42,7 @@ def evaluate(
         str | None, typer.Option("--against", help="A second model: is it better, or luckier?")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", "-m", help="Of the bootstrap; default: what fits the labels.")
+        str | None, typer.Option("--metric", "-m", help=f"Of the bootstrap, or one more to print: {METRICS}.")
     ] = None,
     scheme: Annotated[
         str, typer.Option("--scheme", help="How labels spell segments: lenient, conlleval, bio, bioes, ...")
@@ -52,22 +55,23 @@ def evaluate(
     format: DataFormat = None,
     columns: ColumnNames = None,
     label: LabelColumn = None,
+    separator: Separator = None,
+    comment: Comment = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print precision, recall and F1: of segments as conlleval does where labels spell them, else of labels.
+    """Print precision, recall and F1, and compare two systems.
 
-    With a second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
+    Scores are of segments, as conlleval counts them, where labels spell segments, else of labels. With a
+    second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
     McNemar's test on tokens, and a paired bootstrap over sequences.
 
     For example:
 
-    crfkit eval chunks.crf test.txt
-
-    crfkit eval old.crf test.txt --against new.crf --metric segment_f1
-
-    crfkit tag chunks.crf test.txt | crfkit eval --predicted -
+      crfkit eval chunks.crf test.txt
+      crfkit eval old.crf test.txt --against new.crf --metric segment_f1
+      crfkit tag chunks.crf test.txt | crfkit eval --predicted -
     """
     from crfkit import metrics
     from crfkit.training.judge import metric_for
@@ -77,20 +81,20 @@ def evaluate(
         raise ValueError(f"--scheme is {scheme!r}, expected one of {', '.join(metrics.SCHEMES)}")
     if metric is not None:
         metrics.named(metric)
-    names = column_names(columns)
+    given = reading(format, columns, separator, comment)
     if predicted:
         if model is not None or data is not None or against is not None:
             raise ValueError("give either MODEL and DATA or --predicted FILE, not both")
-        gold, systems = _of_files(predicted, format, names)
+        gold, systems = _of_files(predicted, given)
     elif model is None or data is None:
         raise ValueError("give MODEL and DATA, or --predicted FILE with gold and predicted labels")
     else:
         column = None if label is None else label_column(label)
-        gold, systems = _of_models(
-            [model, *([against] if against else [])], data, format, names, column, threads
-        )
+        gold, systems = _of_models([model, *([against] if against else [])], data, given, column, threads)
     if not gold:
-        raise ValueError(f"{predicted[0] if predicted else data} holds no sequence to judge")
+        raise ValueError(
+            f"{predicted[0] if predicted else data} holds no sequence to judge; give labelled data"
+        )
     seen = {y for labels in (gold, *systems) for sequence in labels for y in sequence}
     fits = metric_for(seen)
     by_segment = fits == "segment_f1" and not tokens
@@ -120,16 +124,11 @@ def evaluate(
 
 
 def _of_models(
-    paths: list[str],
-    data: str,
-    format: str | None,
-    names: list[str] | None,
-    label: str | int | None,
-    threads: int | None,
+    paths: list[str], data: str, given: dict[str, Any], label: str | int | None, threads: int | None
 ) -> tuple[Labels, list[Labels]]:
     """Return gold labels, and the predictions of each model on the same data, read once."""
     from crfkit.cli.blocks import blocks
-    from crfkit.cli.tagging import Tagger, sequences
+    from crfkit.cli.tagging import Tagger, check_shared, sequences
 
     taggers: list[Tagger] = [Tagger(path, label, threads) for path in paths]
     first = taggers[0]
@@ -140,20 +139,23 @@ def _of_models(
             )
     gold: Labels = []
     found: list[Labels] = [[] for _ in taggers]
-    for block in blocks(data, format=format, columns=names, attributes=first.attributes):
+    for block in blocks(data, attributes=first.attributes, **given):
         labels = first.gold(block)
         if None in labels:
             raise ValueError(f"{data} has positions without a label; give labelled data")
         gold += sequences([y or "" for y in labels], block)
         for tagger, mine in zip(taggers, found, strict=True):
             mine += tagger.predict(tagger.batch(block))
+    seen = {y for sequence in gold for y in sequence}
+    for tagger in taggers:
+        check_shared(data, seen, tagger.model.chain.labels, tagger.path)
     return gold, found
 
 
-def _of_files(paths: list[str], format: str | None, names: list[str] | None) -> tuple[Labels, list[Labels]]:
+def _of_files(paths: list[str], given: dict[str, Any]) -> tuple[Labels, list[Labels]]:
     """Return gold labels and those of each file; all files have the same gold labels."""
     from crfkit.cli.blocks import blocks
-    from crfkit.cli.tagging import sequences
+    from crfkit.cli.tagging import sequences, some
     from crfkit.formats.columns import Columns
 
     if len(paths) > 2:
@@ -163,12 +165,18 @@ def _of_files(paths: list[str], format: str | None, names: list[str] | None) -> 
     for path in paths:
         golds.append([])
         found.append([])
-        for block in blocks(path, format=format, columns=names, attributes=False):
+        for block in blocks(path, attributes=False, **given):
             if not isinstance(block, Columns) or len(block.names) < 2:
                 raise ValueError(f"{path}: expected columns, the last two with gold and predicted labels")
             fields = block.strings()
             golds[-1] += sequences(fields[-2].tolist(), block)
             found[-1] += sequences(fields[-1].tolist(), block)
+        kinds, answers = ({y for sequence in one[-1] for y in sequence} for one in (golds, found))
+        if len(kinds) > len(answers) and not kinds & answers:
+            raise ValueError(
+                f"{path}: the last two columns ({some(kinds)} and {some(answers)}) have no label in common, "
+                "expected gold and predicted labels; tag data that have a column of gold labels"
+            )
     if golds[0] != golds[-1]:
         raise ValueError(
             f"{paths[0]} and {paths[1]} differ in their gold labels; they must be of the same data"

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.options import AsJson, ColumnNames, DataFormat, Quiet, Threads, column_names, say
+from crfkit.cli.options import (
+    AsJson,
+    ColumnNames,
+    Comment,
+    DataFormat,
+    Quiet,
+    Separator,
+    Threads,
+    reading,
+    say,
+)
 
 if TYPE_CHECKING:
     from crfkit.explain import Decision
@@ -22,21 +32,23 @@ def explain(
     ] = None,
     format: DataFormat = None,
     columns: ColumnNames = None,
+    separator: Separator = None,
+    comment: Comment = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    r"""Print each token with its label, the runner-up, and the features that decided between them.
+    r"""Print which features decided for each label.
 
+    Each token comes with its label, the runner-up, and the features that decided between them.
     The best labelling is compared with the best one that has the runner-up at the token. Contributions add up
     to the difference of the two scores: above 0 they speak for the label that won, below 0 against it. A
     feature of another token has its distance in brackets.
 
     For example:
 
-    crfkit explain chunks.crf test.txt --sequence 3
-
-    echo "The dog barked" | tr ' ' '\n' | crfkit explain words.crf --top 3
+      crfkit explain chunks.crf test.txt --sequence 3
+      echo "The dog barked" | tr ' ' '\n' | crfkit explain words.crf --top 3
     """
     from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import Tagger
@@ -44,7 +56,8 @@ def explain(
     from crfkit.formats.columns import Columns
 
     tagger = Tagger(model, threads=threads)
-    parts = blocks(data, format=format, columns=column_names(columns), attributes=tagger.attributes)
+    given = reading(format, columns, separator, comment)
+    parts = blocks(data, attributes=tagger.attributes, **given)
     seen = 0
     for block in parts:
         batch = tagger.batch(block)

@@ -24,6 +24,7 @@ __all__ = [
     "Features",
     "Learning",
     "MaxIter",
+    "MaxSeconds",
     "MinCount",
     "ObjectiveName",
     "Optimizer",
@@ -31,6 +32,7 @@ __all__ = [
     "Scheme",
     "Seed",
     "Template",
+    "Tolerance",
     "objective_of",
     "prepare",
 ]
@@ -42,14 +44,37 @@ Template = Annotated[
     ),
 ]
 ObjectiveName = Annotated[
-    str,
-    typer.Option("--objective", help="likelihood, or perceptron: learn from mistakes, without a penalty."),
+    str | None,
+    typer.Option(
+        "--objective",
+        help="likelihood, or perceptron: learn from mistakes, without a penalty; default: what the optimizer "
+        "is for, likelihood for most.",
+    ),
 ]
 Optimizer = Annotated[
     str,
-    typer.Option("--optimizer", "--optimiser", "-a", help="auto, dual, lbfgs, owlqn, sgd, perceptron, ..."),
+    typer.Option(
+        "--optimizer",
+        "--optimiser",
+        "-a",
+        help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, steepest, newton, rprop, "
+        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; for mistakes perceptron, pa, arow.",
+    ),
 ]
+#: What --metric may be, as `crfkit.metrics.METRICS` has it, which takes time to import.
+METRICS = (
+    "token_accuracy, sequence_accuracy, segment_precision, segment_recall, segment_f1, "
+    "token_precision_macro, token_recall_macro, token_f1_macro, segment_precision_macro, "
+    "segment_recall_macro, segment_f1_macro, or one of the last six with _weighted for _macro"
+)
 MaxIter = Annotated[int | None, typer.Option("--max-iter", help="Most iterations.", min=0)]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", help="Most time for one training.", min=0.0)
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option("--tolerance", help="Stop when certified to be this near the optimum: 1e-4.", min=0.0),
+]
 Order = Annotated[
     int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
 ]
@@ -62,7 +87,8 @@ Features = Annotated[
     str, typer.Option("--features", help="Pairs of attribute and label with a weight: observed, all, likely.")
 ]
 Scheme = Annotated[
-    str | None, typer.Option("--scheme", help="Forbid what is no segment in bio, iob1, bioes, bilou or bmes.")
+    str | None,
+    typer.Option("--scheme", help="Forbid what is not a segment in bio, iob1, bioes, bilou or bmes."),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="For everything that draws.", min=0)]
 
@@ -78,28 +104,27 @@ class Learning(Generic[Data]):
 
 def prepare(
     paths: Sequence[str],
+    reading: dict[str, Any],
     *,
-    format: str | None,
-    columns: list[str] | None,
     label: str | int | None,
     template: str | None,
     threads: int | None,
     say: Callable[[str], object] | None,
 ) -> Learning[Dataset]:
-    """Read files and make attributes; several files are laid end to end."""
+    """Read files (with what `options.reading` gives) and make attributes; several are laid end to end."""
     from crfkit import data
     from crfkit.batch import Dataset
     from crfkit.features import read_recipe
 
     recipe = None if template is None else read_recipe(template)  # mistakes in it come first
     check_paths(paths)
-    given = [data.read(path, format, columns=columns, say=say) for path in paths]
+    given = [data.read(path, say=say, **reading) for path in paths]
     datasets = [one for one in given if isinstance(one, Dataset)]
     if datasets:
         check_attributes(paths, given, template, label)
         return Learning(joined_datasets(datasets), None, {})
     whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
-    extract = extractor_for(whole, recipe, columns, label)
+    extract = extractor_for(whole, recipe, reading["columns"], label)
     return Learning(extract(whole, threads), extract, options_for(extract))
 
 
@@ -125,16 +150,29 @@ def extractor_for(
 ) -> Extractor:
     """Return what makes attributes of such columns; `columns` are names from the command line."""
     from crfkit.features import Extractor
+    from crfkit.formats.columns import CONLLU
 
-    if label is None:
-        label = "label" if "label" in read.names else -1
+    label = label_of(read, label)
     place = read.place(label)
     if len(read.names) < 2:
-        raise ValueError(f"{read.source} has one column, expected tokens and labels")
+        raise ValueError(f"{read.source} has one column, expected tokens and labels; add a column of labels")
+    if recipe is None and read.format == "conllu":
+        recipe = default_recipe([read.names[CONLLU.index("form")]])
     recipe = recipe or default_recipe([name for c, name in enumerate(read.names) if c != place])
-    if columns is not None and read.format in ("columns", "crfpp", "wapiti"):
+    if columns is not None and read.format in ("columns", "conllu", "crfpp", "wapiti"):
         recipe, label = by_place(recipe, read.names), place  # files to tag do not name their columns
     return Extractor(recipe, label)
+
+
+def label_of(read: Columns, label: str | int | None) -> str | int:
+    """Return the column of the label: as given, named "label", that of CoNLL-U, or the last."""
+    from crfkit.formats.columns import CONLLU
+
+    if label is not None:
+        return label
+    if "label" in read.names:
+        return "label"
+    return CONLLU.index("upos") if read.format == "conllu" else -1
 
 
 def options_for(extract: Extractor) -> dict[str, Any]:
@@ -144,15 +182,26 @@ def options_for(extract: Extractor) -> dict[str, Any]:
     return {}
 
 
-def objective_of(name: str, l1: float, l2: float) -> Objective:
-    """Return the objective; strengths of a penalty are for the likelihood alone."""
+def objective_of(name: str | None, optimizer: str, l1: float, l2: float) -> Objective:
+    """Return the objective, by default what the optimiser learns from; only the likelihood has penalties.
+
+    Examples
+    --------
+    >>> objective_of(None, "pa", 0.0, 1.0), objective_of(None, "auto", 0.0, 0.5).l2
+    (Perceptron(), 0.5)
+    """
     from crfkit.objectives import Likelihood
+    from crfkit.optimise.mistakes import Corrector
     from crfkit.training import choose
 
+    made = None if optimizer == "auto" else choose.by_name(optimizer)  # wrong names come before files
+    name = name or ("perceptron" if isinstance(made, Corrector) else "likelihood")
     if name == "likelihood":
         return Likelihood(l1=l1, l2=l2)
     if (l1, l2) != (0.0, 1.0):
-        raise ValueError(f"--l1 and --l2 are for the likelihood; the objective {name} has no penalty")
+        raise ValueError(
+            f"--l1 and --l2 are for the likelihood; the objective {name} has no penalty: leave them out"
+        )
     return choose.objective_of(name)
 
 

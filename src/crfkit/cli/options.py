@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 __all__ = [
     "AsJson",
     "ColumnNames",
+    "Comment",
     "DataFormat",
     "LabelColumn",
     "Quiet",
+    "Separator",
     "Threads",
     "check_choice",
+    "check_output",
     "column_names",
     "label_column",
+    "reading",
     "say",
 ]
 
@@ -24,12 +29,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ColumnNames = Annotated[
     str | None, typer.Option("--columns", help="Names of the columns, separated by commas.")
 ]
+Comment = Annotated[
+    str | None, typer.Option("--comment", help="Skip lines of columns that begin with this, such as '#'.")
+]
 DataFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
         "-f",
-        help="columns, crfpp, wapiti, csv, parquet, jsonl, crfsuite or mallet; default: guessed.",
+        help="columns, conllu, crfpp, wapiti, csv, parquet, jsonl, crfsuite or mallet; default: guessed.",
     ),
 ]
 LabelColumn = Annotated[
@@ -37,13 +45,28 @@ LabelColumn = Annotated[
     typer.Option("--label", help="Column of the label, by name or number from 0; -1 is the last."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and mistakes.")]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="What lies between columns: tab, blanks or any one character; default: tab where every line has "
+        "one, else blanks.",
+    ),
+]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads; default: all cores.", min=1)]
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """Tell the user something that is no result: on standard error."""
-    if not quiet:
-        print(text, file=sys.stderr)
+    """Tell the user something that is not a result: on standard error."""
+    if quiet:
+        return
+    if sys.stderr.isatty():  # a terminal alone would break lines inside words
+        import shutil
+        import textwrap
+
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    print(text, file=sys.stderr)
 
 
 def column_names(given: str | None) -> list[str] | None:
@@ -62,6 +85,25 @@ def column_names(given: str | None) -> list[str] | None:
     return names
 
 
+def reading(
+    format: str | None, columns: str | None, separator: str | None, comment: str | None
+) -> dict[str, Any]:
+    r"""Return what the options of reading say, as keywords for `crfkit.data.read` and its kin.
+
+    Examples
+    --------
+    >>> reading(None, "word,tag", "tab", None)
+    {'format': None, 'columns': ['word', 'tag'], 'separator': '\t', 'comment': None}
+    """
+    between = "\t" if separator in ("tab", "TAB", r"\t") else separator
+    if between not in (None, "blanks") and (len(between) != 1 or not between.isascii()):
+        raise ValueError(f"--separator is {separator!r}, expected tab, blanks or one character such as ','")
+    if comment == "":
+        raise ValueError("--comment is empty; give what such lines begin with, or leave it out")
+    names = column_names(columns)
+    return {"format": format, "columns": names, "separator": between, "comment": comment}
+
+
 def label_column(given: str) -> str | int:
     """Return a column by number where the text is one, else by name.
 
@@ -71,6 +113,19 @@ def label_column(given: str) -> str | int:
     (-1, 'tag')
     """
     return int(given) if given.removeprefix("-").isdigit() else given
+
+
+def check_output(path: str, name: str = "--output") -> None:
+    """Refuse a place that cannot be written to, before hours of work and not after."""
+    if os.path.isdir(path):
+        raise ValueError(f"{name} is {path}, which is a folder; give the name of a file")
+    if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+        return  # standard output, a pipe or a device
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise ValueError(f"{name} is {path}, but there is no folder {folder}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{name} is {path}, but nothing may be written to {folder}; choose another folder")
 
 
 def check_choice(option: str, given: str, choices: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,9 +32,8 @@ def prepare_blocks(
     paths: Sequence[str],
     folder: Path,
     positions: int,
+    reading: dict[str, Any],
     *,
-    format: str | None,
-    columns: list[str] | None,
     label: str | int | None,
     template: str | None,
     threads: int | None,
@@ -53,7 +52,7 @@ def prepare_blocks(
     def parts() -> Iterator[Dataset]:
         first: data.Columns | Dataset | None = None
         for path in paths:
-            for chunk in data.stream(path, format, chunk_positions=positions, columns=columns, say=say):
+            for chunk in data.stream(path, chunk_positions=positions, say=say, **reading):
                 first = chunk if first is None else first
                 if isinstance(first, Dataset):
                     learning.check_attributes(paths, [first, chunk], template, label)
@@ -64,7 +63,7 @@ def prepare_blocks(
                 assert isinstance(chunk, data.Columns)
                 learning.check_columns(chunk, first)
                 if not made:
-                    made.append(learning.extractor_for(chunk, recipe, columns, label))
+                    made.append(learning.extractor_for(chunk, recipe, reading["columns"], label))
                 yield made[0](chunk, threads)
 
     blocks = BlockedData.write(folder, parts())

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.options import AsJson, ColumnNames, DataFormat, LabelColumn, Quiet, Threads, column_names, say
+from crfkit.cli.options import (
+    AsJson,
+    ColumnNames,
+    Comment,
+    DataFormat,
+    LabelColumn,
+    Quiet,
+    Separator,
+    Threads,
+    check_output,
+    reading,
+    say,
+)
 from crfkit.cli.options import label_column as as_column
 
 if TYPE_CHECKING:
@@ -39,23 +51,25 @@ def tag(
     format: DataFormat = None,
     columns: ColumnNames = None,
     label: LabelColumn = None,
+    separator: Separator = None,
+    comment: Comment = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the data with the best labels in a further column, as crf_test does.
+    """Print data with the best labels in a further column.
 
-    Lines of the answer are lines of the input: -DOCSTART- lines, which train and eval skip, are kept. Data
-    with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
+    As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
+    which train and eval skip, are kept; comments are left out, and of CoNLL-U what is not a word (1-2, 1.1).
+    Data with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
     every labelling comes after a line "# rank probability".
 
     For example:
 
-    crfkit tag chunks.crf test.txt -o tagged.txt.gz
-
-    gzip -dc test.gz | crfkit tag chunks.crf --labels-only
-
-    crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
+      crfkit tag chunks.crf test.txt -o tagged.txt.gz
+      gzip -dc test.gz | crfkit tag chunks.crf --labels-only
+      crfkit tag places.crf cities.tsv --separator tab
+      crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
     """
     from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import Tagger
@@ -64,15 +78,15 @@ def tag(
         raise ValueError("--marginals belong to positions and --kbest to whole labellings; give one of them")
     if labels_only and marginals and not as_json:
         raise ValueError("--labels-only prints labels alone; leave it out to see --marginals")
+    check_output(output)
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
     tagger = Tagger(model, None if label is None else as_column(label), threads)
     parts = blocks(
         data,
-        format=format,
-        columns=column_names(columns),
         attributes=tagger.attributes,
-        docstart="keep",  # the lines of the answer are those of the input
+        docstart="keep",  # the sequences of the answer are those of the input
+        **reading(format, columns, separator, comment),
     )
     seen = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,7 @@ from crfkit.model import flat_labels
 from crfkit.structures import ChainPotentials
 from crfkit.structures.labels import Ids
 
-__all__ = ["Tagger", "frozen_extractor", "sequences"]
+__all__ = ["Tagger", "check_gold", "check_shared", "frozen_extractor", "sequences", "some"]
 
 # An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
 # memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
@@ -37,6 +37,50 @@ def frozen_extractor(
     extract.freeze()
     extract.labels = Alphabet()
     return extract
+
+
+_REMEDY = "give data with a column of labels, or say which it is with --label"
+
+
+def check_gold(block: Columns, label: str | int | None, recipe: Recipe | None, who: str) -> int:
+    """Return the place of the gold labels; refuse a column that is not there or that the recipe reads."""
+    try:
+        place = block.place(-1 if label is None else label)
+    except ValueError as error:
+        raise ValueError(f"{error}; {_REMEDY}") from None
+    if recipe is not None and place in [_place(block, name) for name in recipe.columns]:
+        raise ValueError(
+            f"{block.source}: the column {block.names[place]!r} would be taken for the labels, but {who} "
+            f"reads it as input; {_REMEDY}"
+        )
+    return place
+
+
+def check_shared(source: str, found: Iterable[str], known: Iterable[str], who: str) -> None:
+    """Refuse gold labels none of which is known: they are something else, such as words."""
+    ours, theirs = set(found), set(known)
+    if ours and not ours & theirs:
+        raise ValueError(
+            f"{source}: none of its labels ({some(ours)}) is a label of {who} ({some(theirs)}); {_REMEDY}"
+        )
+
+
+def some(names: set[str]) -> str:
+    """Return a few names of many.
+
+    Examples
+    --------
+    >>> some({"D", "N"}), some(set("NABCDE"))
+    ('D, N', 'A, B, C, D, E, ...')
+    """
+    return ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def _place(block: Columns, name: str) -> int | None:
+    """Return the number of a column that a recipe names; None where there is no such column."""
+    if name in block.names:
+        return block.names.index(name)
+    return int(name) if name.isdigit() and int(name) < len(block.names) else None
 
 
 class Tagger:
@@ -90,9 +134,8 @@ class Tagger:
         return used(block, self.threads).batch
 
     def _check_columns(self, block: Columns, needed: Sequence[str]) -> None:
-        have = len(block.names)
         for name in needed:
-            if name in block.names or (name.isdigit() and int(name) < have):
+            if _place(block, name) is not None:
                 continue
             remedy = "give data with as many columns as in training"
             if not name.isdigit():
@@ -110,8 +153,8 @@ class Tagger:
                 return [None] * block.batch.positions
             names: list[str | None] = [*block.labels.strings(), None]  # -1 finds the last
             return [names[y] for y in label.tolist()]
-        named = self.label is None and "label" in block.names
-        place = block.place("label" if named else -1 if self.label is None else self.label)
+        which = "label" if self.label is None and "label" in block.names else self.label
+        place = check_gold(block, which, self.model.recipe, self.path)
         strings: list[str | None] = block.strings()[place].tolist()
         return strings
 

@@ -18,12 +18,15 @@ from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import (
     AsJson,
     ColumnNames,
+    Comment,
     DataFormat,
     LabelColumn,
     Quiet,
+    Separator,
     Threads,
-    column_names,
+    check_output,
     label_column,
+    reading,
     say,
 )
 from crfkit.cli.streamed import BlockPositions, prepare_blocks
@@ -36,10 +39,12 @@ def train(
     template: learning.Template = None,
     columns: ColumnNames = None,
     label: LabelColumn = None,
+    separator: Separator = None,
+    comment: Comment = None,
     order: learning.Order = 1,
     l1: learning.L1 = 0.0,
     l2: learning.L2 = 1.0,
-    objective: learning.ObjectiveName = "likelihood",
+    objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
     min_count: learning.MinCount = 0.0,
     features: learning.Features = "observed",
@@ -49,7 +54,7 @@ def train(
         typer.Option("--dev", "-d", help="Data that tell when to stop; the best weights are kept."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="How --dev is judged: segment_f1, token_accuracy, ...")
+        str | None, typer.Option("--metric", help=f"How --dev is judged: {learning.METRICS}.")
     ] = None,
     patience: Annotated[
         float,
@@ -63,11 +68,8 @@ def train(
     threads: Threads = None,
     seed: learning.Seed = 0,
     max_iter: learning.MaxIter = None,
-    max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Most time.", min=0.0)] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option("--tolerance", help="Stop when certified to be this near the optimum: 1e-4.", min=0.0),
-    ] = None,
+    max_seconds: learning.MaxSeconds = None,
+    tolerance: learning.Tolerance = None,
     init: Annotated[
         str | None, typer.Option("--init", help="Start from this model (of any kind), or from: memm.")
     ] = None,
@@ -88,27 +90,26 @@ def train(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a model from labelled data and save it, as a whole or not at all.
+    """Learn a model from labelled data and save it.
 
     Columns become attributes by a template (CRF++'s, Wapiti's or a crfkit recipe); without one, words, their
-    shapes and affixes in a window. CRFsuite's text, MALLET's and items in JSON lines have attributes already.
+    shapes and affixes in a window, and of CoNLL-U only the forms, to learn upos. CRFsuite's text, MALLET's
+    and items in JSON lines have attributes already. The file is written as a whole or not at all.
+
     Ctrl-C or SIGTERM ends training and saves the model so far; the exit status is then 130 or 143. A warning
     tells when training ended before it converged, and what to change.
 
     For example:
 
-    crfkit train train.txt -o chunks.crf --template template --dev dev.txt
-
-    crfkit train a.txt b.txt.gz -o chunks.crf --columns word,pos,chunk --scheme bio --l2 0.5
-
-    crfkit train items.jsonl -o m.crf --l1 0.1 --l2 0 --json | jq .loss
-
-    crfkit train huge.txt.gz -o m.crf --block-positions 100000 --optimizer adagrad
-
-    crfkit train train.txt -o quick.crf --objective perceptron --max-iter 10
+      crfkit train train.txt -o chunks.crf --template template --dev dev.txt
+      crfkit train a.txt b.txt.gz -o chunks.crf --columns word,pos,chunk
+      crfkit train en.conllu -o pos.crf --label upos
+      crfkit train items.jsonl -o m.crf --l1 0.1 --l2 0 --json | jq .loss
+      crfkit train huge.txt.gz -o m.crf --block-positions 100000 -a adagrad
+      crfkit train train.txt -o quick.crf -a perceptron --max-iter 10
     """
     check_output(output)
-    names = column_names(columns)
+    given = reading(format, columns, separator, comment)
     column = None if label is None else label_column(label)
 
     def tell(text: str) -> None:
@@ -116,16 +117,14 @@ def train(
 
     from crfkit.training import Checkpoints
     from crfkit.training import train as fit
-    from crfkit.training.choose import by_name, check_blockwise
+    from crfkit.training.choose import check_blockwise
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import interrupts
     from crfkit.training.progress import Lenient
 
     kept = learning.features_of(features)
     constraints = learning.constraints_of(scheme)
-    goal = learning.objective_of(objective, l1, l2)
-    if optimizer != "auto":
-        by_name(optimizer)  # a wrong name is told before files are read
+    goal = learning.objective_of(objective, optimizer, l1, l2)
     if block_positions is not None:
         check_blockwise(optimizer, goal)
     if metric is not None and dev is None:
@@ -133,14 +132,7 @@ def train(
     if patience != 10.0 and dev is None:
         raise ValueError("--patience is for a dev set; give one with --dev FILE")
     start = _start(init)
-    reading: dict[str, Any] = {
-        "format": format,
-        "columns": names,
-        "label": column,
-        "template": template,
-        "threads": threads,
-        "say": tell,
-    }
+    making: dict[str, Any] = {"label": column, "template": template, "threads": threads, "say": tell}
     with ExitStack() as stack:
         log: Any = Lenient(sys.stderr)  # a log that nobody reads is no reason to lose a model
         stack.enter_context(redirect_stderr(log))
@@ -148,13 +140,13 @@ def train(
         heard = stack.enter_context(signals())
         learn: learning.Learning[Any]
         if block_positions is None:
-            learn = learning.prepare(data, **reading)
+            learn = learning.prepare(data, given, **making)
         else:
             # Beside the model there is room on a disk; the system's folder may lie in memory.
             beside = None if output == "-" else os.path.dirname(os.path.abspath(output))
             folder = stack.enter_context(TemporaryDirectory(prefix="crfkit-blocks-", dir=beside))
-            learn = prepare_blocks(data, Path(folder), block_positions, **reading)
-        judged = None if dev is None else _dev(dev, learn, format, names, threads)
+            learn = prepare_blocks(data, Path(folder), block_positions, given, **making)
+        judged = None if dev is None else _dev(dev, learn, given, threads)
         keeper = Keeper(
             output, checkpoint, {"notes": notes, "licence": licence, "compact": compact}, say=tell
         )
@@ -189,17 +181,6 @@ def train(
                 tell(f"{output}: {os.path.getsize(output):,} bytes")
             if as_json:
                 print(json.dumps({"model": output, **summary_of(model)}, ensure_ascii=False))
-
-
-def check_output(path: str) -> None:
-    """Refuse a place that cannot be written to, before hours of work and not after."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if path != "-" and os.path.isdir(path):
-        raise ValueError(f"--output is {path}, which is a folder; give the name of a file")
-    if path != "-" and not os.path.isdir(folder):
-        raise ValueError(f"--output is {path}, but there is no folder {folder}; make it first")
-    if path != "-" and not os.access(folder, os.W_OK):
-        raise ValueError(f"--output is {path}, but nothing may be written to {folder}")
 
 
 def summary_of(model: Any) -> dict[str, Any]:
@@ -238,20 +219,23 @@ def _start(init: str | None) -> Any:
     return read_model(init)
 
 
-def _dev(
-    path: str, learn: learning.Learning[Any], format: str | None, names: list[str] | None, threads: int | None
-) -> Any:
+def _dev(path: str, learn: learning.Learning[Any], given: dict[str, Any], threads: int | None) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit import data
     from crfkit.batch import Dataset
-    from crfkit.cli.tagging import frozen_extractor
+    from crfkit.cli.tagging import check_gold, check_shared, frozen_extractor
 
-    read = data.read(path, format, columns=names)
+    read = data.read(path, **given)
     if isinstance(read, Dataset) != (learn.extractor is None):
         kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
         raise ValueError(f"--dev {path} has {kinds[0]}, but the training data have {kinds[1]}")
+    made: Any
     if isinstance(read, Dataset) or learn.extractor is None:
-        return read
-    known = (learn.data.attributes.freeze(), learn.data.edge_attributes.freeze())
-    extract = frozen_extractor(learn.extractor.recipe, *known, label=learn.extractor.label)
-    return extract(read, threads)
+        made = read
+    else:
+        recipe, label = learn.extractor.recipe, learn.extractor.label
+        check_gold(read, label, recipe, "the recipe")
+        known = (learn.data.attributes.freeze(), learn.data.edge_attributes.freeze())
+        made = frozen_extractor(recipe, *known, label=label)(read, threads)
+    check_shared(f"--dev {path}", made.labels.strings(), learn.data.labels.strings(), "the training data")
+    return made
