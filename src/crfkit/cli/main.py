@@ -8,22 +8,34 @@ what they need when they run, so that ``crfkit tag`` starts at once.
 from __future__ import annotations
 
 import errno
+import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from crfkit.cli.options import say
 from crfkit.cli.quick import arguments_of
 
 #: What a user cannot mend by giving something else.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}
+
+
+_REMEDIES = {
+    errno.ENOENT: "; check the name",
+    errno.EACCES: "; ask for the right to it, or give another file",
+    errno.ENOSPC: "; make room, or write elsewhere",
+}
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")  # where click would break a line: mixed-cg
+_UsageError: Any = typer.BadParameter.__mro__[1]  # typer keeps click's under a private name
 
 
 @contextmanager
@@ -37,9 +49,17 @@ def mistakes() -> Iterator[None]:
         raise  # whoever read the output has had enough
     except KeyboardInterrupt:
         _fail("interrupted", 130)
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        asked = "crfkit" if error.ctx is None else error.ctx.command_path
+        _fail(f"{error.format_message().rstrip('.')}; see {asked} --help", 2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None and error.strerror else ""
-        _fail(f"{where}{error.strerror or error}", 1 if error.errno in _NOT_THE_INPUT else 2)
+        number = error.errno or 0
+        bare = error.strerror == os.strerror(number)  # where we wrote the words, they name a remedy
+        remedy = _REMEDIES.get(number, "") if bare else ""
+        _fail(f"{where}{error.strerror or error}{remedy}", 1 if number in _NOT_THE_INPUT else 2)
     except (ValueError, ImportError) as error:
         _fail(str(error), 2)
     except TypeError as error:
@@ -50,13 +70,54 @@ def mistakes() -> Iterator[None]:
         _fail(str(error) or "there is not enough memory", 1)
 
 
+class Command(TyperCommand):
+    """A command, whose help has arguments in capitals, types without their range, and words in one piece."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters as the help shows them."""
+        made: list[Any] = super().get_params(ctx)
+        for one in made:
+            one.help = _HYPHEN.sub("\u2011", one.help or "")  # get_help takes them out again
+            if one.metavar is None and one.param_type_name == "argument":
+                one.metavar = one.name.upper()
+            elif one.metavar is None:
+                one.metavar = one.display_type(ctx).replace(" range", "")  # the range stands behind the help
+        return made
+
+    def get_help(self, ctx: Any) -> str:
+        """Return the help as it is printed."""
+        made: str = super().get_help(ctx)
+        return made.replace("\u2011", "-")
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what stands in the line of usage, without braces, which nobody should type."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+
 class Commands(TyperGroup):
     """The group of commands."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Read what stands before the command."""
+        with mistakes():
+            return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         with mistakes():
             return super().invoke(ctx)
+
+
+def _kept(docstring: str) -> str:
+    r"""Return a docstring whose indented paragraphs, examples, keep their lines: click's mark is a backspace.
+
+    Examples
+    --------
+    >>> _kept("Print\nlabels.\n\n  crfkit a\n  crfkit b")
+    'Print\nlabels.\n\n\x08\n  crfkit a\n  crfkit b'
+    """
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(f"\b\n{p}" if p.startswith(" ") else p for p in paragraphs)
 
 
 def _is_ours(error: BaseException) -> bool:
@@ -68,11 +129,11 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    print(f"crfkit: warning: {message}", file=sys.stderr)
+    say(f"crfkit: warning: {message}")
 
 
 def _fail(message: str, status: int) -> None:
-    print(f"crfkit: {' '.join(message.splitlines())}", file=sys.stderr)
+    say(f"crfkit: {' '.join(message.splitlines())}")
     raise typer.Exit(status)
 
 
@@ -103,20 +164,41 @@ def typer_app() -> typer.Typer:
     made = typer.Typer(
         name="crfkit",
         cls=Commands,
-        help="Conditional random fields for chains, segments and graphs.",
         no_args_is_help=True,
         add_completion=False,
-        rich_markup_mode="rich",
+        rich_markup_mode=None,  # plain text: boxes waste half of 80 columns, and loading rich takes time
+        context_settings={"max_content_width": 100},
         pretty_exceptions_enable=False,
     )
     for name in COMMANDS:
-        made.command(name)(command_named(name))
-    made.callback()(_commands)
+        command = command_named(name)
+        made.command(name, cls=Command, help=_kept(command.__doc__ or ""))(command)
+    made.callback(help=_kept(_commands.__doc__ or ""))(_commands)
     return made
 
 
-def _commands() -> None:
-    """Conditional random fields for chains, segments and graphs."""
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from crfkit import __version__
+
+        print(f"crfkit {__version__}")
+        raise typer.Exit
+
+
+def _commands(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Conditional random fields: learn labels of sequences, tag, judge, explain.
+
+    For example:
+
+      crfkit demo
+      crfkit train train.txt -o model.crf
+      crfkit tag model.crf new.txt
+      crfkit eval model.crf test.txt
+    """
 
 
 def main() -> None:
@@ -124,7 +206,7 @@ def main() -> None:
     command = command_named(sys.argv[1]) if sys.argv[1:] and sys.argv[1] in COMMANDS else None
     given = None if command is None else arguments_of(command, sys.argv[2:])
     if command is None or given is None:
-        typer_app()()
+        typer_app()(prog_name="crfkit")
         return
     try:
         with mistakes():

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.model import Model
 
 _WIDEST = 16  # labels of which a table of transitions still fits a page
+_NO_END = 1 << 16  # columns, where nobody looks at a screen
 
 
 def show(
@@ -25,15 +26,15 @@ def show(
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Sizes and training only, no tables.")] = False,
 ) -> None:
-    """Print sizes, labels, the strongest weights, transitions, how training went, and notes.
+    """Print what is in a model: sizes, strongest weights, training.
+
+    Also labels, transitions, constraints, the recipe, notes and the licence.
 
     For example:
 
-    crfkit show chunks.crf --top 10
-
-    crfkit show usaddr.crfsuite --label StreetName --label ZipCode
-
-    crfkit show chunks.crf --json | jq .training.certificate
+      crfkit show chunks.crf --top 10
+      crfkit show usaddr.crfsuite --label StreetName --label ZipCode
+      crfkit show chunks.crf --json | jq .training.certificate
     """
     from crfkit.exchange import guess_kind, read_model
     from crfkit.formats.model_file import map_file, unzipped
@@ -113,16 +114,23 @@ def _print(made: dict[str, Any], tables: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    out = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    page = sys.stdout.isatty()  # else nothing is cut or wrapped
+    out = Console(width=None if page else _NO_END, highlight=False)
 
     def line(name: str, value: object) -> None:
-        out.print(Text(f"{name:<12} {value}"), soft_wrap=True)
+        fact = Table.grid(padding=(0, 1))
+        fact.add_row(Text(f"{name:<12}"), Text(str(value)))
+        out.print(fact)
+
+    def some(names: list[str], most: int, joint: str, unit: str) -> str:
+        cut = page and len(names) > most
+        return joint.join(names[:most]) + f"{joint}... {len(names)} {unit}" if cut else joint.join(names)
 
     local = ", each step normalised by itself (MEMM)" * made["local"]
     line("model", f"{made['model']} ({made['kind']}), order {made['order']}{local}")
     line(
         "labels",
-        f"{len(made['labels'])}: {', '.join(made['labels'][:30])}{' ...' * (len(made['labels']) > 30)}",
+        f"{len(made['labels'])}: {some(made['labels'], 30, ', ', 'labels')}",
     )
     line("attributes", f"{made['attributes']:,}, of transitions {made['edge_attributes']:,}")
     parts = ", ".join(f"{name} {size:,}" for name, size in made["weights_by_part"].items())
@@ -130,10 +138,7 @@ def _print(made: dict[str, Any], tables: bool) -> None:
     for rule in made["constraints"]:
         line("constraint", rule)
     if made["recipe"] is not None:
-        templates = made["recipe"].splitlines()
-        line(
-            "recipe", f"{'; '.join(templates[:12])}{f'; ... {len(templates)} lines' * (len(templates) > 12)}"
-        )
+        line("recipe", some(made["recipe"].splitlines(), 12, "; ", "lines"))
     if made["training"]:
         told = made["training"]
         line("trained by", f"{told['optimiser']}, {told['iterations']} iterations, {told['seconds']:.1f} s")
@@ -156,11 +161,12 @@ def _print(made: dict[str, Any], tables: bool) -> None:
             table.add_section()
         out.print(table)
     if tables and made["transitions"]:
-        out.print(_heat(made["labels"], made["transitions"]))
+        for table in _heat(made["labels"], made["transitions"], out.width):
+            out.print(table)
 
 
-def _heat(labels: list[str], table: list[list[float]]) -> Any:
-    """Return transitions as a table with colours, or the strongest as a list where labels are many."""
+def _heat(labels: list[str], table: list[list[float]], width: int) -> list[Any]:
+    """Return transitions as tables with colours, each no wider than a page; of many labels the strongest."""
     from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
@@ -174,10 +180,36 @@ def _heat(labels: list[str], table: list[list[float]]) -> Any:
         made = Table("from", "to", "weight", title="strongest transitions", title_justify="left")
         for w, x, y in sorted(cells, key=lambda c: -c[0]):
             made.add_row(Text(labels[x]), Text(labels[y]), _cell(w, largest))
-        return made
-    made = Table("from \\ to", *map(escape, labels), title="transitions", title_justify="left")
-    for name, row in zip(labels, table, strict=True):
-        made.add_row(Text(name), *[_cell(w, largest) for w in row])
+        return [made]
+    blocks: list[Table] = []
+    for columns in _fitting(labels, width):
+        names = [escape(labels[y]) for y in columns]
+        title = "transitions" if not blocks else None
+        made = Table("from \\ to", *names, title=title, title_justify="left")
+        for name, row in zip(labels, table, strict=True):
+            made.add_row(Text(name), *[_cell(row[y], largest) for y in columns])
+        blocks.append(made)
+    return blocks
+
+
+def _fitting(labels: list[str], width: int) -> list[list[int]]:
+    """Cut the columns of a table into blocks that fit a page.
+
+    Examples
+    --------
+    >>> _fitting(["B-NP", "I-NP", "O"], 36), _fitting(["B-NP", "I-NP", "O"], 80)
+    ([[0, 1], [2]], [[0, 1, 2]])
+    """
+    first = max(len("from \\ to"), *map(len, labels)) + 4
+    made: list[list[int]] = [[]]
+    used = first
+    for y, name in enumerate(labels):
+        needed = max(len(name), len("+00.00")) + 3
+        if made[-1] and used + needed > width:
+            made.append([])
+            used = first
+        made[-1].append(y)
+        used += needed
     return made
 
 
