@@ -11,7 +11,7 @@ import pytest
 
 from crfkit.cli.main import COMMANDS, command_named
 from crfkit.cli.quick import arguments_of
-from tests.test_cli_models import folder, run
+from tests.cli_cases import folder, run
 
 __all__ = ["folder"]
 
@@ -49,7 +49,16 @@ __all__ = ["folder"]
         (["convert", "{f}/m.crf", "{f}/x", "--to", "mallet"], "'mallet', expected one of crfkit, crfsuite"),
         (["convert", "{f}/m.crf", "{f}/x", "--to", "wapiti"], "and Wapiti knows only its own; train with a"),
         (["convert", "{f}/m.crf", "{f}/x.crfsuite", "--float32"], "--float32 is for models of crfkit"),
-        (["cv", "{f}/items.jsonl", "-k", "9"], "has only 2 sequences"),
+        (["convert", "{f}/train.txt", "{f}/x"], "is not a model that crfkit knows; .* with --from"),
+        (["convert", "{f}/m.crf", "{f}"], "TARGET is .*, which is a folder"),
+        (["tag", "{f}/m.crf", "{f}/test.txt", "-o", "{f}/no/x"], "--output is .*; make it first"),
+        (["tag", "{f}/m.crf", "{f}"], "is a folder; give a file"),
+        (["eval", "{f}/m.crf", "{f}/m.crf"], "binary file, such as a model"),
+        (["eval", "{f}/m.crf", "{f}/test.txt", "--label", "7"], "no column 7; .* with --label"),
+        (["features", "{f}/empty", "-r", "0[0]"], "holds no sequence; give data"),
+        (["eval", "{f}/m.crf", "{f}/empty"], "holds no sequence to judge; give labelled data"),
+        (["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"], "crfsuite has no option 'separator'"),
+        (["cv", "{f}/items.jsonl", "-k", "9"], "has only 2 sequences; give fewer parts"),
     ],
 )
 def test_mistakes_are_told(folder: Path, arguments: list[str], message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from crfkit.cli.options import AsJson, Quiet, check_choice, say
+from crfkit.cli.options import AsJson, Quiet, check_choice, check_output, say
 
 
 def convert(
@@ -18,11 +18,15 @@ def convert(
         str | None,
         typer.Option(
             "--to",
-            help="crfkit, crfsuite, crfpp (text) or wapiti; default: by the ending of the name, else crfkit.",
+            help="crfkit, crfsuite, crfpp (text, for crf_learn -C) or wapiti; default: by the ending of the "
+            "name, else crfkit.",
         ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--from", help="What the source is; default: by what is in it.")
+        str | None,
+        typer.Option(
+            "--from", help="crfkit, crfsuite, crfpp, wapiti or mallet; default: by what is in the source."
+        ),
     ] = None,
     encoding: Annotated[str, typer.Option("--encoding", help="Of names in a foreign model.")] = "utf-8",
     compact: Annotated[bool, typer.Option("--compact", help="Leave weights of zero out.")] = False,
@@ -40,15 +44,11 @@ def convert(
 
     For example:
 
-    crfkit convert usaddr.crfsuite usaddr.crf --compact
-
-    crfkit convert chunks.crf chunks.crfsuite
-
-    crfkit convert chunks.crf chunks.txt --to crfpp && crf_learn -C chunks.txt chunks.model
-
-    crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
+      crfkit convert usaddr.crfsuite usaddr.crf --compact
+      crfkit convert chunks.crf chunks.crfsuite
+      crfkit convert chunks.crf chunks.txt --to crfpp
+      crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
     """
-    from crfkit.cli.train import check_output
     from crfkit.exchange import KINDS, WRITTEN, Kind, guess_kind, read_model, write_model
     from crfkit.exchange.compact import compacted
     from crfkit.formats.model_file import map_file, unzipped
@@ -58,9 +58,11 @@ def convert(
     )
     chosen: Kind = next((k for k in WRITTEN if k == wanted), "crfkit")
     given = next((k for k in KINDS if kind is not None and check_choice("--from", kind, KINDS) == k), None)
-    check_output(target)
-    model = read_model(source, given, encoding=encoding)
+    check_output(target, "TARGET")
     found = given or guess_kind(unzipped(map_file(source), source))
+    if found is None:
+        raise ValueError(f"{source} is not a model that crfkit knows; if it is one, say whose with --from")
+    model = read_model(source, found, encoding=encoding)
     if chosen != "crfkit":
         texts = {"--notes": notes is not None, "--licence": licence is not None}
         for name, asked in {"--float32": single, **texts}.items():

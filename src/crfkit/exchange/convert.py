@@ -89,7 +89,7 @@ def read_model_bytes(
         raise ModelFileError(
             source,
             "is not a model that crfkit knows",
-            "give one of crfkit, CRFsuite, CRF++, Wapiti or MALLET (CRF.print), or say which with kind=",
+            "give one of crfkit, CRFsuite, CRF++, Wapiti or MALLET (CRF.print)",
         )
     if kind == "crfkit":
         return model_of(data, source)
