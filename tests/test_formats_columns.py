@@ -37,6 +37,7 @@ def test_tabs_separate_where_every_line_has_one() -> None:
         assert rows(tabs, format) == [[("New York", "B")], [("is", "O")]]
     assert rows(b"a b\tX\nc d\tY\n", separator="blanks") == [[("a", "b", "X"), ("c", "d", "Y")]]
     assert rows(b"a\t\tX\nlonger\tY\nd\t\tX\n") == [[("a", "X"), ("longer", "Y"), ("d", "X")]]
+    assert rows(b"a\tX\t\nb\tY\t\n") == [[("a", "X"), ("b", "Y")]]
     assert rows(b"# New York\nNew York\tB\n", comment="#") == [[("New York", "B")]]
     assert rows(b"a b\tX\n", "crfpp") == rows(b"a b\tX\n", "wapiti") == [[("a", "b", "X")]]
 

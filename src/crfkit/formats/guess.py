@@ -98,9 +98,11 @@ def _lines(sample: bytes, whole: bool, comment: str | None) -> tuple[list[str], 
 
 
 def _tabs(lines: Sequence[str]) -> int:
-    """Return how many fields nearly all lines have between TABs; 0 where some line has no TAB."""
-    counts = [line.count("\t") for line in lines if not line.startswith("-DOCSTART-")]
-    return _common([n + 1 for n in counts]) if counts and all(counts) else 0
+    """Return how many fields nearly all lines have between TABs, 0 if some lack a TAB or all end in one."""
+    told = [line for line in lines if not line.startswith("-DOCSTART-")]
+    if not told or not all("\t" in line for line in told) or all(line.endswith("\t") for line in told):
+        return 0
+    return _common([line.count("\t") + 1 for line in told])
 
 
 def _common(widths: Sequence[int]) -> int:
