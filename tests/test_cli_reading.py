@@ -41,7 +41,7 @@ def test_tabs_and_comments_in_every_command(tmp_path: Path) -> None:
     assert run("explain", model, data, *given).stdout.startswith("New York B-LOC\tB-LOC")
     assert "0[0]=Los Angeles" in run("features", data, "-r", "0[0]", "--sequence", 2, *given).stdout
     assert json.loads(run("cv", data, "-k", 2, "--json", "-q", *given).stdout)["sequences"] == 2
-    commas = tmp_path / "commas"
+    commas = tmp_path / "commas.csv"
     commas.write_text("New York,B-LOC\nis,O\n")
     assert run("tag", model, commas, "--separator", ",").stdout.startswith("New York\tB-LOC\tB-LOC\n")
     assert "--comment" in run("train", data, "-o", model, status=2).stderr

@@ -49,7 +49,8 @@ def blocks(
         Whether data with attributes are needed (True) or columns (False): decides where guesses differ.
     """
     bare = path.removesuffix(".gz")
-    if format in ("csv", "parquet") or (format is None and bare.endswith((".csv", ".parquet"))):
+    plain = format is None and separator is None and comment is None  # with these, it is columns
+    if format in ("csv", "parquet") or (plain and bare.endswith((".csv", ".parquet"))):
         options: dict[str, Any] = {"columns": columns, "separator": separator, "comment": comment}
         yield data.read(path, format or bare.rpartition(".")[2], say=say, **options)
         return

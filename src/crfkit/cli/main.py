@@ -27,8 +27,6 @@ from crfkit.cli.quick import arguments_of
 
 #: What a user cannot mend by giving something else.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}
-
-
 _REMEDIES = {
     errno.ENOENT: "; check the name",
     errno.EACCES: "; ask for the right to it, or give another file",
