@@ -83,7 +83,7 @@ def test_parameters_that_do_not_exist() -> None:
     with pytest.raises(ValueError, match="optimiser is 'auto', which has no parameters"):
         ChainCRF().set_params(optimiser__memory=1)
     with pytest.raises(TypeError, match="l2"):
-        ChainCRF(l2=1.0)  # type: ignore[call-arg]
+        ChainCRF(l2=1.0)  # type: ignore[arg-type]
 
 
 def test_repr_shows_what_differs() -> None:

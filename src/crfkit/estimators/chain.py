@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from crfkit.optimise.problem import Optimiser
 from crfkit.structures.constraints import Constraint, Scheme
 from crfkit.training import train
 from crfkit.training.choose import objective_of
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.interrupt import pass_on
 from crfkit.training.source import Objective
 from crfkit.training.task import Likely
@@ -131,7 +132,9 @@ class ChainCRF(ChainQueries, PartParams):
         seed: int = 0,
         threads: int | None = None,
         progress: bool | None = False,
+        **unknown: NoReturn,
     ) -> None:
+        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.objective = objective
         self.optimiser = optimiser
         self.features = features

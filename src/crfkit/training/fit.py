@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NoReturn
 
 from crfkit.batch import Dataset
@@ -13,12 +12,12 @@ from crfkit.events import Listener
 from crfkit.features import Extractor, ItemExtractor
 from crfkit.layout_plan import LayoutOptions
 from crfkit.model import Metric, Model
-from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 from crfkit.training.checkpoint import Checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.judge import function_of
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
@@ -144,7 +143,7 @@ def train(
     Within ... % of the optimum: at most ... above it.
     """
     begun = time.perf_counter()
-    _check_names(unknown)
+    refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
     _check_options(features, patience, dev_every, tolerance, max_seconds, max_iterations)
     _check_parts(optimiser, init, metric)
     goal = objective_of(objective)
@@ -201,16 +200,6 @@ def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -
         raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')
     if metric is not None:
         function_of(metric)
-
-
-def _check_names(unknown: Iterable[str]) -> None:
-    """Refuse options that do not exist, with a hint."""
-    for name in unknown:
-        if name in Likelihood.__dataclass_fields__:
-            raise TypeError(f"{name} is an option of the objective: objective=Likelihood({name}=...)")
-        close = difflib.get_close_matches(name, train.__kwdefaults__ or (), n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise TypeError(f"train has no option {name!r}{hint}")
 
 
 def _check_options(

@@ -1,0 +1,170 @@
+"""Options that do not exist here: a hint, and for those of other tools what they are called in crfkit.
+
+Penalties of the tools, beside l1 * |w|_1 + l2/2 * |w|_2^2 here:
+
+=========  ==============================  =====================
+CRFsuite   c1 * |w|_1 + c2 * |w|_2^2       l1 = c1, l2 = 2 * c2
+CRF++      |w|_2^2 / (2 C)                 l2 = 1 / C
+Wapiti     rho1 * |w|_1 + rho2/2 * |w|^2   l1 = rho1, l2 = rho2
+MALLET     |w|_2^2 / (2 variance)          l2 = 1 / variance
+=========  ==============================  =====================
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from crfkit.objectives import Likelihood
+
+__all__ = ["refuse_unknown"]
+
+
+class _Here(NamedTuple):
+    """Where an option lives in crfkit, and what its value becomes."""
+
+    option: str
+    of: str = ""  #: the part that has it; empty: the function or estimator itself
+    value: Callable[[Any], Any] = lambda given: given
+    why: str = ""
+
+
+def _inverse(given: Any) -> float:
+    return 1.0 / float(given)
+
+
+_TWICE = "CRFsuite's penalty is c2 * |w|^2, without the half: l2 is twice c2"
+_OVER = "l2 is 1 / {name}"
+_LIKELIHOOD = {name: _Here(name, "Likelihood") for name in Likelihood.__dataclass_fields__}
+_NAMES: dict[str, _Here] = {
+    **_LIKELIHOOD,
+    "c1": _Here("l1", "Likelihood"),
+    "c2": _Here("l2", "Likelihood", lambda c2: 2.0 * float(c2), _TWICE),
+    "rho1": _Here("l1", "Likelihood"),
+    "rho2": _Here("l2", "Likelihood"),
+    "C": _Here("l2", "Likelihood", _inverse, _OVER),
+    "gaussian_variance": _Here("l2", "Likelihood", _inverse, _OVER),
+    "class_weight": _Here("label_weights", "Likelihood"),
+    "min_freq": _Here("min_count"),
+    "minfreq": _Here("min_count"),
+    "all_possible_states": _Here("features", "", lambda yes: "all" if yes else "observed"),
+    "all_possible_transitions": _Here("transitions", "", lambda yes: "all" if yes else "observed"),
+    "verbose": _Here("progress", "", bool),
+    "n_jobs": _Here("threads"),
+    "nthread": _Here("threads"),
+    "random_state": _Here("seed"),
+    "max_iter": _Here("max_iterations"),
+    "maxiter": _Here("max_iterations"),
+    "optimizer": _Here("optimiser"),
+    "num_memories": _Here("memory", "LBFGS"),
+    "epsilon": _Here("tolerance", "LBFGS"),
+    "delta": _Here("delta", "LBFGS"),
+    "period": _Here("period", "LBFGS"),
+    "max_linesearch": _Here("max_evaluations", "LBFGS"),
+    **{
+        f"calibration_{name}": _Here(f"calibration_{name}", "SGD")
+        for name in ("eta", "rate", "samples", "candidates", "max_trials")
+    },
+    "pa_type": _Here("variant", "PassiveAggressive", ("hard", "linear", "squared").__getitem__),
+    "c": _Here("c", "PassiveAggressive"),
+    "error_sensitive": _Here("error_sensitive", "PassiveAggressive"),
+    "averaging": _Here("averaging", "PassiveAggressive"),
+    "variance": _Here("variance", "AROW"),
+    "gamma": _Here("gamma", "AROW"),
+}
+# Algorithms of CRFsuite, CRF++ and Wapiti as options here; others are names of optimisers, or unknown.
+_MISTAKES = {"objective": "perceptron"}
+_ALGORITHMS: dict[str, dict[str, str]] = {
+    "l-bfgs": {"optimiser": "lbfgs"},
+    "l2sgd": {"optimiser": "sgd"},
+    "ap": _MISTAKES,
+    "averaged-perceptron": _MISTAKES,
+    "pa": {**_MISTAKES, "optimiser": "pa"},
+    "passive-aggressive": {**_MISTAKES, "optimiser": "pa"},
+    "arow": {**_MISTAKES, "optimiser": "arow"},
+    "rprop+": {"optimiser": "rprop"},
+    "rprop-": {"optimiser": "rprop-minus"},
+    "crf": {"objective": "likelihood"},
+    "crf-l2": {"objective": "likelihood"},
+}
+# Options with nothing in their place.
+_NEEDLESS = {
+    "linesearch": "leave it out: L-BFGS has one line search here",
+    "model_filename": "leave it out: models stay in memory; model.save(path) writes one",
+    "keep_tempfiles": "leave it out: there are no temporary files",
+    "trainer_cls": "leave it out: training has no trainer class; crfkit.train takes listeners",
+}
+
+
+def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> None:
+    """Raise a TypeError where there are options that do not exist, with what to write instead.
+
+    Parameters
+    ----------
+    unknown : mapping
+        Options that were given and do not exist, with their values.
+    who : str
+        The function or class, for the message.
+    own : names
+        The options that do exist.
+
+    Examples
+    --------
+    >>> refuse_unknown({"c1": 0.1, "c2": 1.0}, "ChainCRF", ["objective"])
+    Traceback (most recent call last):
+    TypeError: ChainCRF has no option c1, c2: write objective=Likelihood(l1=0.1, l2=2.0) (CRFsuite's penalty
+    is c2 * |w|^2, without the half: l2 is twice c2)
+    >>> refuse_unknown({"ordr": 2}, "ChainCRF", ["order"])
+    Traceback (most recent call last):
+    TypeError: ChainCRF has no option 'ordr'; did you mean 'order'?
+    """
+    options = set(own)
+    plain: dict[str, str] = {}  # option: how it is written
+    parts: defaultdict[str, list[str]] = defaultdict(list)  # part: its options, as they are written
+    why: list[str] = []
+    for name, value in unknown.items():
+        here = _NAMES.get(name)
+        if name == "algorithm":
+            chosen = _ALGORITHMS.get(str(value).lower(), {"optimiser": value})
+            plain.update({option: repr(name) for option, name in chosen.items()})
+        elif name in _NEEDLESS:
+            why.append(f"{name}: {_NEEDLESS[name]}")
+        elif here is None or (not here.of and here.option not in options):
+            _raise_misspelt(name, who, options)
+        else:
+            shown = _shown(here, value)
+            if here.of:
+                parts[here.of].append(f"{here.option}={shown}")
+            else:
+                plain[here.option] = shown
+            if here.why:
+                why.append(here.why.format(name=name))
+    if not unknown:
+        return
+    if parts.keys() & {"PassiveAggressive", "AROW"}:
+        plain["objective"] = "'perceptron'"
+    for part, given in parts.items():
+        if part == "LBFGS" and plain.get("objective") == "'perceptron'":
+            continue  # limits of an algorithm that has rules of its own here
+        plain["objective" if part == "Likelihood" else "optimiser"] = f"{part}({', '.join(given)})"
+    written = ", ".join(f"{option}={shown}" for option, shown in plain.items())
+    advice = [f"write {written}"] if written else []
+    if why:
+        advice = [f"{advice[0]} ({'; '.join(why)})"] if advice else ["; ".join(why)]
+    raise TypeError(f"{who} has no option {', '.join(unknown)}: {advice[0]}")
+
+
+def _shown(here: _Here, value: Any) -> str:
+    """Return a value as it is written here; dots where it is none that the other tool could have had."""
+    try:
+        return repr(here.value(value))
+    except (TypeError, ValueError, ZeroDivisionError, IndexError):
+        return "..."
+
+
+def _raise_misspelt(name: str, who: str, options: set[str]) -> NoReturn:
+    close = difflib.get_close_matches(name, sorted(options), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(sorted(options))}"
+    raise TypeError(f"{who} has no option {name!r}{hint}")
