@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit.compat import install
 from crfkit.compat.sklearn_crfsuite import CRF, metrics
 from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
@@ -142,11 +143,16 @@ def test_without_scikit_learn() -> None:
         Thing().set_params(b=1)
 
 
+def run(code: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else done.stderr
+
+
 def test_original_names() -> None:
     code = """
-import pickle, sys
+import pickle
 from crfkit.compat import install
-install()
+assert install(force=True) == ("pycrfsuite", "sklearn_crfsuite")
 import pycrfsuite, sklearn_crfsuite
 from pycrfsuite._logparser import TrainLogParser
 from sklearn_crfsuite import CRF
@@ -155,11 +161,60 @@ assert CRF().fit([[["a"]]], [["A"]]).predict_single([["a"]]) == ["A"]
 import sklearn_crfsuite.estimator, pycrfsuite._pycrfsuite
 old = b"csklearn_crfsuite._fileresource\\nFileResource\\n."
 assert pickle.loads(old).__module__.startswith("crfkit.compat")
-install("pycrfsuite")
+assert install("pycrfsuite") == ("pycrfsuite",)
+print("done")
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
-    code = "import sys; sys.modules['pycrfsuite'] = sys; from crfkit.compat import install; install()"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "imported already" in run.stderr
+    assert run(code) == "done\n"
     with pytest.raises(ValueError, match="no face"):
         install("torchcrf")
+
+
+def test_installed_originals_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "pycrfsuite.py").write_text("original = True\n")
+    begin = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from crfkit.compat import install; "
+    left = "import pycrfsuite; print(pycrfsuite.original)"
+    assert run(begin + "install(); " + left) == "True\n"
+    assert run(begin + "install(); import sklearn_crfsuite as s; print(s.__name__)").startswith("crfkit.")
+    assert "pycrfsuite is installed: install('pycrfsuite', force=True)" in run(
+        begin + "install('pycrfsuite')"
+    )
+    forced = "install('pycrfsuite', force=True); import pycrfsuite as p; print(p.__name__)"
+    assert run(begin + forced).startswith("crfkit.compat")
+    assert "imported already" in run(begin + "import pycrfsuite; install('pycrfsuite', force=True)")
+
+
+def old_pickle() -> bytes:
+    """Return the pickle of a CRF as sklearn-crfsuite would have written it."""
+    made = pickle.dumps(CRF().fit(X, Y), protocol=0)
+    return made.replace(b"ccrfkit.compat.", b"c")
+
+
+def test_pickles_of_the_original_open_and_become_models(tmp_path: Path) -> None:
+    path = tmp_path / "old.pkl"
+    path.write_bytes(old_pickle())
+    code = """
+import pickle, sys
+import crfkit
+crfkit.compat.install("sklearn_crfsuite")
+crf = pickle.load(open(sys.argv[1], "rb"))
+crfkit.load(crf.modelfile.name).save(sys.argv[2])
+print(type(crf).__module__)
+"""
+    assert run(code, str(path), str(tmp_path / "new.crf")) == "crfkit.compat.sklearn_crfsuite.estimator\n"
+    assert crfkit.Tagger(crfkit.load(tmp_path / "new.crf")).tag(X[0]) == Y[0]
+
+
+def test_a_pickle_is_not_a_model_file(tmp_path: Path) -> None:
+    import joblib  # type: ignore[import-untyped]
+
+    path = tmp_path / "m"
+    path.write_bytes(old_pickle())
+    with pytest.raises(ValueError, match=r"m is a Python pickle, .*crfkit\.compat\.install\(\).*modelfile"):
+        crfkit.load(path)
+    for compress in (0, 3, ("gzip", 3)):
+        joblib.dump(crfkit.ChainCRF().fit(X, Y), path, compress=compress)
+        with pytest.raises(ValueError, match=r"m is a Python pickle, .*estimator\.model_\.save"):
+            crfkit.load(path)
+    path.write_bytes(b"x^ is not compressed")
+    with pytest.raises(ValueError, match="model that crfkit knows"):
+        crfkit.load(path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 
 __all__ = ["install"]
 
@@ -28,35 +29,51 @@ _MODULES = {
 }
 
 
-def install(*names: str) -> None:
+def install(*names: str, force: bool = False) -> tuple[str, ...]:
     """Make ``import pycrfsuite`` (or ``sklearn_crfsuite``) mean crfkit's face, in this process.
+
+    Pickles name the modules of their classes: after this, those of ``sklearn_crfsuite.CRF`` open without
+    sklearn-crfsuite. Unpickle only what you trust, as always: a pickle may run any program.
 
     Parameters
     ----------
     *names : str
-        Which packages to stand in for; default: both. One that is imported already is an error: part of
-        the program would go on with the original.
+        Which packages to stand in for, which must not be installed; default: those of both that are not.
+    force : bool
+        Stand in for installed packages too. One that is imported already is still an error: part of the
+        program would go on with the original.
+
+    Returns
+    -------
+    tuple of str
+        The packages that crfkit stands in for now.
 
     Examples
     --------
-    >>> install("pycrfsuite")  # doctest: +SKIP
-    >>> import pycrfsuite  # doctest: +SKIP
-    >>> pycrfsuite.Tagger.__module__  # doctest: +SKIP
-    'crfkit.compat.pycrfsuite._tagger'
+    >>> import joblib
+    >>> install()  # doctest: +SKIP
+    ('pycrfsuite', 'sklearn_crfsuite')
+    >>> crf = joblib.load("old.pkl")  # doctest: +SKIP
+    >>> crfkit.load(crf.modelfile.name).save("new.crf")  # doctest: +SKIP
     """
-    for name in names or tuple(_MODULES):
+    for name in names:
         if name not in _MODULES:
             raise ValueError(f"there is no face of {name!r}; there are: {', '.join(_MODULES)}")
+    made = []
+    for name in names or tuple(_MODULES):
         present = sys.modules.get(name)
-        if present is not None and not present.__name__.startswith(__name__):
+        ours = present is not None and present.__name__.startswith(__name__)
+        if not ours and not force and (present is not None or find_spec(name) is not None):
+            if names:
+                raise RuntimeError(
+                    f"{name} is installed: install({name!r}, force=True) puts crfkit's face in its place"
+                )
+            continue  # the original opens its own pickles
+        if present is not None and not ours:
             raise RuntimeError(f"{name} is imported already: call install before the first import of it")
         for part in _MODULES[name]:
-            if part == ".scorers" and not _has_sklearn():
+            if part == ".scorers" and find_spec("sklearn") is None:
                 continue
             sys.modules[name + part] = import_module(f"{__name__}.{name}{part}")
-
-
-def _has_sklearn() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("sklearn") is not None
+        made.append(name)
+    return tuple(made)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from crfkit.exchange.native import model_of
+from crfkit.exchange.pickled import refuse_pickle
 from crfkit.formats.model_file import ModelFileError, looks_like_model_file, map_file, unzipped
 from crfkit.formats.sink import write_bytes
 from crfkit.model import Model
@@ -86,6 +87,7 @@ def read_model_bytes(
     data = unzipped(data, source)
     kind = kind or guess_kind(data)
     if kind is None:
+        refuse_pickle(data, source)
         raise ModelFileError(
             source,
             "is not a model that crfkit knows",
