@@ -268,7 +268,9 @@ class Model:
         return found
 
     def log_likelihood(self, data: Dataset | Batch, *, threads: int | None = None) -> Floats:
-        """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over."""
+        """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""
+        from crfkit.objectives.gold import allowed_labels
+
         found = [np.zeros(0)]
         for part, potentials in self._parts(self.batch_of(data), threads):
             label = part.label
@@ -277,9 +279,7 @@ class Model:
             if (label >= 0).all():
                 found.append(inference.log_prob(potentials, label, threads=threads))
                 continue
-            mask = np.ones(potentials.node.shape, dtype=np.bool_)
-            mask[label >= 0] = False
-            mask[np.flatnonzero(label >= 0), label[label >= 0]] = True
+            mask = allowed_labels(part, len(self.labels))
             clamped = inference.log_partition(potentials.clamped(mask), threads=threads)
             found.append(clamped - inference.log_partition(potentials, threads=threads))
         return np.concatenate(found)

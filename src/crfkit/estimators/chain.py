@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch, Dataset
 from crfkit.estimators.adapting import adapt
+from crfkit.estimators.labelling import labelled
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries, dev_metric, weights_of
-from crfkit.estimators.reading import Reader, labelled, read, recipe_of
+from crfkit.estimators.reading import Reader, read, recipe_of
 from crfkit.features import Recipe
 from crfkit.model import Metric, Model
 from crfkit.objectives import Likelihood
@@ -89,9 +90,9 @@ class ChainCRF(ChainQueries, PartParams):
 
     Notes
     -----
-    What X and y may be: `crfkit.estimators.reading`. An estimator is no classifier for scikit-learn, whose
-    classifiers have one label for each sample: cross-validation does not stratify, and scorers come from
-    `crfkit.metrics.scorer`.
+    What X and y may be: `crfkit.estimators.reading` and `crfkit.estimators.labelling`. An estimator is not a
+    classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
+    stratify, and scorers come from `crfkit.metrics.scorer`.
 
     Examples
     --------
@@ -179,8 +180,9 @@ class ChainCRF(ChainQueries, PartParams):
         ----------
         X : list of sequences, Dataset, Columns or Batch
             See `crfkit.estimators.reading`.
-        y : list of lists of str
-            One label for each position, None where it is not known. May be left out where X has labels.
+        y : list of lists
+            One label for each position; None where it is not known, a set where it is one of several, a dict
+            where they have probabilities (`crfkit.estimators.labelling`). May be left out where X has labels.
         X_dev, y_dev : optional
             Judge the weights as they go: training ends when they get no better, and the best are kept.
         sample_weight : array [N], optional
@@ -213,11 +215,10 @@ class ChainCRF(ChainQueries, PartParams):
         """
         before: Model | None = getattr(self, "model_", None)
         recipe = recipe_of(self.template)
-        data = self._labelled(read(X, recipe, None, self.threads), y, sample_weight)
-        if classes is not None:
-            labels = Alphabet(data.labels.strings())
-            labels.ids(classes)
-            data = replace(data, labels=labels)
+        known = [*(() if before is None else before.labels.strings()), *(classes or ())]
+        data = self._labelled(read(X, recipe, None, self.threads), y, sample_weight, known)
+        if y is None and classes is not None:  # the data brought labels of their own
+            data = replace(data, labels=Alphabet([*data.labels.strings(), *classes]))
         if before is None:
             return self._learned(replace(self._train(data), recipe=recipe))
         model = adapt(
@@ -244,9 +245,11 @@ class ChainCRF(ChainQueries, PartParams):
         )
         return self._learned(replace(model, recipe=recipe))
 
-    def _labelled(self, data: Dataset, y: Any, sample_weight: ArrayLike | None) -> Dataset:
+    def _labelled(
+        self, data: Dataset, y: Any, sample_weight: ArrayLike | None, known: Sequence[str] = ()
+    ) -> Dataset:
         if y is not None:
-            data = labelled(data, y, Alphabet())
+            data = labelled(data, y, Alphabet(known))
         batch = data.batch
         if batch.label is None and batch.allowed is None and batch.soft is None:
             raise ValueError(

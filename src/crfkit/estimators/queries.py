@@ -128,16 +128,20 @@ class ChainQueries:
     def log_proba(self, X: Any, y: Any = None) -> Floats:
         """Return log p(y | x) of each sequence, [N].
 
-        Positions where y is None are summed over; a label that the model does not know has probability 0.
+        Positions where y is None or a set are summed over; a label that the model does not know has
+        probability 0.
         """
         data = self._data(X, y)
-        label = data.batch.label
+        label, allowed = data.batch.label, data.batch.allowed
         if label is None:
             raise ValueError("y is missing: log_proba needs labels")
         found = self.model_.log_likelihood(data, threads=self.threads)
         known = np.append(self.model_.labels.ids(data.labels.strings()) >= 0, True)  # the last: -1, None
+        possible = known[label]  # [P]
+        if allowed is not None:
+            possible &= (label >= 0) | allowed[:, known[:-1][: allowed.shape[1]]].any(axis=1)
         sequence = np.repeat(np.arange(data.batch.sequences), np.diff(data.batch.seq_ptr))  # [P]
-        found[sequence[~known[label]]] = -np.inf
+        found[sequence[~possible]] = -np.inf
         return found
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:

@@ -9,25 +9,23 @@ X, with a template                     lists of token rows: tuples (columns 0, 1
 either                                 `Dataset` (its labels where y is None); `Batch` (ids without names)
 =====================================  =====================================================================
 
-Labels are strings; None is a position whose label is not known, which training sums over.
+What y may be: `crfkit.estimators.labelling`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from crfkit.alphabet import Alphabet
 from crfkit.batch import Batch, Dataset
+from crfkit.estimators.labelling import labelled
 from crfkit.features import Extractor, ItemExtractor, Recipe, parse_recipe, read_recipe
 from crfkit.formats.columns import Columns
-from crfkit.structures.labels import Ids
 
-__all__ = ["Reader", "labelled", "read", "recipe_of"]
+__all__ = ["Reader", "read", "recipe_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,48 +134,3 @@ def _rows(X: Iterable[Any], columns: Sequence[str]) -> tuple[Iterator[list[Any]]
             yield [row_of(row, n, t) for t, row in enumerate(sequence)]
 
     return walk(), names
-
-
-def labelled(data: Dataset, y: Any, labels: Alphabet) -> Dataset:
-    """Return data with these gold labels, whose names go to a growing alphabet.
-
-    Examples
-    --------
-    >>> labelled(read([[["a"], ["b"]]], None), [["X", None]], Alphabet()).batch.label.tolist()
-    [0, -1]
-    """
-    if isinstance(y, str | bytes):
-        raise ValueError("y is a plain string, expected a list of label sequences")
-    lengths = np.diff(data.batch.seq_ptr).tolist()
-    flat: list[Any] = []
-    n = -1
-    for n, tags in enumerate(y):
-        if n >= len(lengths):
-            raise ValueError(f"X has {len(lengths)} sequences, y has more: sequence {n} has labels only")
-        if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):
-            raise ValueError(f"y: sequence {n} is {tags!r:.60}, expected a list of labels")
-        before = len(flat)
-        flat.extend(tags)
-        if len(flat) - before != lengths[n]:
-            raise ValueError(f"sequence {n}: X has {lengths[n]} positions, y has {len(flat) - before} labels")
-    if n + 1 != len(lengths):
-        raise ValueError(f"X has {len(lengths)} sequences, y has {n + 1}: sequence {n + 1} has no labels")
-    batch = replace(data.batch, label=_label_ids(flat, labels, lengths), allowed=None, soft=None)
-    return replace(data, batch=batch, labels=labels)
-
-
-def _label_ids(flat: list[Any], labels: Alphabet, lengths: list[int]) -> Ids:
-    for p, label in enumerate(flat):
-        if not isinstance(label, str) and label is not None:
-            ends = np.cumsum(lengths)
-            n = int(np.searchsorted(ends, p, side="right"))
-            raise TypeError(
-                f"y: sequence {n}, position {p - int(ends[n]) + lengths[n]}: the label is {label!r}, of type "
-                f"{type(label).__name__}; labels are strings"
-            )
-    if None not in flat:
-        return labels.ids(flat)
-    made = np.full(len(flat), -1, dtype=np.int32)
-    known = [p for p, label in enumerate(flat) if label is not None]
-    made[known] = labels.ids(flat[p] for p in known)
-    return made

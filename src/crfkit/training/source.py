@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +23,7 @@ from crfkit.training.blocked_layout import layout_of_blocks
 from crfkit.training.memm import LocalProblem
 from crfkit.training.stream import BlockedData
 
-__all__ = ["Objective", "Source", "checked_dataset"]
+__all__ = ["Objective", "Source", "checked_dataset", "partial_pairs"]
 
 
 class Objective(Protocol):
@@ -57,6 +57,51 @@ def checked_dataset(data: Any, argument: str) -> Dataset:
             "lists, ItemExtractor()(X, y)"
         )
     raise TypeError(what)
+
+
+def partial_pairs(
+    batches: Iterable[Batch], L: int, least: float = 0.0, also: Pointers | None = None
+) -> Pointers | None:
+    """Return the (attribute, label) pairs [n, 2] that sets of labels and distributions show; None: no others.
+
+    A position whose label is not known at all shows none, as one with a label shows that label alone, which
+    the layout knows by itself.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+    L : int
+        Number of labels.
+    least : float
+        Pairs that are shown by fewer positions are left out.
+    also : array [n, 2], optional
+        Further pairs.
+
+    Examples
+    --------
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[4, 5], allowed=[[1, 1, 0], [1, 1, 1]])
+    >>> partial_pairs([batch], 3).tolist()
+    [[4, 0], [4, 1]]
+    """
+    found = [np.zeros(0, dtype=np.int64)]  # attribute * L + label, once for each position that shows it
+    for batch in batches:
+        if batch.soft is not None:
+            shown = batch.soft > 0.0  # [P, L]
+        elif batch.allowed is not None:
+            shown = batch.allowed & ~batch.allowed.all(axis=1, keepdims=True)
+        else:
+            continue
+        if batch.label is not None:
+            shown = shown & (batch.label < 0)[:, None]
+        counts = np.diff(batch.attr_ptr)  # [P]
+        for y in range(shown.shape[1]):
+            found.append(batch.attr[np.repeat(shown[:, y], counts)].astype(np.int64) * L + y)
+    if len(found) == 1:
+        return also
+    keys, times = np.unique(np.concatenate(found), return_counts=True)
+    kept = keys[times >= least]
+    pairs = np.stack([kept // L, kept % L], axis=1)
+    return pairs if also is None else np.concatenate([pairs, np.asarray(also, dtype=np.int64).reshape(-1, 2)])
 
 
 class Source:
@@ -120,6 +165,8 @@ class Source:
 
     def layout(self, *, all_pairs: bool, pairs: Pointers | None, options: LayoutOptions) -> Layout:
         """Return the weights that there are, with further (attribute, label) pairs [n, 2]."""
+        if not all_pairs:
+            pairs = partial_pairs(self.batches(), len(self.labels), options.get("min_count", 0.0), pairs)
         given: Any = {**options, "threads": self.threads}
         if len(self.attributes) or self.hashed:
             given.setdefault("attributes", len(self.attributes) or self.hashed)
