@@ -176,7 +176,7 @@ class Model:
         """
         if isinstance(data, Batch):
             return data
-        batch = data.batch
+        batch = _checked(data).batch
         attr_ptr, attr, value = _renamed(
             batch.attr_ptr,
             batch.attr,
@@ -359,9 +359,19 @@ def check_local(local: bool, chain: Chain, layout: Layout) -> None:
         )
 
 
+def _checked(data: Dataset) -> Dataset:
+    """Return a data set, or say what to do with what was given instead."""
+    if not isinstance(data, Dataset):
+        raise TypeError(
+            f"data is of type {type(data).__name__}, expected a Dataset or a Batch: for features X and "
+            "labels y as lists, ItemExtractor()(X, y); for one sequence, Tagger(model).tag(x)"
+        )
+    return data
+
+
 def gold_labels(data: Dataset) -> list[list[str]]:
     """Return the gold labels as strings; a position without one is an error."""
-    label = data.batch.label
+    label = _checked(data).batch.label
     if label is None:
         raise ValueError("the data have no labels to compare with")
     if (label < 0).any():

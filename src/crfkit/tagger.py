@@ -7,6 +7,7 @@ Python object in between. Both give the same labels.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from math import exp
 from typing import Any
@@ -46,6 +47,8 @@ class Tagger:
     """
 
     def __init__(self, model: Model) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(f"model is {model!r:.60}, of type {type(model).__name__}; {_remedy(model)}")
         if model.hashed is None and not len(model.attributes) and model.layout.attributes:
             raise ValueError(
                 "the attributes of the model are ids without names: use Model.predict with a Batch"
@@ -75,6 +78,8 @@ class Tagger:
 
     def probability(self, items: Iterable[Any], labels: Iterable[str]) -> float:
         """Return p(y | x) of labels, one for each item; 0 where the model does not know one of them."""
+        if isinstance(labels, str | bytes):
+            raise TypeError(f"labels is the string {labels!r:.60}, expected a list: one label for each item")
         given = list(labels)
         known = all(name in self._ids for name in given)
         if self._decoder is None:
@@ -87,3 +92,12 @@ class Tagger:
             return 0.0
         score = reading.path_score([self._ids[name] for name in given])
         return min(exp(score - reading.log_partition()), 1.0)
+
+
+def _remedy(given: object) -> str:
+    """Tell how to get a model of what was given for one."""
+    if isinstance(given, str | os.PathLike):
+        return f"load it first: Tagger(crfkit.load({os.fspath(given)!r}))"
+    if hasattr(given, "fit"):
+        return "give the model of the fitted estimator: Tagger(estimator.model_)"
+    return "expected a Model, from crfkit.load, crfkit.train or the model_ of an estimator"

@@ -73,8 +73,7 @@ def read(X: Any, recipe: Recipe | None, names: Reader | None = None, threads: in
         return X
     if isinstance(X, Batch):
         return Dataset(X, Alphabet(map(str, range(_labels_in(X)))), Alphabet(), Alphabet())
-    if X is None or isinstance(X, str | bytes):
-        raise ValueError(f"X is {X!r:.60}, expected a list of sequences")
+    _check_nesting(X, recipe)
     if recipe is None:
         if isinstance(X, Columns):
             raise ValueError("X is columns of text, which become attributes by a template: give template")
@@ -85,6 +84,31 @@ def read(X: Any, recipe: Recipe | None, names: Reader | None = None, threads: in
         extractor.attributes, extractor.edge_attributes = names.attributes, names.edge_attributes
         extractor.freeze()
     return extractor(columns, threads)
+
+
+def _check_nesting(X: Any, recipe: Recipe | None) -> None:
+    """Say what X is where it is not a list of sequences of items, as far as its first entries tell."""
+    if X is None or isinstance(X, str | bytes | Mapping):
+        raise ValueError(f"X is {X!r:.60}, expected a list of sequences, each a list of items")
+    if not isinstance(X, Iterable):
+        raise TypeError(f"X is {X!r:.60}, expected a list of sequences, each a list of items")
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    if isinstance(first, str | bytes):
+        raise ValueError(
+            f"X[0]: sequence 0 is a plain string, {first!r:.60}, expected a list of "
+            + ("items, one for each position" if recipe is None else "tokens")
+        )
+    if isinstance(first, Mapping):
+        raise ValueError(
+            "X is one sequence, a list of dicts, expected a list of sequences: give [X], or use "
+            "predict_single"
+        )
+    item = first[0] if isinstance(first, list | tuple) and first else None
+    if recipe is None and isinstance(item, str | bytes):
+        raise ValueError(
+            f"X[0][0] is the plain string {item!r:.60}, expected features of a position: a dict such as "
+            f"{{'word': {item!r:.60}}} or a list of strings; or give ChainCRF a template, which makes them"
+        )
 
 
 def _labels_in(batch: Batch) -> int:

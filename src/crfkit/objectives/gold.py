@@ -13,11 +13,13 @@ distribution    ``batch.soft``        expected score when positions are drawn on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit.batch import Batch
 from crfkit.layout_plan import run_cells
@@ -26,12 +28,15 @@ from crfkit.structures.labels import Bools, Floats, Ids, Pointers, sum_by_sequen
 
 __all__ = [
     "allowed_labels",
+    "balanced",
     "before",
+    "by_label",
     "check_gold",
     "check_gold_of_batch",
     "check_labels",
     "check_learnable",
     "kind_of_gold",
+    "label_counts",
     "label_weighted",
     "run_counts",
 ]
@@ -100,6 +105,41 @@ def _soft_runs(batch: Batch, soft: Floats, h: int, each: Floats) -> Floats:
             history = np.einsum("pi,pj->pij", history, soft[p - back]).reshape(len(p), -1)
         total += history.T @ (soft[p] * each[p, None])
     return total.reshape((L,) * (h + 1))
+
+
+def label_counts(batch: Batch, L: int) -> Floats:
+    """Return the positions of each label, [L]: shares of distributions; sets of labels are not counted."""
+    if batch.soft is not None:
+        shares: Floats = batch.soft.sum(axis=0)
+        return shares
+    label = np.zeros(0, dtype=np.int32) if batch.label is None else batch.label
+    return np.bincount(label[label >= 0], minlength=L).astype(np.float64)
+
+
+def balanced(names: Sequence[str], counts: ArrayLike) -> dict[str, float]:
+    """Return a weight for each label that occurs: positions / (labels * positions of the label)."""
+    shown = [(name, float(n)) for name, n in zip(names, np.asarray(counts).tolist(), strict=True) if n]
+    if not shown:
+        raise ValueError('label_weights="balanced" counts plain labels, and the data have none')
+    total = sum(n for _, n in shown)
+    return {name: total / (len(shown) * n) for name, n in shown}
+
+
+def by_label(weights: Mapping[str, object], names: Sequence[str]) -> Floats:
+    """Return the weights of labels as an array [L], 1 where they are not named; checked."""
+    each = np.ones(len(names))
+    for name, weight in weights.items():
+        if name not in names:
+            raise ValueError(
+                f"label_weights names {name!r}, which is not a label of the data; the labels are "
+                f"{', '.join(names[:20])}"
+            )
+        if not isinstance(weight, Real):
+            raise TypeError(f"label_weights has {weight!r} for the label {name!r}, expected a number")
+        each[names.index(name)] = float(weight)
+    if not (np.isfinite(each).all() and (each >= 0.0).all()):
+        raise ValueError("label_weights must be finite and 0 or more")
+    return each
 
 
 def label_weighted(batch: Batch, label_weights: Floats) -> Floats:

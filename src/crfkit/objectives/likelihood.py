@@ -9,13 +9,14 @@ be is said in `gold.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native, inference
 from crfkit.batch import Batch
@@ -24,8 +25,11 @@ from crfkit.objectives.diagonal import BLOCK_BYTES, approximate_diagonal
 from crfkit.objectives.feature_counts import feature_counts
 from crfkit.objectives.gold import (
     allowed_labels,
+    balanced,
+    by_label,
     check_gold_of_batch,
     kind_of_gold,
+    label_counts,
     label_weighted,
 )
 from crfkit.objectives.online import online_arrays
@@ -49,8 +53,10 @@ class Likelihood:
         Strengths of the penalty.
     transition_l1, transition_l2 : float, optional
         Strengths for transitions, edge attributes, start and stop where they differ.
-    label_weights : dict, optional
+    label_weights : dict or "balanced", optional
         Weight of each label (1 where not named): a sequence counts by the mean over its gold labels.
+        "balanced" gives each label positions / (labels * positions of the label), as scikit-learn's
+        ``class_weight`` does, counted over the labels that training data show.
 
     Examples
     --------
@@ -62,7 +68,32 @@ class Likelihood:
     l2: float = 1.0
     transition_l1: float | None = None
     transition_l2: float | None = None
-    label_weights: Mapping[str, float] | None = None
+    label_weights: Mapping[str, float] | Literal["balanced"] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("l1", "l2", "transition_l1", "transition_l2"):
+            given = getattr(self, name)
+            if not (isinstance(given, Real) or (given is None and name.startswith("transition"))):
+                raise TypeError(
+                    f"{name} is {given!r}, of type {type(given).__name__}, expected a number such as "
+                    f"{name}=1.0"
+                )
+        weights: object = self.label_weights
+        if not (weights is None or weights == "balanced" or isinstance(weights, Mapping)):
+            wrong = ValueError if isinstance(weights, str) else TypeError
+            raise wrong(f'label_weights is {weights!r}, expected "balanced" or a dict such as {{"O": 0.1}}')
+
+    def settled(self, names: Sequence[str], counts: ArrayLike) -> Likelihood:
+        """Return the same with numbers for "balanced", from the positions [L] of each label in all data.
+
+        Examples
+        --------
+        >>> Likelihood(label_weights="balanced").settled(["A", "B", "C"], [3, 1, 0]).label_weights
+        {'A': 0.6666666666666666, 'B': 2.0}
+        """
+        if self.label_weights != "balanced":
+            return self
+        return replace(self, label_weights=balanced(names, counts))
 
     def penalty(self, layout: Layout) -> Penalty:
         """Return the penalty of the weights of a layout."""
@@ -85,14 +116,11 @@ class Likelihood:
         """Return the loss of this batch as a function of the weights."""
         check_gold_of_batch(batch, chain)
         weight = batch.weight
+        if self.label_weights == "balanced":
+            counts = label_counts(batch, len(chain.labels))
+            return self.settled(chain.labels, counts).bind(layout, chain, batch, threads=threads)
         if self.label_weights is not None:
-            each = np.array([self.label_weights.get(name, 1.0) for name in chain.labels])
-            unknown = set(self.label_weights) - set(chain.labels)
-            if unknown:
-                raise ValueError(f"label_weights names {min(unknown)!r}, which is no label of the data")
-            if not (np.isfinite(each).all() and (each >= 0.0).all()):
-                raise ValueError("label_weights must be finite and 0 or more")
-            weight = label_weighted(batch, each)
+            weight = label_weighted(batch, by_label(self.label_weights, chain.labels))
         return LikelihoodProblem(layout, chain, batch, weight, threads)
 
 

@@ -17,7 +17,7 @@ from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 from crfkit.training.checkpoint import Checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
-from crfkit.training.foreign import refuse_unknown
+from crfkit.training.foreign import check_numbers, refuse_unknown
 from crfkit.training.judge import function_of
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
@@ -144,6 +144,9 @@ def train(
     """
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
+    check_numbers(order=order, min_count=min_count, max_weights=max_weights, seed=seed, threads=threads)
+    check_numbers(patience=patience, dev_every=dev_every, tolerance=tolerance)
+    check_numbers(max_seconds=max_seconds, max_iterations=max_iterations)
     _check_options(features, patience, dev_every, tolerance, max_seconds, max_iterations)
     _check_parts(optimiser, init, metric)
     goal = objective_of(objective)

@@ -1,4 +1,4 @@
-"""Options that do not exist here: a hint, and for those of other tools what they are called in crfkit.
+"""Options that do not exist or are not numbers: a hint, and for those of other tools their names in crfkit.
 
 Penalties of the tools, beside l1 * |w|_1 + l2/2 * |w|_2^2 here:
 
@@ -15,11 +15,12 @@ from __future__ import annotations
 import difflib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple, NoReturn
 
 from crfkit.objectives import Likelihood
 
-__all__ = ["refuse_unknown"]
+__all__ = ["check_numbers", "refuse_unknown"]
 
 
 class _Here(NamedTuple):
@@ -154,6 +155,20 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     if why:
         advice = [f"{advice[0]} ({'; '.join(why)})"] if advice else ["; ".join(why)]
     raise TypeError(f"{who} has no option {', '.join(unknown)}: {advice[0]}")
+
+
+def check_numbers(**options: object) -> None:
+    """Raise a TypeError where an option is neither None nor a number.
+
+    Examples
+    --------
+    >>> check_numbers(order=1, seed="2")
+    Traceback (most recent call last):
+    TypeError: seed is '2', of type str, expected a number
+    """
+    for name, value in options.items():
+        if value is not None and not isinstance(value, Real):
+            raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}, expected a number")
 
 
 def _shown(here: _Here, value: Any) -> str:

@@ -14,6 +14,7 @@ from crfkit.formats.columns import Columns
 from crfkit.layout import Layout, likely_pairs
 from crfkit.layout_plan import LayoutOptions
 from crfkit.model import Model
+from crfkit.objectives import Likelihood
 from crfkit.objectives.gold import check_gold, kind_of_gold
 from crfkit.optimise.problem import Penalty, Smooth
 from crfkit.structures import Chain
@@ -54,7 +55,7 @@ def checked_dataset(data: Any, argument: str) -> Dataset:
     else:
         what = (
             f"{argument} is a {type(data).__name__}, expected a Dataset: for features X and labels y as "
-            "lists, ItemExtractor()(X, y)"
+            "lists, ItemExtractor()(X, y), or ChainCRF().fit(X, y)"
         )
     raise TypeError(what)
 
@@ -183,6 +184,8 @@ class Source:
 
     def bind(self, objective: Objective, layout: Layout, chain: Chain) -> Smooth:
         """Return the loss as a function of the weights."""
+        if isinstance(self.data, BlockedData) and isinstance(objective, Likelihood):
+            objective = objective.settled(self.labels.strings(), self.data.label_counts)
 
         def bound(layout: Layout, batch: Batch) -> Smooth:
             return objective.bind(layout, chain, batch, threads=self.threads)
