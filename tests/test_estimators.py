@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -130,6 +136,20 @@ def test_cross_validation_with_scorers_and_groups() -> None:
     assert np.mean(found["test_sequences"]) > 0.9
     assert np.mean(found["test_f1"]) > 0.9
     assert cross_val_score(crf(), X, Y, cv=2).shape == (2,)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_cross_val_predict_keeps_sequences_whole(n_jobs: int | None) -> None:
+    found = cross_val_predict(crf(), X, Y, cv=3, n_jobs=n_jobs)
+    assert found.shape == (24,)
+    assert [len(labels) for labels in found] == [len(labels) for labels in Y]
+    assert metrics.token_scores(Y, found).accuracy > 0.9
+    ends = [x[-1:] for x in X], [y[-1:] for y in Y]  # of equal length: plain lists would become a matrix
+    assert cross_val_predict(crf(), *ends, cv=3).shape == (24,)
+    pipe = make_pipeline(Items(), crf())
+    assert cross_val_predict(pipe, W, Y, cv=2).shape == (24,)
+    with pytest.raises(TypeError, match="array of objects"):
+        np.asarray(fitted().predict(X), dtype=float)
 
 
 def test_metadata_routing() -> None:

@@ -190,7 +190,8 @@ def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, An
 def test_queries_agree() -> None:
     made = fitted(order=1)
     found = made.predict(X_TEST)
-    assert {type(found), *map(type, found)} == {list}
+    assert isinstance(found, list)
+    assert {*map(type, found)} == {list}
     assert {type(y) for s in found for y in s} == {str}
     assert made.predict([X_TEST[0]] * 2) == [found[0]] * 2  # equal lengths make no array
     assert made.predict([]) == []
@@ -216,3 +217,35 @@ def test_queries_agree() -> None:
         made.predict_kbest(X, 0)
     with pytest.raises(ValueError, match="n is 0"):
         made.sample(X, 0)
+
+
+def test_single_sequences() -> None:
+    made = fitted()
+    for x, labels, rows in zip(X_TEST, made.predict(X_TEST), made.predict_marginals(X_TEST), strict=True):
+        assert made.predict_single(x) == labels
+        single = made.predict_marginals_single(x)
+        assert [pytest.approx(row, abs=1e-12) for row in rows] == single
+    with_template = crf(template="w[0]").fit(W, Y)
+    assert with_template.predict_single(W_TEST[0]) == Y_TEST[0]
+
+
+def test_weights_by_name() -> None:
+    made = fitted(transitions="observed", objective=Likelihood(l1=0.5, l2=0.1))
+    model, layout = made.model_, made.model_.layout
+    places = {layout.describe(i): w for i, w in enumerate(model.w.tolist()) if w}
+    names = model.chain.labels
+    nodes = {
+        (model.attributes[p.attribute], names[p.label]): w
+        for p, w in places.items()
+        if p.kind == "node" and p.attribute is not None
+    }
+    assert made.state_features_ == nodes
+    runs = {tuple(names[y] for y in p.run): w for p, w in places.items() if p.kind == "transition"}
+    assert made.transition_features_ == runs
+    assert fitted().state_features_["w:the", "D"] > 0.0
+    third = fitted(order=2).transition_features_
+    assert {len(run) for run in third} == {2, 3}
+    hashed = ItemExtractor(hashed=32)
+    assert all(name.startswith("attribute ") for name, _ in crf().fit(hashed(X, Y)).state_features_)
+    assert not hasattr(crf(), "state_features_")
+    assert not hasattr(crf(), "transition_features_")

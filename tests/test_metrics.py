@@ -175,6 +175,24 @@ def test_probabilities_that_are_none() -> None:
     assert calibration([1 + 1e-9], [1]).brier == 0
 
 
+def test_calibration_of_marginals_and_labels() -> None:
+    marginals = [[{"N": 0.9, "V": 0.1}, {"N": 0.4, "V": 0.6}], [], [{"N": 0.3, "V": 0.7}]]
+    y: list[list[str | None]] = [["N", "N"], [], ["V"]]
+    made = calibration(marginals, y, bins=5)
+    plain = calibration([0.9, 0.6, 0.7], [True, False, True], bins=5)
+    np.testing.assert_array_equal(made.count, plain.count)
+    assert (made.brier, made.expected_error) == (plain.brier, plain.expected_error)
+    arrays = [np.array([[0.9, 0.1], [0.4, 0.6]]), np.zeros((0, 2)), np.array([[0.3, 0.7]])]
+    assert calibration(arrays, y, bins=5, labels=["N", "V"]).brier == plain.brier
+    assert calibration(marginals, [["N", None], [], ["V"]]).count.sum() == 2
+    with pytest.raises(ValueError, match="sequence 0: there are marginals of 2 positions and labels"):
+        calibration(marginals, [["N"], [], ["V"]])
+    with pytest.raises(ValueError, match="marginals of 3 sequences and labels of 1"):
+        calibration(marginals, [["N"]])
+    with pytest.raises(TypeError, match=r"give calibration\(marginals, y\), in this order"):
+        calibration(y, marginals)
+
+
 # ---- significance ------------------------------------------------------------------------------
 
 

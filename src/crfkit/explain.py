@@ -24,7 +24,7 @@ from crfkit.batch import Batch, Dataset
 from crfkit.model import Model
 from crfkit.structures.labels import Floats, Ids, Pointers
 
-__all__ = ["Contribution", "Decision", "explain"]
+__all__ = ["Contribution", "Decision", "explain", "state_weights", "transition_weights"]
 
 Kind = Literal["attribute", "edge", "transition", "start", "stop", "dense"]
 
@@ -195,3 +195,37 @@ def _entry(ptr: Pointers, columns: Ids, w: Floats, a: int, column: int) -> float
     first, last = int(ptr[a]), int(ptr[a + 1])
     at = first + int(np.searchsorted(columns[first:last], column))
     return float(w[at]) if at < last and columns[at] == column else 0.0
+
+
+def state_weights(model: Model) -> dict[tuple[str, str], float]:
+    """Return the weights of attributes by attribute and label, those that are not 0.
+
+    Attributes without names (hashed ones, ids) are called ``attribute 17``.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]]] * 9, [["D", "N"]] * 9))
+    >>> [(pair, weight > 0) for pair, weight in state_weights(model).items()]
+    [(('the', 'D'), True), (('dog', 'N'), True)]
+    >>> list(transition_weights(model))
+    [('D', 'D'), ('D', 'N'), ('N', 'D'), ('N', 'N')]
+    """
+    layout, names, known = model.layout, model.chain.labels, model.attributes.strings()
+    rows = np.repeat(np.arange(layout.attributes), np.diff(layout.node_ptr)).tolist()
+    weights = model.w[layout.parts["node"]].tolist()
+    return {
+        (known[a] if known else f"attribute {a}", names[y]): weight
+        for a, y, weight in zip(rows, layout.node_label.tolist(), weights, strict=True)
+        if weight
+    }
+
+
+def transition_weights(model: Model) -> dict[tuple[str, ...], float]:
+    """Return the weights of runs of labels, oldest label first, those that are not 0."""
+    names, found = model.chain.labels, {}
+    for table in model.layout.transition_tables(model.w):
+        for run in np.argwhere(table).tolist():
+            found[tuple(names[y] for y in run)] = float(table[tuple(run)])
+    return found

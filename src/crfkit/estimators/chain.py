@@ -92,7 +92,8 @@ class ChainCRF(ChainQueries, PartParams):
     -----
     What X and y may be: `crfkit.estimators.reading` and `crfkit.estimators.labelling`. An estimator is not a
     classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
-    stratify, and scorers come from `crfkit.metrics.scorer`.
+    stratify, and scorers come from `crfkit.metrics.scorer`. ``cross_val_predict`` returns an array of lists
+    of labels; it allows scikit-learn's own methods only, so marginals of folds need a loop over ``KFold``.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit import inference
 from crfkit.batch import Dataset
 from crfkit.estimators.reading import Reader
+from crfkit.explain import state_weights, transition_weights
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
@@ -20,7 +21,7 @@ from crfkit.structures import ChainPotentials
 from crfkit.structures.constraints import Scheme
 from crfkit.structures.labels import Floats
 
-__all__ = ["ChainQueries", "dev_metric", "metric_of", "weights_of"]
+__all__ = ["ChainQueries", "PerSequence", "dev_metric", "metric_of", "weights_of"]
 
 
 def metric_of(metric: Metric | str, scheme: str | Scheme | None) -> Metric:
@@ -59,6 +60,30 @@ def weights_of(sample_weight: ArrayLike | None, N: int) -> Floats | None:
     return weight
 
 
+T = TypeVar("T")
+
+
+class PerSequence(list[T]):
+    """A list with one entry for each sequence, which NumPy takes for an array of so many objects.
+
+    scikit-learn's ``cross_val_predict`` joins the answers of the folds with NumPy, which would take plain
+    lists of lists apart, or fail where their lengths differ.
+
+    Examples
+    --------
+    >>> np.concatenate([PerSequence([["a", "b"]]), PerSequence([["a"], []])]).tolist()
+    [['a', 'b'], ['a'], []]
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.object_]:
+        if dtype is not None and np.dtype(dtype) != np.object_:
+            raise TypeError(f"one entry for each sequence makes an array of objects, not of {dtype}")
+        made = np.empty(len(self), dtype=object)  # [N]
+        for n, one in enumerate(self):
+            made[n] = one
+        return made
+
+
 class ChainQueries:
     """Queries of an estimator with a fitted chain."""
 
@@ -72,7 +97,11 @@ class ChainQueries:
     def predict(self, X: Any) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings."""
         data = self._data(X)
-        return self.model_.predict(data, threads=self.threads)
+        return PerSequence(self.model_.predict(data, threads=self.threads))
+
+    def predict_single(self, x: Any) -> list[str]:
+        """Return the best labels of one sequence; for many calls, `crfkit.Tagger` is faster."""
+        return self.predict([x])[0]
 
     @overload
     def predict_marginals(self, X: Any, as_array: Literal[False] = False) -> list[list[dict[str, float]]]: ...
@@ -94,9 +123,25 @@ class ChainQueries:
         data = self._data(X)
         found = self.model_.marginals(data, threads=self.threads)
         if as_array:
-            return found
+            return PerSequence(found)
         names = self.model_.chain.labels
-        return [[dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found]
+        return PerSequence([dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found)
+
+    def predict_marginals_single(self, x: Any) -> list[dict[str, float]]:
+        """Return the probability of every label at every position of one sequence."""
+        return self.predict_marginals([x])[0]
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float]:
+        """Weights by attribute and label, those that are not 0; of attributes without names by their id."""
+        check_is_fitted(self, "model_")
+        return state_weights(self.model_)
+
+    @property
+    def transition_features_(self) -> dict[tuple[str, ...], float]:
+        """Weights by label before and label (of higher orders: by all labels of a run), without zeros."""
+        check_is_fitted(self, "model_")
+        return transition_weights(self.model_)
 
     def predict_kbest(self, X: Any, k: int) -> list[list[tuple[list[str], float]]]:
         """Return the k best labellings of each sequence, best first, each with log p(y | x).

@@ -6,8 +6,9 @@ al. 2017); Brier score: mean of (p - right)². The error depends on the bins, th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,24 +33,29 @@ class Calibration:
 
 
 def calibration(
-    probabilities: ArrayLike,
-    correct: ArrayLike,
+    probabilities: ArrayLike | Iterable[Any],
+    correct: ArrayLike | Iterable[Any],
     bins: int = 10,
     *,
     spacing: Literal["width", "count"] = "width",
+    labels: Sequence[str] | None = None,
 ) -> Calibration:
     """Compare probabilities with how often they come true.
 
     Parameters
     ----------
     probabilities
-        Of any shape: marginals of the predicted labels, [P], or of all labels, [P, L].
+        Of any shape: marginals of the predicted labels, [P], or of all labels, [P, L]. Or what
+        `ChainCRF.predict_marginals` returns, which stands for the most probable label of each position.
     correct
-        Of the same shape: whether it came true, that is, whether the label is the true one.
+        Of the same shape: whether it came true, that is, whether the label is the true one. With marginals of
+        `ChainCRF`: the true labels, as lists of lists; positions where they are None are left out.
     bins
         Number of bins.
     spacing
         Bins of equal ``"width"``, or with equal ``"count"`` (quantiles; fewer bins if many are equal).
+    labels
+        The labels of the columns where marginals are arrays: the ``classes_`` of the estimator.
 
     Examples
     --------
@@ -58,7 +64,14 @@ def calibration(
     ([1, 3], [0.0, 0.67])
     >>> round(made.expected_error, 3), round(made.brier, 3)
     (0.2, 0.175)
+    >>> marginals = [[{"N": 0.9, "V": 0.1}, {"N": 0.4, "V": 0.6}]]
+    >>> calibration(marginals, [["N", "N"]]).count[5:].tolist()
+    [1, 0, 0, 1, 0]
     """
+    if labels is not None or _first(probabilities, Mapping):
+        probabilities, correct = _of_best(probabilities, correct, labels)
+    elif _first(probabilities, str):
+        raise TypeError("probabilities is lists of labels: give calibration(marginals, y), in this order")
     p = np.asarray(probabilities, np.float64)
     right = np.asarray(correct)
     if p.shape != right.shape:
@@ -96,3 +109,33 @@ def calibration(
         maximum_error=float(gap.max()),
         brier=float(np.mean((p - right) ** 2)),
     )
+
+
+def _first(nested: Any, kind: type) -> bool:
+    """Tell whether the first position of lists of lists is of a kind."""
+    if not isinstance(nested, list | tuple):
+        return False
+    return any(isinstance(row[0], kind) for row in nested[:100] if isinstance(row, list | tuple) and row)
+
+
+def _of_best(marginals: Any, y: Any, labels: Sequence[str] | None) -> tuple[list[float], list[bool]]:
+    """Return the probability of the most probable label of each position, and whether it is the true one."""
+    rows, truth = list(marginals), list(y)
+    if len(rows) != len(truth):
+        raise ValueError(f"there are marginals of {len(rows)} sequences and labels of {len(truth)}")
+    p: list[float] = []
+    right: list[bool] = []
+    for n, (row, names) in enumerate(zip(rows, truth, strict=True)):
+        if isinstance(names, str) or len(row) != len(names):
+            raise ValueError(
+                f"sequence {n}: there are marginals of {len(row)} positions and labels {names!r:.60}"
+            )
+        for shares, name in zip(row, names, strict=True):
+            if name is None:
+                continue
+            if labels is not None:
+                shares = dict(zip(labels, shares, strict=True))
+            best = max(shares, key=shares.__getitem__)
+            p.append(float(shares[best]))
+            right.append(best == name)
+    return p, right
