@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -144,3 +145,14 @@ def test_load_reads_models_of_any_kind(tmp_path: Path) -> None:
     assert crfkit.load(tmp_path / "m").labels.strings() == LABELS
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         crfkit.lode  # noqa: B018
+
+
+def test_extras_are_what_modules_import() -> None:
+    tomllib = pytest.importorskip("tomllib")  # Python 3.11
+    root = Path(__file__).parents[1]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    text = "".join(path.read_text() for part in ("src", "bench") for path in (root / part).rglob("*.py"))
+    for name in {*extras} - {"dev"}:
+        for requirement in extras[name]:
+            package = re.split(r"[\[<>=]", requirement)[0]
+            assert re.search(rf'import {package}|_need\("{package}', text), f"{name} asks for {requirement}"

@@ -25,10 +25,17 @@ def test_python_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks:
         exec(compile(block, str(README), "exec"), {})
     printed = capsys.readouterr().out
-    promises = ("['B', 'I', 'O'] 3.0", "4 18 ['B', 'I', 'O']", "[['number', 'street', 'street', 'city']]")
+    promises = (
+        "['D', 'N']",
+        "['B', 'I', 'O'] 3.0",
+        "4 18 ['B', 'I', 'O']",
+        "[['number', 'street', 'street', 'city']]",
+    )
     for promised in promises:
         assert promised in printed
         assert promised in README.read_text()
+    assert printed.startswith("[['number', 'street', 'street', 'city']]\n")  # the first program
+    assert "accuracy 1.0000 of 12 tokens" in printed
 
 
 def test_shell_blocks_run(tmp_path: Path) -> None:

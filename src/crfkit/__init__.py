@@ -1,4 +1,4 @@
-"""crfkit: conditional random fields for chains, segments and graphs.
+"""crfkit: conditional random fields; chains are trained, segments and trees are for inference.
 
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 

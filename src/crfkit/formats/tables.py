@@ -2,7 +2,7 @@
 
 One column, `sequence` unless named otherwise, says which sequence a token belongs to; rows of one sequence
 stand together. Cells are strings (whole numbers are written out); a missing cell is an error. pandas and
-pyarrow are imported only when used: ``pip install crfkit[tables]``. CSV needs neither.
+pyarrow are imported only when used: ``pip install pandas pyarrow``. CSV needs neither.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _need(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(f"tables need {package}: pip install crfkit[tables]") from error
+        raise ImportError(f"tables need {package}: pip install {package}") from error
 
 
 def _from_cells(
