@@ -62,7 +62,7 @@ def test_parameters_are_stored_as_they_are_and_cloned() -> None:
 
 
 def test_nested_parameters_of_frozen_parts() -> None:
-    made = ChainCRF(optimiser=LBFGS(), features=Likely())
+    made = ChainCRF(optimiser=LBFGS(memory=6), features=Likely())
     params = made.get_params()
     assert params["objective__l2"] == 1.0
     assert params["optimiser__memory"] == 6
