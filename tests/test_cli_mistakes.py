@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import pickle
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
-from crfkit.cli.main import COMMANDS, command_named
+from crfkit.cli.main import COMMANDS, command_named, mistakes
 from crfkit.cli.quick import arguments_of
 from tests.cli_cases import folder, run
 
@@ -68,6 +72,23 @@ def test_mistakes_are_told(folder: Path, arguments: list[str], message: str) -> 
     assert told.startswith("crfkit: ")
     assert re.search(message, told), told
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(os.strerror(errno.ENOSPC), "; make room, or write elsewhere"), ("not saved; make room", "")],
+)
+def test_one_remedy_is_enough(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), mistakes():
+        raise OSError(errno.ENOSPC, words, "m.crf")
+    assert capsys.readouterr().err == f"crfkit: m.crf: {words}{told}\n"
+
+
+def test_pickles_are_named(folder: Path, tmp_path: Path) -> None:
+    given = tmp_path / "m.pkl"
+    given.write_bytes(pickle.dumps({"w": 1.0}))
+    for command in (["convert", given, tmp_path / "x"], ["tag", given, folder / "test.txt"]):
+        assert "m.pkl is a Python pickle, not a model file; if you trust" in run(*command, status=2).stderr
 
 
 def test_a_missing_column(folder: Path) -> None:

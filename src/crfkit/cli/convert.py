@@ -51,6 +51,7 @@ def convert(
     """
     from crfkit.exchange import KINDS, WRITTEN, Kind, guess_kind, read_model, write_model
     from crfkit.exchange.compact import compacted
+    from crfkit.exchange.pickled import refuse_pickle
     from crfkit.formats.model_file import map_file, unzipped
 
     wanted = (
@@ -59,8 +60,10 @@ def convert(
     chosen: Kind = next((k for k in WRITTEN if k == wanted), "crfkit")
     given = next((k for k in KINDS if kind is not None and check_choice("--from", kind, KINDS) == k), None)
     check_output(target, "TARGET")
-    found = given or guess_kind(unzipped(map_file(source), source))
+    content = unzipped(map_file(source), source)
+    found = given or guess_kind(content)
     if found is None:
+        refuse_pickle(content, source)
         raise ValueError(f"{source} is not a model that crfkit knows; if it is one, say whose with --from")
     model = read_model(source, found, encoding=encoding)
     if chosen != "crfkit":
