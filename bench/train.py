@@ -6,7 +6,7 @@ Penalised likelihood, L2 alone; CRFsuite's c2 = 1 is l2 = 2. Each run has a proc
 (`bench.train_child`), one after the other: objective against seconds and passes, time to CRFsuite's end
 point and to within 0.1 % of it, peak memory, score on test data; and one evaluation against CRFsuite's.
 Writes train.json, train.md and train_<data>.png to bench/results. Needs the corpora (CRFKIT_DATA), for
-CRFsuite `pip install python-crfsuite`, for plots `pip install "crfkit[plot]"`. Ctrl-C keeps what is done.
+CRFsuite `pip install python-crfsuite`, for plots `pip install matplotlib`. Ctrl-C keeps what is done.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def report(rows: list[Row], console: Console) -> None:
             written.append(measure.RESULTS / f"train_{name}.png")
             plot(CORPORA[name], by_corpus[name], written[-1])
     else:
-        console.print('no plots: pip install "crfkit[plot]"', markup=False)
+        console.print("no plots: pip install matplotlib")
     console.print("written to", ", ".join(map(str, written)), soft_wrap=True)
 
 
