@@ -17,7 +17,7 @@ from crfkit.objectives import Likelihood, Perceptron
 from crfkit.objectives.feature_counts import feature_counts
 from crfkit.optimise import AROW, SGD, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.mistakes import Corrector
-from crfkit.optimise.problem import Penalty
+from crfkit.optimise.problem import End, Penalty, Step
 from crfkit.scoring import score
 from crfkit.structures import Chain
 from crfkit.structures.constraints import START, Forbid
@@ -212,19 +212,24 @@ def test_stopping_rules() -> None:
     layout, data = separable()
     problem, zero = Perceptron().bind(layout, Chain(3), data), np.zeros(layout.weights)
 
-    def steps(method: Corrector) -> tuple[int, str, float]:
+    def ended(method: Corrector) -> tuple[int, Step, Floats]:
         run, number = method.start(problem, Penalty(), zero), 0
         while True:
             step, number = run.step(), number + 1
             assert step.evaluations == number
             if step.stopped:
-                return number, step.stopped, step.objective
+                assert (method.start(problem, Penalty(), zero, state=run.state()).w == run.w).all()
+                return number, step, run.w
 
-    assert steps(AveragedPerceptron(max_passes=7)) == (7, "the limit of 7 passes is reached", 0.0)
-    for method in (AROW(), AveragedPerceptron(epsilon=1e-9), PassiveAggressive(epsilon=1e-9)):
-        number, stopped, loss = steps(method)
-        assert (number < 7, stopped, loss) == (True, "the mean loss has reached 0", 0.0)
-    assert steps(AROW(epsilon=-1.0, max_passes=9))[0] == 9
+    methods: tuple[Corrector, ...] = (AveragedPerceptron(), PassiveAggressive(), AROW())
+    for method in methods:
+        number, step, w = ended(method)
+        assert number < 7  # a pass without a mistake is the last one
+        assert (step.objective, step.stopped, step.end) == (0.0, "the mean loss has reached 0", End.CONVERGED)
+        number, step, whole = ended(replace(method, epsilon=-1.0))
+        assert (number, step.objective, step.end) == (100, 0.0, End.PLANNED)
+        assert step.stopped == "the limit of 100 passes is reached"
+        assert (w == whole).all()  # the average is that of all passes
 
 
 def test_huge_values_end_as_diverged() -> None:

@@ -9,9 +9,10 @@ difference s = -d.w >= 0:
 `AROW`                w += cost / (gamma + d.V.d) V d, 1/V += d^2 / gamma   cost s + m
 ====================  ====================================================  ============================
 
-Collins (2002), Crammer et al. (2006), Mejer & Crammer (2010); losses, steps and stopping rules are those of
-CRFsuite, and the loss of the last two is their cost. There is no penalty: averages and variances take its
-place. The objective of a step is the sum of the losses as they were met in the pass. Sequences come in an
+Collins (2002), Crammer et al. (2006), Mejer & Crammer (2010); losses and steps are those of CRFsuite, and the
+loss of the last two is their cost. There is no penalty: averages and variances take its place. The objective
+of a step is the sum of the losses as they were met in the pass. A pass without a mistake is the last one: no
+weight would change any more, and the average is the one that all passes would give. Sequences come in an
 order that (seed, pass) draws, one after the other in a native loop (cpp/mistake_pass.hpp): threads are of no
 use and change nothing.
 """
@@ -48,9 +49,7 @@ class Corrector(ABC):
     def __post_init__(self) -> None:
         check_counts(max_passes=self.max_passes)
         if not np.isfinite(self.epsilon):
-            raise ValueError(
-                f"epsilon is {self.epsilon}, expected a finite number; below 0: never stop by it"
-            )
+            raise ValueError(f"epsilon is {self.epsilon}, expected a finite number; below 0: make all passes")
 
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -72,10 +71,6 @@ class Corrector(ABC):
     def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
         """Return what makes the passes."""
 
-    def enough(self, mean: float) -> bool:
-        """Whether to stop at this mean loss."""
-        return mean < self.epsilon
-
 
 @dataclass(frozen=True, kw_only=True)
 class AveragedPerceptron(Corrector):
@@ -85,7 +80,7 @@ class AveragedPerceptron(Corrector):
     ----------
     max_passes : int
     epsilon : float
-        Stop when the mean share of wrong labels is below it; at 0 the average settles for `max_passes`.
+        Stop when the mean share of wrong labels is at most this; 0: when there is no mistake.
     seed : int
 
     Examples
@@ -121,7 +116,7 @@ class PassiveAggressive(Corrector):
         The weights of the model are the average over all sequences so far.
     max_passes : int
     epsilon : float
-        Stop when the mean cost is below it.
+        Stop when the mean cost is at most this; 0: when there is no mistake.
     seed : int
 
     Examples
@@ -165,7 +160,7 @@ class AROW(Corrector):
         The higher, the shorter the steps and the slower the variances shrink.
     max_passes : int
     epsilon : float
-        Stop when the mean cost is at most this; at 0 no weight would change any more.
+        Stop when the mean cost is at most this; 0: when there is no mistake.
     seed : int
 
     Examples
@@ -189,10 +184,6 @@ class AROW(Corrector):
     def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
         """Return what makes the passes."""
         return _native.MistakeTrainer(data, _CONFIDENCE, False, False, np.inf, 0.0, self.gamma)
-
-    def enough(self, mean: float) -> bool:
-        """Whether to stop at this mean loss."""
-        return mean <= self.epsilon
 
 
 class MistakeRun:
@@ -230,13 +221,17 @@ class MistakeRun:
         self.last = after
         if self.memory is not None:
             self.trainer.read_memory(self.memory)
-        self.w = self._result()
+        made, mean, most = self.passes, loss / max(self.visits, 1), self.method.max_passes
         stopped, end = "", None
-        if self.method.enough(loss / max(self.visits, 1)):
-            stopped, end = f"the mean loss has reached {loss / max(self.visits, 1):g}", End.CONVERGED
-        elif self.passes >= self.method.max_passes:
-            stopped, end = f"the limit of {self.method.max_passes} passes is reached", End.PLANNED
-        return Step(loss, evaluations=float(self.passes), stopped=stopped, end=end)
+        if mean <= self.method.epsilon:
+            stopped, end = f"the mean loss has reached {mean:g}", End.CONVERGED
+            self.passes = (
+                max(made, most) if loss == 0.0 else made
+            )  # the others would change the average alone
+        elif made >= most:
+            stopped, end = f"the limit of {most} passes is reached", End.PLANNED
+        self.w = self._result()
+        return Step(loss, evaluations=float(made), stopped=stopped, end=end)
 
     @property
     def seen(self) -> int:

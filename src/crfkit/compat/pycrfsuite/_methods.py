@@ -198,8 +198,10 @@ class Mistakes(_Titled):
         yield Round(run.w, last=step)
 
 
-def _passes(v: Mapping[str, Any]) -> dict[str, Any]:
-    return {"max_passes": max(v["max_iterations"], 1), "epsilon": v["epsilon"]}
+def _passes(v: Mapping[str, Any], below: bool = True) -> dict[str, Any]:
+    """Options of passes; most methods stop below epsilon there, and at epsilon here."""
+    epsilon = float(np.nextafter(v["epsilon"], -np.inf)) if below else v["epsilon"]
+    return {"max_passes": max(v["max_iterations"], 1), "epsilon": epsilon}
 
 
 _CALIBRATION = " ".join(
@@ -235,7 +237,7 @@ def _passive(v: Mapping[str, Any]) -> Method:
 def _arow(v: Mapping[str, Any]) -> Method:
     own = {name: v[name] for name in ("variance", "gamma")}
     title = "Adaptive Regularization of Weights (AROW)"
-    return Mistakes(v, title, title, f"{' '.join(own)} {_MISTAKES}", AROW(**own, **_passes(v)))
+    return Mistakes(v, title, title, f"{' '.join(own)} {_MISTAKES}", AROW(**own, **_passes(v, below=False)))
 
 
 #: What makes a method of the values of its parameters.
