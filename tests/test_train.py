@@ -298,6 +298,13 @@ def test_every_name_trains(data: Dataset, name: str) -> None:
     assert about.loss < data.batch.positions * np.log(3)
 
 
+@pytest.mark.parametrize("optimiser", ["perceptron", "pa", "arow", optimise.AROW()])
+def test_mistakes_bring_their_objective_along(data: Dataset, optimiser: Any) -> None:
+    about = train(data, optimiser=optimiser, max_iterations=1).training
+    assert about is not None
+    assert about.objective == "Perceptron()"
+
+
 def test_learning_from_mistakes(data: Dataset) -> None:
     model = train(data, objective="perceptron", max_iterations=8, features="likely")
     about = model.training
@@ -331,7 +338,7 @@ def test_learning_from_mistakes(data: Dataset) -> None:
             ValueError,
             "LBFGS minimises.*use perceptron, pa or",
         ),
-        ({"optimiser": "perceptron"}, ValueError, r"use the objective Perceptron\(\)"),
+        ({"objective": "likelihood", "optimiser": "pa"}, ValueError, r"use the objective Perceptron\(\)"),
         ({"objective": 3}, TypeError, "expected an objective"),
         ({"features": "some"}, ValueError, "features is 'some'"),
         ({"transitions": "some"}, ValueError, "transitions is 'some'"),

@@ -191,18 +191,16 @@ def objective_of(name: str | None, optimizer: str, l1: float, l2: float) -> Obje
     (Perceptron(), 0.5)
     """
     from crfkit.objectives import Likelihood
-    from crfkit.optimise.mistakes import Corrector
     from crfkit.training import choose
 
-    made = None if optimizer == "auto" else choose.by_name(optimizer)  # wrong names come before files
-    name = name or ("perceptron" if isinstance(made, Corrector) else "likelihood")
-    if name == "likelihood":
+    if optimizer != "auto":
+        choose.by_name(optimizer)  # wrong names come before files
+    made = choose.objective_of(name, optimizer)
+    if isinstance(made, Likelihood):
         return Likelihood(l1=l1, l2=l2)
     if (l1, l2) != (0.0, 1.0):
-        raise ValueError(
-            f"--l1 and --l2 are for the likelihood; the objective {name} has no penalty: leave them out"
-        )
-    return choose.objective_of(name)
+        raise ValueError(f"--l1 and --l2 are for the likelihood; {made!r} has no penalty: leave them out")
+    return made
 
 
 def default_recipe(columns: Sequence[str]) -> Recipe:

@@ -89,32 +89,33 @@ def check_blockwise(optimiser: Any, objective: Objective) -> None:
     Traceback (most recent call last):
     ValueError: dual needs all data in memory; blocks on disk are for lbfgs, owlqn, ...
     """
+    made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
+    if type(made).__name__ in _WHOLE:
+        able = ", ".join(name for name, (kind, _) in NAMES.items() if kind not in _WHOLE)
+        name = optimiser if isinstance(optimiser, str) else name_of(optimiser)
+        raise ValueError(f"{name} needs all data in memory; blocks on disk are for {able}")
     if isinstance(objective, Perceptron):
         raise ValueError(
             "the perceptron visits one sequence after the other and needs all in memory, not in blocks; "
             "read the data as a whole, or use the objective likelihood"
         )
-    if optimiser == "auto":
-        return
-    made = by_name(optimiser) if isinstance(optimiser, str) else optimiser
-    if type(made).__name__ in _WHOLE:
-        able = ", ".join(name for name, (kind, _) in NAMES.items() if kind not in _WHOLE)
-        name = optimiser if isinstance(optimiser, str) else name_of(optimiser)
-        raise ValueError(f"{name} needs all data in memory; blocks on disk are for {able}")
 
 
 #: Shorthand for objectives.
 OBJECTIVES: dict[str, Callable[[], Objective]] = {"likelihood": Likelihood, "perceptron": Perceptron}
 
 
-def objective_of(given: Objective | str) -> Objective:
-    """Return an objective given by name or as an object.
+def objective_of(given: Objective | str | None, optimiser: Any = "auto") -> Objective:
+    """Return an objective given by name or as an object; None: the one that the optimiser is for.
 
     Examples
     --------
-    >>> objective_of("perceptron")
-    Perceptron()
+    >>> objective_of("perceptron"), objective_of(None, "pa"), objective_of(None).l2
+    (Perceptron(), Perceptron(), 1.0)
     """
+    if given is None:
+        made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
+        given = "perceptron" if isinstance(made, Corrector) else "likelihood"
     if isinstance(given, str):
         if given not in OBJECTIVES:
             raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(OBJECTIVES)}")

@@ -32,7 +32,7 @@ def train(
     data: Dataset | BlockedData,
     dev: Dataset | None = None,
     *,
-    objective: Objective | str = "likelihood",
+    objective: Objective | str | None = None,
     optimiser: Optimiser | str = "auto",
     features: Literal["observed", "all", "likely"] | Likely = "observed",
     min_count: float = 0.0,
@@ -66,9 +66,10 @@ def train(
         Labelled sequences, from an extractor or a reader; blocks on disk where memory is short.
     dev : Dataset, optional
         Judges the weights as they go: training ends when they get no better, and the best are kept.
-    objective : Likelihood, Perceptron, or the name of one
+    objective : Likelihood, Perceptron, or the name of one, optional
         What to optimise, penalty included: ``Likelihood(l2=0.5)``. "perceptron" learns from mistakes, and has
-        optimisers of its own: "perceptron", "pa" and "arow".
+        optimisers of its own: "perceptron", "pa" and "arow". Default: what the optimiser is for, the
+        perceptron for these three and the likelihood for all others.
     optimiser : an optimiser, its name, or "auto"
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
@@ -149,7 +150,7 @@ def train(
     check_numbers(max_seconds=max_seconds, max_iterations=max_iterations)
     _check_options(features, patience, dev_every, tolerance, max_seconds, max_iterations)
     _check_parts(optimiser, init, metric)
-    goal = objective_of(objective)
+    goal = objective_of(objective, optimiser)
     if isinstance(data, BlockedData):
         check_blockwise(optimiser, goal)
     hashed = getattr(extractor, "hashed", None)
