@@ -149,6 +149,7 @@ bench: $(VENV)/.built ## time kernels, features, tagging and training; results g
 	@$(PY) -m bench.features || test $$? = 2
 	@$(PY) -m bench.tag --quick || test $$? = 2
 	@$(PY) -m bench.train --quick || test $$? = 2
+	@$(PY) -m bench.grid --quick || test $$? = 2
 
 wheel: $(VENV)/.deps ## build a wheel into dist
 	@echo "==> building the wheel"

@@ -1,21 +1,23 @@
-"""Corpora of `bench.train`: where they lie, their features as strings, what CRFsuite reaches on them.
+"""Corpora of `bench.train` and `bench.grid`: where they lie, their features, what CRFsuite reaches on them.
 
-Features are lists of strings made in Python, one sentence at a time, so that crfkit and python-crfsuite are
-given the same ones and neither pays for keeping them. Only `conll2000all` has CRF++'s template, made
-natively.
+Features (`bench.corpus_features`) are made in Python, one sentence at a time, so that crfkit and
+python-crfsuite are given the same ones and neither pays for keeping them. Only `conll2000all` has CRF++'s
+template, made natively.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import tee
+from functools import cache
+from itertools import islice, tee
 from pathlib import Path
+from typing import IO
 
+from bench import generated
+from bench.corpus_features import Items, Rows, addresses, chunking, entities, fields, names, tagging
 from bench.features import CHUNKING
 from crfkit import data
 from crfkit.batch import Dataset
@@ -24,8 +26,6 @@ from crfkit.formats.columns import Columns
 from crfkit.layout import Layout
 from crfkit.metrics import segment_scores, token_scores
 
-Rows = list[list[str]]  # one sentence: the columns of each token, the label last
-Items = list[list[str]]  # its features, token by token
 Choice = Callable[[int], bool]  # of sentences, by number
 
 
@@ -48,7 +48,7 @@ class Corpus:
     name: str
     title: str
     train: str  # files below the folder of the corpora
-    test: str
+    test: str  # empty: none
     items: Callable[[Rows], Items] | None  # None: CRF++'s chunking template, and all pairs of labels
     metric: str  # "F1" of segments or "accuracy" of tokens
     l2: float = 2.0  # CRFsuite's c2 = 1
@@ -57,11 +57,14 @@ class Corpus:
     peer: Peer | None = None
     target: float | None = None  # objective to reach where there is no peer
     peer_iterations: int | None = None  # CRFsuite gets no further in any reasonable time
+    columns: tuple[int, ...] | None = None  # of the file that are taken, the label last; None: all
+    made: Callable[[], Iterator[tuple[Items, list[str]]]] | None = None  # features and labels without rows
+    most: int | None = None  # sentences that are taken for training
 
     @property
     def all_pairs(self) -> bool:
         """Whether all pairs have weights, of attributes and labels and of labels; else observed ones."""
-        return self.items is None
+        return self.items is None and self.made is None
 
     @property
     def reference(self) -> float | None:
@@ -76,23 +79,30 @@ class Corpus:
     @property
     def missing(self) -> list[Path]:
         """Files that are not there."""
-        return [path for path in (folder() / self.train, folder() / self.test) if not path.exists()]
+        return [
+            folder() / name for name in (self.train, self.test) if name and not (folder() / name).exists()
+        ]
 
     def sentences(self, test: bool = False) -> Iterator[Rows]:
         """Yield the rows of the sentences, reading as they are asked for."""
         path, wanted = (self.test, self.tested) if test else (self.train, self.chosen)
-        with gzip.open(folder() / path, "rt", encoding="utf-8") as file:
-            yield from (rows for n, rows in enumerate(_sentences(file)) if wanted(n))
+        with _opened(folder() / path) as file:
+            taken = (rows for n, rows in enumerate(_sentences(file)) if wanted(n))
+            for rows in islice(taken, None if test else self.most):
+                yield rows if self.columns is None else [[row[c] for c in self.columns] for row in rows]
 
     def featured(self, test: bool = False) -> tuple[Iterator[Items], Iterator[list[str]]]:
         """Return features and labels; whoever takes them in turn holds one sentence at a time."""
+        if self.made is not None:
+            pairs, again = tee(islice(self.made(), self.most))
+            return (items for items, _ in pairs), (labels for _, labels in again)
         assert self.items is not None
         first, second = tee(self.sentences(test))
         return map(self.items, first), ([row[-1] for row in rows] for rows in second)
 
     def datasets(self) -> tuple[Dataset, Callable[[], Dataset]]:
         """Return the training data, and how to make the test data with the same ids."""
-        if self.items is None:
+        if self.all_pairs:
             native = Extractor(CHUNKING)
             made = native(_columns(folder() / self.train))
             return made, lambda: native.freeze()(_columns(folder() / self.test))
@@ -119,6 +129,12 @@ def folder() -> Path:
     return Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 
 
+def _opened(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8")
+    return path.open(encoding="utf-8")
+
+
 def _sentences(lines: Iterator[str]) -> Iterator[Rows]:
     rows: Rows = []
     for line in lines:
@@ -135,78 +151,6 @@ def _columns(path: Path) -> Columns:
     columns = data.read(path, format="columns")
     assert isinstance(columns, Columns)
     return columns
-
-
-# ---- features -------------------------------------------------------------------------------------------
-
-Fields = tuple[tuple[int, int], ...]  # (column, offset) of each part
-
-
-def _grams(column: int, n: int, reach: int = 2) -> list[Fields]:
-    """All n-grams of a column that lie within so many tokens of the current one."""
-    return [tuple((column, o + i) for i in range(n)) for o in range(-reach, reach + 2 - n)]
-
-
-# The templates of CRFsuite's example for chunking: fields beyond the sentence leave the feature out.
-_PAIRS: list[Fields] = [((0, -1), (0, 0)), ((0, 0), (0, 1))]
-_CHUNKING = [*_grams(0, 1), *_PAIRS, *_grams(1, 1), *_grams(1, 2), *_grams(1, 3)]
-_TAGGING = [*_grams(0, 1), *_PAIRS]
-_ENTITIES = [*_grams(0, 1), *_PAIRS, *_grams(1, 1), *_grams(1, 2, reach=1)]
-
-
-@lru_cache
-def _name(template: Fields) -> str:
-    return "|".join(f"{'w' if c == 0 else 'pos'}[{o}]" for c, o in template) + "="
-
-
-def _joined(rows: Rows, templates: list[Fields]) -> Items:
-    T = len(rows)
-    items: Items = [[] for _ in rows]
-    for template in templates:  # offsets rise, so the first and the last say what lies outside
-        name = _name(template)
-        for t in range(max(0, -template[0][1]), min(T, T - template[-1][1])):
-            items[t].append(name + "|".join([rows[t + o][c] for c, o in template]))
-    items[0].append("__BOS__")
-    items[-1].append("__EOS__")
-    return items
-
-
-@lru_cache(maxsize=1 << 16)
-def _spelling(word: str) -> tuple[str, ...]:
-    """Affixes, shape and marks of one word."""
-    shape = re.sub(r"(.)\1+", r"\1", re.sub(r"\d", "0", re.sub(r"[^\W\d_]", _case, word)))
-    made = [f"shape={shape}", f"lower={word.lower()}"]
-    made += [f"pre{n}={word[:n]}" for n in (1, 2, 3) if len(word) > n]
-    made += [f"suf{n}={word[-n:]}" for n in (1, 2, 3, 4) if len(word) > n]
-    marks = {
-        "capital": word[0].isupper(),
-        "capitals": word.isupper() and len(word) > 1,
-        "digit": any(c.isdigit() for c in word),
-        "hyphen": "-" in word,
-    }
-    return (*made, *(mark for mark, there in marks.items() if there))
-
-
-def _case(letter: re.Match[str]) -> str:
-    return "X" if letter[0].isupper() else "x"
-
-
-def chunking(rows: Rows) -> Items:
-    return _joined(rows, _CHUNKING)
-
-
-def tagging(rows: Rows) -> Items:
-    return [[*item, *_spelling(row[0])] for item, row in zip(_joined(rows, _TAGGING), rows, strict=True)]
-
-
-def entities(rows: Rows) -> Items:
-    T = len(rows)
-    items = [[*item, *_spelling(row[0])] for item, row in zip(_joined(rows, _ENTITIES), rows, strict=True)]
-    for t, item in enumerate(items):
-        for o in (-1, 1):
-            if 0 <= t + o < T:
-                item += [f"[{o}]{part}" for part in _spelling(rows[t + o][0]) if part.startswith(("s", "c"))]
-    return items
 
 
 # ---- corpora --------------------------------------------------------------------------------------------
@@ -306,6 +250,61 @@ CORPORA = {
             entities,
             "F1",
             peer=Peer(6710.533477, 268),
+        ),
+        Corpus(
+            "conll2002ned",
+            "CoNLL-2002 Dutch NER",
+            "conll2002/ned.train.gz",
+            "conll2002/ned.testb.gz",
+            entities,
+            "F1",
+        ),
+        Corpus(
+            "ud",
+            "UD English EWT, universal tags",
+            "ud/en_ewt.train.txt.gz",
+            "ud/en_ewt.test.txt.gz",
+            tagging,
+            "accuracy",
+            columns=(0, 1),
+        ),
+        Corpus("bc2gm", "BioCreative II genes", "bc2gm/train.txt.gz", "bc2gm/test.txt.gz", names, "F1"),
+        Corpus("seminars", "Seminar announcements", "seminars/columns.txt.gz", "", fields, "F1"),
+        Corpus(
+            "skillspan",
+            "SkillSpan, skills in job adverts (house)",
+            "skillspan/house_train.txt",
+            "skillspan/house_test.txt",
+            names,
+            "F1",
+            columns=(0, 1),
+        ),
+        Corpus(
+            "usaddress",
+            "US addresses, nested dicts",
+            "usaddress/labeled_train.txt",
+            "usaddress/labeled_test.txt",
+            addresses,
+            "accuracy",
+        ),
+        Corpus(
+            "ocr",
+            "Handwritten words, pixels and real-valued features",
+            "ocr/ocr_letters.npz",
+            "",
+            None,
+            "accuracy",
+            made=lambda: generated.letters(folder() / "ocr/ocr_letters.npz"),
+        ),
+        Corpus("random60", "Random sequences of 60", "", "", None, "accuracy", made=generated.random60),
+        Corpus(
+            "scales",
+            "Random real values of scales 1e-3 to 1e3",
+            "",
+            "",
+            None,
+            "accuracy",
+            made=generated.scales,
         ),
     )
 }

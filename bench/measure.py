@@ -98,8 +98,15 @@ def write(name: str, rows: list[dict[str, Any]]) -> Path:
     """Write the rows of a benchmark with the machine that made them; return the path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    replace_text(path, json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
     return path
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that it is the old or the new one at any moment."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
 
 
 def plain(timing: Timing) -> dict[str, float]:

@@ -24,7 +24,7 @@ from typing import Any
 
 from bench import measure
 from bench.corpora import CORPORA, Corpus
-from bench.train import chosen
+from bench.runs import chosen
 
 FACES = {"crfsuite": "pycrfsuite", "crfkit": "crfkit.compat.pycrfsuite"}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -119,7 +119,9 @@ def text(row: dict[str, Any]) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", default="conll2000", choices=[c.name for c in CORPORA.values() if c.items])
+    parser.add_argument(
+        "--data", default="conll2000", choices=[c.name for c in CORPORA.values() if c.items and c.test]
+    )
     parser.add_argument("--methods", default="all", help=f"all, or some of {','.join(METHODS)}")
     parser.add_argument("--passes", type=int, default=10)
     parser.add_argument("--repetitions", type=int, default=5)

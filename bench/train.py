@@ -13,85 +13,23 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
-import threading
-from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
 from bench import measure
-from bench.corpora import CORPORA, Corpus, folder
-from bench.train_child import Task
+from bench.child import Task
+from bench.corpora import CORPORA, Corpus
+from bench.runs import PEER, Row, chosen, run, table, text
 from crfkit.training.choose import NAMES
 
-PEER = "crfsuite"
+DATA = "conll2000,conll2000all,ptb,brown10,brown472,conll2002"
 USUAL = "lbfgs,plbfgs,dual,exponentiated,newton,pcg,rprop,sgd,adagrad"
 OTHERS = ("owlqn", "sgd-l1", "perceptron", "pa", "arow")  # for L1, or for another loss
-Row = dict[str, Any]
-
-
-def run(task: Task, kill_after: float, tell: Callable[[str], object]) -> Row:
-    """Run a task in a process of its own; what it said until it ended or was ended is the row."""
-    name = {"peer": PEER, "evaluation": "evaluation"}.get(task.kind, task.optimiser)
-    row: Row = {"corpus": task.corpus, "what": name, "threads": task.threads, "curve": []}
-    given = {k: v for k, v in asdict(task).items() if v not in (None, float("inf"))}
-    late = threading.Event()
-    with tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "bench.train_child", json.dumps(given)],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=Path(__file__).parents[1],
-            env={**os.environ, "CRFKIT_DATA": str(folder().resolve())},
-            start_new_session=True,  # Ctrl-C is for the parent to hear
-        )
-        assert child.stdout is not None
-
-        def kill() -> None:
-            late.set()
-            child.kill()
-
-        killer = threading.Timer(kill_after, kill)
-        try:
-            tell("features")
-            for line in child.stdout:
-                said = json.loads(line)
-                event = said.pop("event")
-                if event == "start":
-                    killer.start()
-                    tell("training")
-                elif event == "step":
-                    row["curve"].append([said["seconds"], said["passes"], said["objective"]])
-                    row["peak_mb"] = said["peak_mb"]
-                    tell(f"{said['seconds']:.1f} s, {said['passes']:g} passes, {text(said['objective'])}")
-                else:
-                    row.update(said)
-            code = child.wait()
-        finally:
-            killer.cancel()
-            child.kill()
-            child.wait()
-            child.stdout.close()
-        errors.seek(0)
-        last = [f"exit code {code}", *errors.read().split("\n")[:-1]][-1]
-    if code:
-        row["stopped"] = "time limit" if late.is_set() else f"failed: {last}"
-    if row["curve"]:
-        row["seconds"], row["passes"], row["objective"] = row["curve"][-1]
-        row["seconds"] = row.get("total", row["seconds"])
-    return row
 
 
 def tasks(corpus: Corpus, options: argparse.Namespace) -> list[tuple[Task, float]]:
@@ -151,18 +89,8 @@ def judge(corpus: Corpus, rows: list[Row]) -> None:
             row["times_peer"] = {t: each / x["median"] if each else None for t, x in timings}
 
 
-def text(value: Any, form: str = ".1f", unit: str = "") -> str:
-    return "–" if value is None else f"{value:{form}}{unit}"
-
-
 HEAD = "data|method|threads|seconds|passes|objective|s to target|× peer|s to 0.1 %|× peer|peak MB|score|end"
 EVALUATION = "data|labels|weights|ms, 1 thread|ms, 2 threads|CRFsuite ms|× 1 thread|× 2 threads"
-
-
-def table(head: str, names: int, rows: list[list[str]]) -> list[str]:
-    columns = head.split("|")
-    rule = ["---"] * names + ["--:"] * (len(columns) - names)
-    return ["", *("| " + " | ".join(cells) + " |" for cells in [columns, rule, *rows]), ""]
 
 
 def tables(rows: list[Row]) -> str:
@@ -255,21 +183,13 @@ def report(rows: list[Row], console: Console) -> None:
     console.print("written to", ", ".join(map(str, written)), soft_wrap=True)
 
 
-def chosen(given: str, known: list[str], what: str) -> list[str]:
-    names = known if given == "all" else given.split(",")
-    if unknown := [name for name in names if name not in known]:
-        raise SystemExit(f"{unknown[0]} is no {what}: all, or some of {','.join(known)}")
-    return names
-
-
 def _show(status: Status, name: str, what: str) -> None:
     status.update(escape(name + what))
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    usual = ",".join(name for name in CORPORA if name != "brown")
-    parser.add_argument("--data", default=usual, help=f"all, or some of {','.join(CORPORA)} (%(default)s)")
+    parser.add_argument("--data", default=DATA, help=f"all, or some of {','.join(CORPORA)} (%(default)s)")
     parser.add_argument("--optimisers", default=USUAL, help="all, or some (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="CRFsuite for 15 iterations, others for 30 s")
     parser.add_argument("--seconds", type=float, help="of training, for each optimiser (300, quick: 30)")

@@ -1,116 +1,39 @@
-"""One run of `bench.train` in a process of its own: JSON lines on standard output, one for each event.
+"""One run of `bench.train` or `bench.grid` in a process of its own: JSON lines, one for each event.
 
     python -m bench.train_child '{"kind": "optimiser", "corpus": "conll2000", "optimiser": "lbfgs"}'
 
 The clock of training covers the layout, the problem and the steps: not features, and not the exact objective
 of the weights after each step, which is evaluated when training has ended. CRFsuite's clock covers
-`Trainer.train`.
+`Trainer.train`. A run of kind "user" is a plain `crfkit.train`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
-import math
-import re
-import resource
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
+from bench.child import Clock, HighWater, Task, model_of, objective_at, objective_of, say, scored, sizes
 from bench.corpora import CORPORA, Corpus
 from bench.measure import interleaved, plain
-from crfkit import Chain
-from crfkit.batch import Dataset
-from crfkit.layout import Layout
-from crfkit.model import Model
+from bench.peer import peer
+from crfkit import Chain, train
+from crfkit.events import Event, Progress
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser, Penalty
+from crfkit.optimise.problem import Optimiser, Run
 from crfkit.structures.labels import Floats
+from crfkit.training import task as loop_of
+from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name, suited
-
-
-@dataclass(frozen=True)
-class Task:
-    """What to run."""
-
-    kind: Literal["optimiser", "peer", "evaluation"]
-    corpus: str
-    optimiser: str = ""
-    seconds: float = math.inf  # of training, after which an optimiser gets no further step
-    iterations: int | None = None  # of CRFsuite
-    threads: int | None = None
-    gap: float | None = None  # at which an optimiser ends that knows its gap
-    repetitions: int = 9  # of an evaluation
-
-
-def say(event: str, **fields: Any) -> None:
-    """Tell the parent; numbers that JSON does not have become null."""
-    clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
-    print(json.dumps({"event": event, **clean}), flush=True)
-
-
-# ---- memory ---------------------------------------------------------------------------------------------
-
-
-class HighWater:
-    """The largest resident memory in MB, without what happened in between `pause` and `resume`."""
-
-    def __init__(self) -> None:
-        self.peak = 0.0
-
-    def pause(self) -> float:
-        self.peak = max(self.peak, _resident_peak())
-        return self.peak
-
-    def resume(self) -> None:
-        with contextlib.suppress(OSError):  # elsewhere than on Linux the peak covers everything
-            Path("/proc/self/clear_refs").write_text("5")  # sets the mark to the memory of now
-
-
-def _resident_peak() -> float:
-    status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss would include the parent's
-        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
-# ---- what all have in common ----------------------------------------------------------------------------
-
-
-def model_of(dataset: Dataset, layout: Layout, w: Floats) -> Model:
-    labels, attributes = dataset.labels.freeze(), dataset.attributes.freeze()
-    chain = Chain(labels.strings())
-    return Model(labels, attributes, dataset.edge_attributes.freeze(), chain, layout, w)
-
-
-def objective_at(dataset: Dataset, layout: Layout, l2: float, w: Floats) -> float:
-    """Return the exact objective, without a gradient and in blocks: another way than any optimiser's."""
-    if not np.isfinite(w).all():
-        return math.inf
-    likelihood = model_of(dataset, layout, w).log_likelihood(dataset.batch)
-    return Penalty(l2=l2).value(w) - float(likelihood.sum())
-
-
-def sizes(dataset: Dataset, layout: Layout) -> dict[str, int]:
-    return {
-        "sequences": dataset.batch.sequences,
-        "positions": dataset.batch.positions,
-        "labels": len(dataset.labels),
-        "occurrences": len(dataset.batch.attr),
-        "weights": layout.weights,
-    }
-
-
-# ---- crfkit ---------------------------------------------------------------------------------------------
 
 
 class Course:
@@ -131,8 +54,12 @@ class Course:
         every = max(len(self.known) // 100, 1)
         for i, known in enumerate(self.known):
             if i % every == 0 or i + 1 == len(self.known):
-                self.file.seek(8 * self.size * i)
-                yield np.fromfile(self.file, dtype=np.float64, count=self.size), known
+                yield self.at(i), known
+
+    def at(self, i: int) -> Floats:
+        """Return the weights after a step."""
+        self.file.seek(8 * self.size * i)
+        return np.fromfile(self.file, dtype=np.float64, count=self.size)
 
 
 def optimise(corpus: Corpus, optimiser: Optimiser, task: Task, file: IO[bytes]) -> None:
@@ -162,9 +89,7 @@ def optimise(corpus: Corpus, optimiser: Optimiser, task: Task, file: IO[bytes]) 
             break
     for w, known in course:
         say("step", objective=objective_at(dataset, layout, corpus.l2, w), **known)
-    score = math.nan
-    if np.isfinite(w).all():
-        score = corpus.score(model_of(dataset, layout, w).predict(test().batch))
+    score = scored(corpus, test, model_of(dataset, layout, w))
     say("end", stopped=stopped, setup=setup, score=score, **sizes(dataset, layout))
 
 
@@ -189,128 +114,111 @@ def evaluate(corpus: Corpus, task: Task) -> None:
     say("end", stopped="done", by_threads=threads, peak_mb=HighWater().pause(), **sizes(dataset, layout))
 
 
-# ---- CRFsuite -------------------------------------------------------------------------------------------
+def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
+    """Call `crfkit.train`: clocks around it, warnings, certificate, the exact objective of its weights.
 
+    Optimisers may report estimates. So the weights of each step are kept as they pass, off the clock, and
+    the step that first reached the target is looked for by bisection.
+    """
+    dataset, _ = corpus.datasets()
+    course, reported, runs = Course(file), list[float](), list[Run]()
 
-class Log:
-    """CRFsuite's messages as they come, in pieces, and what they say about each iteration."""
+    def listen(event: Event) -> None:
+        if isinstance(event, Progress):
+            now = clock.read()
+            with clock.paused():
+                course.keep(runs[0].w, passes=float(event.step.evaluations), **now)
+                reported.append(event.step.objective)
 
-    def __init__(self) -> None:
-        self.rest = ""
-        self.begin = time.perf_counter()
-        self.loss, self.trials, self.evaluations = math.nan, 0, 1  # liblbfgs evaluates the first weights
-        self.features, self.stopped = 0, ""
-
-    def __call__(self, piece: str) -> None:
-        *lines, self.rest = (self.rest + piece).split("\n")
-        for line in lines:
-            self.read(line)
-
-    def read(self, line: str) -> None:
-        name, _, value = line.partition(": ")
-        if name == "Number of features":
-            self.features = int(value)
-        elif name == "Loss":
-            self.loss = float(value)
-        elif name == "Line search trials":
-            self.trials = int(value)
-        elif name == "Seconds required for this iteration":
-            self.iteration()
-        elif line.startswith("L-BFGS "):
-            self.stopped = re.sub("^L-BFGS (terminated with|resulted in) ", "", line)
-
-    def iteration(self) -> None:
-        now = time.perf_counter()
-        self.evaluations += self.trials
-        peak = HighWater().pause()
-        say("step", seconds=now - self.begin, passes=self.evaluations, objective=self.loss, peak_mb=peak)
-
-
-def peer(corpus: Corpus, task: Task) -> None:
-    """Train CRFsuite on the same features; see that its objective and its number of weights are ours."""
-    if not importlib.util.find_spec("pycrfsuite"):
-        return say("skipped", why="pip install python-crfsuite")
-    import pycrfsuite
-
-    log = Log()
-
-    class Trainer(pycrfsuite.BaseTrainer):
-        def message(self, message: str) -> None:
-            log(message)
-
-    trainer = Trainer()
-    for items, labels in zip(*corpus.featured(), strict=True):
-        trainer.append(items, labels)
-    trainer.select("lbfgs")
-    trainer.set_params({"c1": 0.0, "c2": corpus.l2 / 2})
-    if task.iterations is not None:
-        trainer.set_params({"max_iterations": task.iterations})
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model")
-        say("start")
-        log.begin = time.perf_counter()
-        trainer.train(path)
-        total, peak = time.perf_counter() - log.begin, HighWater().pause()
-        tagger = pycrfsuite.Tagger()
-        tagger.open(path)
-        info = tagger.info()
-        tagger.close()
-    dataset, test = corpus.datasets()
-    layout = corpus.layout(dataset)
-    w = weights_of(info, dataset, layout)  # to six decimals
-    ours = objective_at(dataset, layout, corpus.l2, w)
-    same = log.features == layout.weights and abs(ours - log.loss) <= 1e-6 * abs(ours)
-    differs = f"differs: {log.features} weights, {log.loss}; crfkit has {layout.weights}, {ours}"
+    say("start")
+    with watched(runs), warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        clock = Clock()
+        model = train(
+            dataset,
+            objective=Likelihood(l2=corpus.l2),
+            optimiser=task.optimiser,
+            threads=task.threads,
+            transitions="observed",
+            progress=False,
+            listeners=[listen],
+        )
+        clocks, peak = clock.read(), HighWater().pause()
+    summary = model.training
+    assert summary is not None
+    for known, objective in zip(course.known, reported, strict=True):
+        say("step", **known, objective=objective, peak_mb=peak)
+    ours = objective_of(model, dataset, corpus.l2)
+    found = None
+    if task.target is not None and ours <= task.target:
+        low, high = 0, len(course.known) - 1
+        while low < high:
+            middle = (low + high) // 2
+            reached = objective_at(dataset, model.layout, corpus.l2, course.at(middle)) <= task.target
+            low, high = (low, middle) if reached else (middle + 1, high)
+        found = course.known[high]
     say(
         "end",
-        stopped=log.stopped if same else differs,
-        ended=same and "maximum" not in log.stopped,
-        total=total,
+        stopped=summary.reason,
+        total=clocks["seconds"],
+        cpu=clocks["cpu"],
+        target=task.target,
+        reached=found,
+        method=summary.optimiser,
+        why=summary.why,
+        evaluations=summary.evaluations,
+        reported=summary.loss,
         ours=ours,
-        score=corpus.score(model_of(dataset, layout, w).predict(test().batch)),
+        excess=Certificate(summary.loss, summary.gap).excess,
+        certificate=summary.certificate,
+        warned=[str(warning.message) for warning in heard],
         peak_mb=peak,
-        **sizes(dataset, layout),
+        **sizes(dataset, model.layout),
     )
-    return None
 
 
-def weights_of(info: Any, dataset: Dataset, layout: Layout) -> Floats:
-    """Return CRFsuite's weights in the order of a layout; one that the layout does not have is an error."""
-    L, node = layout.labels, layout.parts["node"].stop
-    owner = np.repeat(np.arange(layout.attributes, dtype=np.int64), np.diff(layout.node_ptr))
-    w = np.zeros(layout.weights)
-    for found, alphabet, cells, at in (
-        (info.state_features, dataset.attributes, owner * L + layout.node_label, 0),
-        (info.transitions, dataset.labels, layout.transition_cell.astype(np.int64), node),
-    ):
-        first, second = zip(*found, strict=True)
-        keys = alphabet.freeze().ids(list(first)).astype(np.int64) * L
-        keys += dataset.labels.freeze().ids(list(second))
-        place = np.minimum(np.searchsorted(cells, keys), len(cells) - 1)
-        if (cells[place] != keys).any():
-            raise ValueError(f"CRFsuite has weights that the layout lacks, such as {min(found)}")
-        w[at + place] = list(found.values())
-    return w
+@contextlib.contextmanager
+def watched(runs: list[Run]) -> Iterator[None]:
+    """Note the runs that the training loop follows: their weights are not handed to listeners."""
+    names = vars(loop_of)
+    follow = names["follow"]
+
+    def noted(run: Run, *given: Any, **options: Any) -> Any:
+        runs.append(run)
+        return follow(run, *given, **options)
+
+    names["follow"] = noted
+    try:
+        yield
+    finally:
+        names["follow"] = follow
 
 
-def main() -> None:
-    task = Task(**json.loads(sys.argv[1]))
-    corpus = CORPORA[task.corpus]
-    with contextlib.suppress(OSError):  # should memory run out, this process is the one to go
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    if task.kind == "peer":
-        return peer(corpus, task)
-    if task.kind == "evaluation":
-        return evaluate(corpus, task)
+def optimise_by_name(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
     try:
         optimiser = by_name(task.optimiser, threads=task.threads)
     except (AttributeError, ImportError) as error:
         return say("skipped", why=f"not there yet: {error}")
     if task.gap is not None and hasattr(optimiser, "gap"):
         optimiser = replace(cast(Any, optimiser), gap=task.gap)
+    return optimise(corpus, optimiser, task, file)
+
+
+def main() -> None:
+    task = Task(**json.loads(sys.argv[1]))
+    corpus = CORPORA[task.corpus]
+    corpus = replace(corpus, l2=corpus.l2 if task.l2 is None else task.l2, most=task.most)
+    with contextlib.suppress(OSError):  # should memory run out, this process is the one to go
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    if task.kind == "peer":
+        return peer(corpus, task)
+    if task.kind == "evaluation":
+        return evaluate(corpus, task)
     in_memory = "/dev/shm"  # writing to a disk takes bandwidth from training
     with tempfile.TemporaryFile(dir=in_memory if Path(in_memory).is_dir() else None) as file:
-        return optimise(corpus, optimiser, task, file)
+        if task.kind == "user":
+            return train_as_users_do(corpus, task, file)
+        return optimise_by_name(corpus, task, file)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import corpora, measure, train, train_child
+from bench import child, corpus_features, measure, peer, train, train_child
 from bench.corpora import CORPORA
+from bench.runs import Row
 from crfkit import Chain
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Penalty, Step
@@ -47,13 +48,13 @@ def events(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 def test_templates_leave_out_what_lies_beyond_the_sentence() -> None:
-    first, last = corpora.chunking([["a", "X", "O"], ["b", "Y", "O"]])
+    first, last = corpus_features.chunking([["a", "X", "O"], ["b", "Y", "O"]])
     named = "w[0]=a", "w[1]=b", "w[0]|w[1]=a|b", "pos[0]=X", "pos[1]=Y", "pos[0]|pos[1]=X|Y", "__BOS__"
     assert first == list(named)
     assert last[-1] == "__EOS__"
     assert "w[-1]|w[0]=a|b" in last
-    assert len(corpora.chunking([["a", "X", "O"]] * 5)[2]) == 19
-    spelt = corpora.tagging([["Ab-12", "NN"]])[0]
+    assert len(corpus_features.chunking([["a", "X", "O"]] * 5)[2]) == 19
+    spelt = corpus_features.tagging([["Ab-12", "NN"]])[0]
     assert {"shape=Xx-0", "lower=ab-12", "pre1=A", "suf2=12", "capital", "digit", "hyphen"} <= set(spelt)
 
 
@@ -63,10 +64,10 @@ def test_objective_is_that_of_the_problem(folder: Path) -> None:
     problem = Likelihood(l2=2.0).bind(layout, Chain(dataset.labels.strings()), dataset.batch)
     w = np.random.default_rng(1).normal(size=layout.weights)
     expected = problem.value_and_grad(w, np.empty_like(w)) + Penalty(l2=2.0).value(w)
-    assert train_child.objective_at(dataset, layout, 2.0, w) == pytest.approx(expected, rel=1e-12)
-    nothing = train_child.objective_at(dataset, layout, 2.0, np.zeros_like(w))
+    assert child.objective_at(dataset, layout, 2.0, w) == pytest.approx(expected, rel=1e-12)
+    nothing = child.objective_at(dataset, layout, 2.0, np.zeros_like(w))
     assert nothing == pytest.approx(dataset.batch.positions * math.log(3))
-    assert train_child.objective_at(dataset, layout, 2.0, w * np.inf) == math.inf
+    assert child.objective_at(dataset, layout, 2.0, w * np.inf) == math.inf
 
 
 @dataclass
@@ -89,7 +90,7 @@ class Descent:
 
 
 def test_an_optimiser_in_its_child(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    task = train_child.Task("optimiser", "conll2000", "descent")
+    task = child.Task("optimiser", "conll2000", "descent")
     with tempfile.TemporaryFile() as file:
         train_child.optimise(CONLL, Descent(), task, file)
     start, *steps, end = events(capsys)
@@ -103,12 +104,13 @@ def test_an_optimiser_in_its_child(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_log_of_crfsuite_comes_in_pieces(capsys: pytest.CaptureFixture[str]) -> None:
-    log = train_child.Log()
+    log = peer.Log()
     text = "Number of features: 12\n\n***** Iteration #1 *****\nLoss: 26.5\nLine search trials: 2\n"
     text += "Seconds required for this iteration: 0.498\n\nL-BFGS terminated with the stopping criteria\n"
     for i in range(0, len(text), 7):
         log(text[i : i + 7])
-    (step,) = events(capsys)
+    size, step = events(capsys)
+    assert size == {"event": "size", "weights": 12}
     assert (step["objective"], step["passes"]) == (26.5, 3)
     assert (log.features, log.stopped) == (12, "the stopping criteria")
 
@@ -117,13 +119,13 @@ def test_crfsuite_has_the_same_weights_and_objective(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pycrfsuite")
-    train_child.peer(CONLL, train_child.Task("peer", "conll2000"))
+    peer.peer(CONLL, child.Task("peer", "conll2000"))
     *_, step, end = events(capsys)
     assert end["ended"], end
     assert end["ours"] == pytest.approx(step["objective"], rel=1e-7)
 
 
-def row(what: str, curve: list[list[float]], **more: Any) -> train.Row:
+def row(what: str, curve: list[list[float]], **more: Any) -> Row:
     seconds, passes, objective = curve[-1]
     ends = {"seconds": seconds, "passes": passes, "objective": objective}
     return {"corpus": "ptb", "what": what, "threads": None, "curve": curve, "stopped": "", **ends, **more}
@@ -132,7 +134,7 @@ def row(what: str, curve: list[list[float]], **more: Any) -> train.Row:
 def test_times_to_the_target() -> None:
     peer = row("crfsuite", [[2.0, 3, 120.0], [4.0, 5, 100.05], [6.0, 7, 100.0]], ended=True)
     ours = row("lbfgs", [[0.5, 2, 110.0], [1.0, 4, 100.04], [1.5, 6, 99.0]])
-    timed: train.Row = {"corpus": "ptb", "what": "evaluation", "curve": [], "labels": 45, "weights": 9}
+    timed: Row = {"corpus": "ptb", "what": "evaluation", "curve": [], "labels": 45, "weights": 9}
     timed["by_threads"] = {"1": {"median": 0.25}, "2": {"median": 0.125}}
     rows = [peer, timed, ours]
     train.judge(CORPORA["ptb"], rows)

@@ -1,0 +1,128 @@
+"""What the children of `bench.train` and `bench.grid` share: task, events, memory, the exact objective."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from bench.corpora import Corpus
+from crfkit import Chain
+from crfkit.batch import Dataset
+from crfkit.layout import Layout
+from crfkit.model import Model
+from crfkit.optimise.problem import Penalty
+from crfkit.structures.labels import Floats
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to run."""
+
+    kind: Literal["optimiser", "peer", "evaluation", "user"]
+    corpus: str
+    optimiser: str = ""
+    seconds: float = math.inf  # of training, after which an optimiser gets no further step
+    iterations: int | None = None  # of CRFsuite
+    threads: int | None = None
+    gap: float | None = None  # at which an optimiser ends that knows its gap
+    repetitions: int = 9  # of an evaluation
+    l2: float | None = None  # another one than that of the corpus
+    most: int | None = None  # sequences that are taken of the corpus
+    target: float | None = None  # objective; when it was reached is looked for after training
+
+
+def say(event: str, **fields: Any) -> None:
+    """Tell the parent; numbers that JSON does not have become null."""
+    clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
+    print(json.dumps({"event": event, **clean}), flush=True)
+
+
+# ---- clocks and memory -------------------------------------------------------------------------------
+
+
+class Clock:
+    """Seconds on the wall and of the processor since it was made, without what happened in pauses."""
+
+    def __init__(self) -> None:
+        self.begin = np.array([time.perf_counter(), time.process_time()])
+
+    def read(self) -> dict[str, float]:
+        seconds, cpu = np.array([time.perf_counter(), time.process_time()]) - self.begin
+        return {"seconds": float(seconds), "cpu": float(cpu)}
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        before = np.array([time.perf_counter(), time.process_time()])
+        yield
+        self.begin += np.array([time.perf_counter(), time.process_time()]) - before
+
+
+class HighWater:
+    """The largest resident memory in MB, without what happened in between `pause` and `resume`."""
+
+    def __init__(self) -> None:
+        self.peak = 0.0
+
+    def pause(self) -> float:
+        self.peak = max(self.peak, _resident_peak())
+        return self.peak
+
+    def resume(self) -> None:
+        with contextlib.suppress(OSError):  # elsewhere than on Linux the peak covers everything
+            Path("/proc/self/clear_refs").write_text("5")  # sets the mark to the memory of now
+
+
+def _resident_peak() -> float:
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss would include the parent's
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+# ---- what all have in common ----------------------------------------------------------------------------
+
+
+def model_of(dataset: Dataset, layout: Layout, w: Floats) -> Model:
+    labels, attributes = dataset.labels.freeze(), dataset.attributes.freeze()
+    chain = Chain(labels.strings())
+    return Model(labels, attributes, dataset.edge_attributes.freeze(), chain, layout, w)
+
+
+def objective_at(dataset: Dataset, layout: Layout, l2: float, w: Floats) -> float:
+    """Return the exact objective, without a gradient and in blocks: another way than any optimiser's."""
+    return objective_of(model_of(dataset, layout, w), dataset, l2)
+
+
+def objective_of(model: Model, dataset: Dataset, l2: float) -> float:
+    """Return the exact objective of a model on the data that it was trained on."""
+    if not np.isfinite(model.w).all():
+        return math.inf
+    return Penalty(l2=l2).value(model.w) - float(model.log_likelihood(dataset.batch).sum())
+
+
+def scored(corpus: Corpus, test: Callable[[], Dataset], model: Model) -> float:
+    """Return the metric on the test data; nan where there are none, or where weights are not finite."""
+    if not corpus.test or not np.isfinite(model.w).all():
+        return math.nan
+    return corpus.score(model.predict(test().batch))
+
+
+def sizes(dataset: Dataset, layout: Layout) -> dict[str, int]:
+    return {
+        "sequences": dataset.batch.sequences,
+        "positions": dataset.batch.positions,
+        "labels": len(dataset.labels),
+        "occurrences": len(dataset.batch.attr),
+        "weights": layout.weights,
+    }
