@@ -37,7 +37,7 @@ class Task:
     gap: float | None = None  # at which an optimiser ends that knows its gap
     repetitions: int = 9  # of an evaluation
     l2: float | None = None  # another one than that of the corpus
-    most: int | None = None  # sequences that are taken of the corpus
+    most: int | None = None  # sequences that are taken of the corpus, see `Corpus.most`
     target: float | None = None  # objective; when it was reached is looked for after training
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice, tee
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from bench import generated
 from bench.corpus_features import Items, Rows, addresses, chunking, entities, fields, names, tagging
@@ -26,6 +26,7 @@ from crfkit.formats.columns import Columns
 from crfkit.layout import Layout
 from crfkit.metrics import segment_scores, token_scores
 
+T = TypeVar("T")
 Choice = Callable[[int], bool]  # of sentences, by number
 
 
@@ -59,7 +60,7 @@ class Corpus:
     peer_iterations: int | None = None  # CRFsuite gets no further in any reasonable time
     columns: tuple[int, ...] | None = None  # of the file that are taken, the label last; None: all
     made: Callable[[], Iterator[tuple[Items, list[str]]]] | None = None  # features and labels without rows
-    most: int | None = None  # sentences that are taken for training
+    most: int | None = None  # sentences that are taken for training, of 40 tokens on average at most
 
     @property
     def all_pairs(self) -> bool:
@@ -88,13 +89,22 @@ class Corpus:
         path, wanted = (self.test, self.tested) if test else (self.train, self.chosen)
         with _opened(folder() / path) as file:
             taken = (rows for n, rows in enumerate(_sentences(file)) if wanted(n))
-            for rows in islice(taken, None if test else self.most):
+            for rows in taken if test else self._first(taken, len):
                 yield rows if self.columns is None else [[row[c] for c in self.columns] for row in rows]
+
+    def _first(self, sentences: Iterator[T], tokens: Callable[[T], int]) -> Iterator[T]:
+        """Yield the sentences that `most` allows."""
+        seen = 0
+        for sentence in islice(sentences, self.most):
+            seen += tokens(sentence)
+            if self.most is not None and seen > 40 * self.most:
+                break
+            yield sentence
 
     def featured(self, test: bool = False) -> tuple[Iterator[Items], Iterator[list[str]]]:
         """Return features and labels; whoever takes them in turn holds one sentence at a time."""
         if self.made is not None:
-            pairs, again = tee(islice(self.made(), self.most))
+            pairs, again = tee(self._first(self.made(), lambda pair: len(pair[1])))
             return (items for items, _ in pairs), (labels for _, labels in again)
         assert self.items is not None
         first, second = tee(self.sentences(test))
