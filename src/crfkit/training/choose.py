@@ -53,7 +53,7 @@ __all__ = [
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "lbfgs": ("LBFGS", {}),
     "owlqn": ("LBFGS", {"period": 10}),  # weights leave and enter 0: the gradient hardly gets small
-    "plbfgs": ("LBFGS", {"preconditioner": "diagonal"}),
+    "plbfgs": ("LBFGS", {"preconditioner": "diagonal", "tolerance": 1e-9}),  # of scaled gradients
     "cg": ("ConjugateGradient", {}),
     "pcg": ("ConjugateGradient", {"preconditioner": "diagonal"}),
     "mixed-cg": ("ConjugateGradient", {"preconditioner": "mixed"}),
