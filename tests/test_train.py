@@ -266,7 +266,8 @@ def test_the_model_knows_its_recipe() -> None:
 @pytest.mark.parametrize(
     ("options", "name", "reason"),
     [
-        ({}, "Dual", "dual"),
+        ({}, "LBFGS", "small"),
+        ({"optimiser": "dual"}, "Dual", "as asked for"),
         ({"objective": Likelihood(l1=1.0)}, "LBFGS", "L1"),
         ({"objective": Likelihood(l2=0.0)}, "LBFGS", "L2 penalty of 0"),
         ({"order": 2}, "LBFGS", "order 2"),
