@@ -2,8 +2,7 @@
 
 =============================  ==================================================================
 penalised likelihood with L2   the dual method, which hands over to L-BFGS where that is faster
-the same, few weights or a     L-BFGS from the beginning
-weak penalty
+the same, few weights          L-BFGS from the beginning
 the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
 are far apart
 L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
@@ -25,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from crfkit.objectives import Likelihood, Perceptron
-from crfkit.optimise.dual import strain
 from crfkit.optimise.mistakes import Corrector
 from crfkit.optimise.online import Mistaken
 from crfkit.optimise.problem import Optimiser, Penalty
@@ -33,7 +31,6 @@ from crfkit.training.blocked import BlockedProblem
 from crfkit.training.source import Objective
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
-_STRAINED = 5000.0  # of `strain`: above, six passes of the dual are not better than a start at 0
 _APART = 30.0  # of the scales of values, above which L-BFGS alone needs many times the steps
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
@@ -199,21 +196,10 @@ def choose(
     if against:
         why = f"the dual method is not for {against}; L-BFGS is the fastest that is"
         return by_name("lbfgs", seed, threads), why
-    plain = _against_passes(problem, penalty)
-    if plain:
-        return by_name("lbfgs", seed, threads), f"{plain}, where L-BFGS is faster than the dual method"
+    if problem.size < _FEW:
+        return by_name("lbfgs", seed, threads), "the model is small, and L-BFGS the fastest for that"
     why = "L2-penalised likelihood is solved fastest in the dual; L-BFGS goes on where that is faster"
     return by_name("dual", seed, threads, tolerance), why
-
-
-def _against_passes(problem: Any, penalty: Penalty) -> str:
-    """Return why passes of the dual are not worth their beginning; empty where they are."""
-    if problem.size < _FEW:
-        return "the model is small"
-    strained = strain(len(problem.batch.attr), problem.batch.sequences, float(np.min(penalty.l2)))
-    if strained > _STRAINED:
-        return f"the L2 penalty is weak ({strained:,.0f} attributes of a sequence by l2)"
-    return ""
 
 
 def _scales_apart(problem: Any) -> float:
