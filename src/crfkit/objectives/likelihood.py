@@ -146,6 +146,7 @@ class LikelihoodProblem:
     def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
         p = self.potentials(w)
+        del self._node  # theirs now: whoever asks for scores once should not hold room for them for good
         ends = None
         if p.start is not None or p.stop is not None:
             zero = np.zeros(self.layout.labels)

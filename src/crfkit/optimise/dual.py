@@ -365,9 +365,10 @@ class DualRun:
         node, edge, ends = self.problem.scores(self.w)
         # Marginals are stored as floats: the dual at them differs from that of any distribution by at most
         # 2^-24 of the scores that they are multiplied with.
-        largest = np.abs(node).reshape(self.positions, -1).max(axis=1) if self.positions else np.zeros(0)
+        rows = node.reshape(self.positions, -1)  # [P, L]; the largest of each without a copy of them
+        largest = float(np.sum(np.maximum(rows.max(axis=1), -rows.min(axis=1))))
         finite = np.abs(edge[np.isfinite(edge)])
-        self.rounding = 2.0**-24 * float(largest.sum() + self.positions * finite.max(initial=0.0))
+        self.rounding = 2.0**-24 * (largest + self.positions * float(finite.max(initial=0.0)))
         self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, self.filled, self.threads)
         self.passes += 1
         self.dual += gain
