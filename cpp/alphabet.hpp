@@ -163,6 +163,13 @@ class Alphabet {
   }
   std::int32_t find(std::string_view s) const { return view().find(s); }
 
+  // The slots of a table that will not grow: as few as leave half of them empty.
+  std::vector<std::uint64_t> settled_slots() const {
+    std::size_t count = 64;
+    while (count < 2 * size()) count *= 2;
+    return placed(count);
+  }
+
   // The id of a string; a new one gets the next id.
   std::int32_t add(std::string_view s) {
     return add(s, static_cast<std::uint32_t>(hash_bytes(s) >> 32));
@@ -244,14 +251,19 @@ class Alphabet {
     if (2 * strings <= slots_.size()) return;
     std::size_t wanted = 4 * slots_.size();
     while (2 * strings > wanted) wanted *= 2;
-    std::vector<std::uint64_t> wider(wanted, 0);
+    slots_ = placed(wanted);
+  }
+
+  // The strings of now in a table of so many slots, a power of two.
+  std::vector<std::uint64_t> placed(std::size_t count) const {
+    std::vector<std::uint64_t> table(count, 0);
     for (const std::uint64_t slot : slots_) {
       if (slot == 0) continue;
-      std::uint64_t i = (slot >> 32) & (wider.size() - 1);
-      while (wider[i]) i = (i + 1) & (wider.size() - 1);
-      wider[i] = slot;
+      std::uint64_t i = (slot >> 32) & (count - 1);
+      while (table[i]) i = (i + 1) & (count - 1);
+      table[i] = slot;
     }
-    slots_ = std::move(wider);
+    return table;
   }
 
   std::string bytes_;

@@ -302,7 +302,7 @@ void bind_features(nb::module_& m) {
         const auto* bytes = reinterpret_cast<const std::uint8_t*>(v.bytes);
         return nb::make_tuple(give(std::vector<std::uint8_t>(bytes, bytes + v.byte_count)),
                               give(std::vector<std::uint64_t>(v.begin, v.begin + v.size + 1)),
-                              give(std::vector<std::uint64_t>(v.slots, v.slots + v.slot_count)));
+                              give(a.settled_slots()));
       });
 
   nb::class_<Frozen>(m, "FrozenAlphabet")

@@ -197,3 +197,14 @@ def test_alphabets_can_be_mapped_from_files(tmp_path: Path) -> None:
     mapped = Alphabet.from_arrays((a, b, c))
     assert mapped.frozen
     assert mapped.ids([*strings, "unknown"]).tolist() == [*range(1000), -1]
+
+
+@pytest.mark.parametrize("size", [0, 1, 32, 33, 1000, 11_494])
+def test_frozen_tables_have_no_more_slots_than_they_need(size: int) -> None:
+    """Growing tables have up to eight slots for a string; those in model files two to four."""
+    alphabet = Alphabet([f"name {i}" for i in range(size)])
+    _, _, slots = alphabet.arrays()
+    assert 2 * size <= len(slots) <= max(4 * size, 64)
+    frozen = alphabet.freeze()
+    assert frozen.ids([f"name {i}" for i in range(size)]).tolist() == list(range(size))
+    assert frozen.ids(["another"]).tolist() == [-1]

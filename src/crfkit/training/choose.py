@@ -197,7 +197,7 @@ def choose(
         why = f"the dual method is not for {against}; L-BFGS is the fastest that is"
         return by_name("lbfgs", seed, threads), why
     if problem.size < _FEW:
-        return by_name("lbfgs", seed, threads), "the model is small, and L-BFGS the fastest for that"
+        return by_name("lbfgs", seed, threads), "the model is small, where L-BFGS is fastest"
     why = "L2-penalised likelihood is solved fastest in the dual; L-BFGS goes on where that is faster"
     return by_name("dual", seed, threads, tolerance), why
 
