@@ -129,12 +129,13 @@ def test_bounds_of_the_dual_allow_for_rounding(l2: float) -> None:
     exact = LBFGS(tolerance=1e-9).start(problem, penalty, np.zeros(problem.size))
     least = finish(exact).objective
     run = Dual(finish=None).start(problem, penalty, exact.w)
-    found = []
+    assert run.sequences is not None
+    found: list[float] = []
     for _ in range(10):
-        run._pass(0.0)
-        found.append(run._exact_dual())
+        run.sequences.run(1 + len(found), 0.0)
+        found.append(run.sequences.exact(problem.size))
     assert max(found) > least * (1.0 + 1e-8), "it does creep"
-    assert max(found) - run.rounding <= least
+    assert max(found) - run.sequences.rounding <= least
 
 
 # ---- what auto chooses
@@ -235,7 +236,7 @@ def test_cores_are_counted_by_affinity() -> None:
         "from tests.test_auto import noise, problem_of\n"
         "from crfkit.optimise import Dual\n"
         "problem, penalty = problem_of(noise(), 2.0)\n"
-        "assert Dual(threads=4).start(problem, penalty, np.zeros(problem.size)).threads == 1\n"
+        "assert Dual(threads=4).start(problem, penalty, np.zeros(problem.size)).sequences.threads == 1\n"
         "print('one core')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

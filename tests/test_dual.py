@@ -160,10 +160,10 @@ def test_warm_start_beyond_scaled_probabilities() -> None:
     problem, penalty = objective.bind(layout, Chain(L), data), objective.penalty(layout)
     run = Dual(finish=None).start(problem, penalty, 3000.0 * rng.normal(size=problem.size))
     v = np.empty(problem.size)
-    assert run.trainer is not None
-    run.trainer.exact(v, 1)
-    assert run.trainer.entropy() == pytest.approx(0.0, abs=1e-3)  # one labelling has it all
-    assert run.dual == pytest.approx(run.trainer.entropy() - 0.5 * float(v @ v), rel=1e-5)
+    assert run.sequences is not None
+    run.sequences.trainer.exact(v, 1)
+    assert run.sequences.trainer.entropy() == pytest.approx(0.0, abs=1e-3)  # one labelling has it all
+    assert run.sequences.dual == pytest.approx(run.sequences.trainer.entropy() - 0.5 * float(v @ v), rel=1e-5)
 
 
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])

@@ -111,7 +111,7 @@ def test_defaults(data: Dataset, dev: Dataset) -> None:
     assert isinstance(finished, Finished)
     assert all(isinstance(event, Progress) for event in steps)
     assert (begin.sequences, begin.labels, begin.weights) == (60, 3, model.layout.weights)
-    assert "dual" in begin.why
+    assert "small" in begin.why
     about = model.training
     assert about is not None
     assert finished.summary is about

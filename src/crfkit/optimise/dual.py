@@ -14,28 +14,26 @@ gradient gives is loose: the certificate comes from the dual again, begun anew a
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, fields, replace
 from threading import Thread
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from crfkit import _native
-from crfkit.native import kernels, threads_or_all, usable_cores
+from crfkit.native import threads_or_all
+from crfkit.optimise.dual_passes import DualPasses, passes_left, strain, strengths_of
 from crfkit.optimise.extrapolate import Extrapolation
 from crfkit.optimise.lbfgs import LBFGS
 from crfkit.optimise.online import arrays_of
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Step
 from crfkit.structures.labels import Floats
 
-__all__ = ["Dual", "strain"]
+__all__ = ["Dual"]
 
 _STALLED = 0.1  # of the wanted gap: a finisher that gains less in five steps has done its work
 _CERTIFYING = 8  # passes that a certificate may be foreseen to take: then the gradient is as fast
 _EASY = 1000.0  # of `strain`, up to which passes are made with the penalty itself
 _EASED = 4  # passes with a stronger penalty, where that of the objective is weak
-_HELPS = 1.2  # processor time by wall time, below which threads wait for a core
 
 Phase: TypeAlias = Literal["dual", "finish", "certify"]
 
@@ -128,12 +126,9 @@ class DualRun:
         self, options: Dual, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
-        # Threads meet at barriers: more of them than cores only wait for each other.
-        self.threads = min(threads_or_all(options.threads), usable_cores())
         self.w = np.array(w, dtype=np.float64)  # [F]
         self.phase: Phase = "dual"
         self.passes, self.evaluations = 0, 0.0  # of the dual; of the finisher
-        self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
         self.gaps: list[float] = []  # of the last passes, relative to the objective
         self.objectives: list[float] = []  # of the finisher
         self.best, self.bound = np.inf, -np.inf  # objective of w, and what the optimum is known to be above
@@ -141,36 +136,33 @@ class DualRun:
         self.finisher: Run | None = None
         self.recent = Extrapolation()
         self.curvature = float(np.min(penalty.l2))
-        self.arrays = arrays_of(problem, "Dual")
-        strengths = np.array(self.arrays.strengths(penalty, "Dual"))
-        if not (strengths[1] > 0.0 and (strengths[3] > 0.0 or self.arrays.row_ptr[-1] == problem.size)):
-            raise ValueError("Dual needs an L2 penalty above 0; use LBFGS")
-        strengths[3] = strengths[3] or strengths[1]
-        self.strengths = strengths  # [4]
-        self.filled, self.positions = self.arrays.filled, len(self.arrays.label)
-        strained = strain(len(self.arrays.attr), len(self.filled), self.curvature)
+        arrays = arrays_of(problem, "Dual")
+        self.positions = len(arrays.label)
+        strengths = strengths_of(arrays, penalty, problem.size)
+        strained = strain(len(arrays.attr), len(arrays.filled), self.curvature)
         self.ease = max(strained / _EASY, 1.0) if options.finish is not None else 1.0
-        strengths[[1, 3]] *= self.ease
         self.preparing: Thread | None = None
-        self.trainer: _native.DualTrainer | None = None  # until the dual is left for good
+        self.sequences: DualPasses | None = None  # until the dual is left for good
         if state is not None and state["left"]:
             self._recall(state)
             return
+        if state is None and self.w.any() and self.ease > 1.0:
+            self.left = "the L2 penalty is weak, and it begins at given weights"
+            self._start(problem)
+            return
         prepare = getattr(problem, "prepare", None)
-        if prepare is not None and options.finish is not None and self.threads > 1:
+        if prepare is not None and options.finish is not None and threads_or_all(options.threads) > 1:
             self.preparing = Thread(target=prepare)
             self.preparing.start()
-        self.trainer = _native.DualTrainer(
-            self.arrays.native, strengths, options.step == "exponentiated", self.threads
+        exponentiated = options.step == "exponentiated"
+        self.sequences = DualPasses(
+            arrays, penalty, strengths, self.ease, exponentiated, options.relax, options.seed, options.threads
         )
+        self.sequences.meanwhile = self.preparing
         if state is not None:
             self._recall(state)
         elif self.w.any():
-            if self.ease > 1.0:
-                self.left, self.trainer = "the L2 penalty is weak, and it begins at given weights", None
-                self._start(problem)
-            else:
-                self._begin()
+            self._begin(self.sequences)
 
     # ---- steps
 
@@ -180,22 +172,23 @@ class DualRun:
             return self._finish()
         if self.phase == "certify":
             return self._certify()
+        assert self.sequences is not None
         # A position that moves by less than its small share of the gap may wait for a later pass.
-        self._pass(min(1e-3, 0.01 * self.met / self.positions))
-        self._read()
-        objective = self.dual + self.met
+        self._pass(self.sequences, min(1e-3, 0.01 * self.sequences.met / self.positions))
+        self.w, met = self.sequences.weights(len(self.w)), self.sequences.met
+        objective = self.sequences.dual + met
         enough = self._enough() * abs(objective)
-        self.gaps = [*self.gaps, self.met / abs(objective) if objective else 0.0][-4:]
-        if self.met <= 10.0 * enough:
+        self.gaps = [*self.gaps, met / abs(objective) if objective else 0.0][-2:]
+        if met <= 10.0 * enough:
             self.recent.add(self.w)
-        if self.met <= enough and self.ease == 1.0:
-            return self._close(objective)
+        if met <= enough and self.ease == 1.0:
+            return self._close(objective, self.sequences)
         if self.options.finish is not None:
             self.left = self._too_slow()
             if self.left:
                 self._leave()
         elif self.passes >= self.options.max_passes:
-            return self._certify_anew(self._objective())
+            return self._certify_anew(self._objective(), self.sequences)
         return self._report(objective, np.nan, np.nan)  # an estimate: gaps were met before their steps
 
     def _enough(self) -> float:
@@ -213,21 +206,18 @@ class DualRun:
             return f"its gap is still {self.gaps[-1]:.2g} of the objective after {self.passes} passes"
         if self.passes < 6:  # rates rise at first
             return ""
-        left = passes_left(self.gaps[-2:], self._enough())
+        left = passes_left(self.gaps, self._enough())
         if left <= self.options.patience:
             return ""
         fell = f"in pass {self.passes} its gap was {self.gaps[-1]:.2g} of the objective after "
         return f"{fell}{self.gaps[-2]:.2g} in the one before"
 
-    def _close(self, objective: float) -> Step:
+    def _close(self, objective: float, sequences: DualPasses) -> Step:
         """Go on with the finisher near the optimum, on weights scaled by the diagonal of the Hessian."""
         if self.options.finish is None:
-            return self._certify_anew(self._objective())
+            return self._certify_anew(self._objective(), sequences)
         self.w, self.recent = self.recent.weights(), Extrapolation()
-        diagonal = np.empty_like(self.w)
-        assert self.trainer is not None
-        self.trainer.diagonal(diagonal, self.threads)
-        self._start(KnownDiagonal(self.problem, diagonal))
+        self._start(KnownDiagonal(self.problem, sequences.diagonal(len(self.w))))
         return self._report(objective, np.nan, np.nan)
 
     def _leave(self) -> None:
@@ -235,7 +225,7 @@ class DualRun:
 
         The diagonal of the Hessian far from the optimum is that of another function, so there is none.
         """
-        self.trainer = None
+        self.sequences = None
         self._join()
         now = self._objective()
         after, self.w = self.w, np.zeros_like(self.w)
@@ -278,37 +268,38 @@ class DualRun:
             return self._report(step.objective, step.gradient_norm, gap, why + self._told(), End.CONVERGED)
         self.objectives = [*self.objectives, step.objective][-6:]
         gained = (self.objectives[0] - step.objective) / abs(step.objective)
-        if self.trainer is None:
+        if self.sequences is None:
             why = step.stopped and step.stopped + self._told()
             return self._report(step.objective, step.gradient_norm, gap, why, step.end)
         if step.stopped or (len(self.objectives) == 6 and gained < _STALLED * self.options.gap):
-            return self._certify_anew(step.objective)
+            return self._certify_anew(step.objective, self.sequences)
         return self._report(step.objective, step.gradient_norm, np.nan)
 
     def _told(self) -> str:
         return f" (L-BFGS went on after {self.passes} passes of the dual: {self.left})" if self.left else ""
 
-    def _certify_anew(self, objective: float) -> Step:
+    def _certify_anew(self, objective: float, sequences: DualPasses) -> Step:
         """Begin the dual at the weights of now: from here on its value is an exact bound."""
         self.phase, self.best = "certify", objective
-        self._begin()
+        self._begin(sequences)
         self.gaps = []
-        return self._judged()
+        return self._judged(sequences)
 
     def _certify(self) -> Step:
-        self._pass(0.0)
+        assert self.sequences is not None
+        self._pass(self.sequences, 0.0)
         if self.options.finish is None:
             before = self.w
-            self._read()
+            self.w = self.sequences.weights(len(self.w))
             objective = self._objective()
             if objective < self.best:
                 self.best = objective
             else:
                 self.w = before
-        return self._judged()
+        return self._judged(self.sequences)
 
-    def _judged(self) -> Step:
-        bound = self._exact_dual() - self.rounding
+    def _judged(self, sequences: DualPasses) -> Step:
+        bound = sequences.bound(len(self.w))
         self.gaps = [*self.gaps, (self.best - bound) / abs(self.best) if self.best else 0.0][-3:]
         self.bound = max(self.bound, bound)
         gap = max(self.best - self.bound, 0.0)
@@ -320,7 +311,7 @@ class DualRun:
             end = End.CONVERGED
             stopped = f"converged: the duality gap {gap:.3g} is {relative:.1e} of the objective"
         elif self.options.finish is not None and self.certifying >= 4:
-            if passes_left(self.gaps, self.options.gap) > _CERTIFYING:
+            if passes_left(self.gaps, self.options.gap) > _CERTIFYING or self.certifying > 3 * _CERTIFYING:
                 self._certify_by_gradient()
         elif self.certifying > self.options.max_passes:
             end = End.LIMIT
@@ -330,7 +321,7 @@ class DualRun:
     def _certify_by_gradient(self) -> None:
         """Go on with the finisher until its gradient bounds the gap: the dual is foreseen to take longer."""
         self.left = f"to certify the last digits it would have taken more than {_CERTIFYING} passes"
-        self.trainer, self.before = None, self.evaluations
+        self.sequences, self.before = None, self.evaluations
         self._start(self.problem)
 
     def _report(
@@ -339,58 +330,13 @@ class DualRun:
         done = self.passes + self.evaluations
         return Step(objective, gradient_norm, evaluations=done, gap=gap, stopped=stopped, end=end)
 
-    # ---- the dual
-
-    def _free_threads(self) -> int:
-        """Leave a core to the preparation of the finisher, while it goes on."""
-        return max(self.threads - (self.preparing is not None and self.preparing.is_alive()), 1)
-
-    def _pass(self, threshold: float) -> None:
-        assert self.trainer is not None
-        order = np.random.default_rng([self.options.seed, self.passes]).permutation(self.filled)
-        threads = self._free_threads()
-        wall, busy = time.perf_counter(), time.process_time()
-        self.met, gain, _, _ = self.trainer.run(
-            kernels, order, self.options.relax, threshold, self.passes == 0, threads
-        )
-        wall, busy = time.perf_counter() - wall, time.process_time() - busy
-        if threads > 1 and busy < _HELPS * wall:  # others have the cores; bits do not depend on threads
-            self.threads = 1
+    def _pass(self, sequences: DualPasses, threshold: float) -> None:
+        sequences.run(self.passes, threshold)
         self.passes += 1
-        self.dual += gain
 
-    def _begin(self) -> None:
-        """Give every sequence the distribution that w gives it."""
-        assert self.trainer is not None
-        node, edge, ends = self.problem.scores(self.w)
-        # Marginals are stored as floats: the dual at them differs from that of any distribution by at most
-        # 2^-24 of the scores that they are multiplied with.
-        rows = node.reshape(self.positions, -1)  # [P, L]; the largest of each without a copy of them
-        largest = float(np.sum(np.maximum(rows.max(axis=1), -rows.min(axis=1))))
-        finite = np.abs(edge[np.isfinite(edge)])
-        self.rounding = 2.0**-24 * (largest + self.positions * float(finite.max(initial=0.0)))
-        self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, self.filled, self.threads)
+    def _begin(self, sequences: DualPasses) -> None:
+        sequences.begin(self.problem, self.w)
         self.passes += 1
-        self.dual += gain
-
-    def _read(self) -> None:
-        v = np.zeros_like(self.w)
-        assert self.trainer is not None
-        self.trainer.read(v)
-        self.w = self._shrunk(v) / (self.ease * np.asarray(self.penalty.l2))
-
-    def _shrunk(self, v: Floats) -> Floats:
-        if not np.any(self.penalty.l1):
-            return v
-        shrunk: Floats = v - np.clip(v, -np.asarray(self.penalty.l1), self.penalty.l1)
-        return shrunk
-
-    def _exact_dual(self) -> float:
-        v = np.empty_like(self.w)
-        assert self.trainer is not None
-        self.trainer.exact(v, self.threads)
-        shrunk = self._shrunk(v)
-        return float(self.trainer.entropy()) - 0.5 * float(np.sum(shrunk / self.penalty.l2 * shrunk))
 
     def _objective(self) -> float:
         gradient = np.empty_like(self.w)
@@ -400,17 +346,13 @@ class DualRun:
 
     def state(self) -> dict[str, Any]:
         """Return the distributions of all sequences and v, and the state of the finisher."""
-        v = np.zeros_like(self.w)
-        if self.trainer is not None:
-            self.trainer.read(v)
         return {
             **{name: getattr(self, name) for name in _NUMBERS},
             "gaps": np.array(self.gaps),
             "objectives": np.array(self.objectives),
             "recent": np.array(self.recent.recent, dtype=np.float32),
-            "v": v,
             "w": self.w,
-            "trainer": {} if self.trainer is None else self.trainer.state(),
+            "sequences": {} if self.sequences is None else self.sequences.state(len(self.w)),
             "finish": {} if self.finisher is None else self.finisher.state(),
         }
 
@@ -421,52 +363,16 @@ class DualRun:
         self.objectives = [float(x) for x in state["objectives"]]
         self.recent = Extrapolation(recent=np.asarray(state["recent"]))
         self.w = np.array(state["w"], dtype=np.float64)
-        if self.trainer is not None:
-            self.trainer.restore(np.asarray(state["v"]), state["trainer"])
+        if self.sequences is not None:
+            self.sequences.recall(state["sequences"])
         if self.phase == "finish":
             if self.options.finish is None:
                 raise ValueError("the state is that of a finishing run, but finish is None")
             known = self.problem if self.left else KnownDiagonal(self.problem, None)
             self.finisher = self._finisher().start(known, self.penalty, self.w, state=state["finish"])
 
-    certifying, rounding = 0, 0.0  # passes for the certificate; what rounding may add to the dual
+    certifying = 0  # passes for the certificate
     before = 0.0  # evaluations before those of the finisher
 
 
-_NUMBERS = (
-    "phase", "passes", "evaluations", "before", "dual", "met", "best", "bound", "left", "certifying",
-    "rounding",
-)  # fmt: skip
-
-
-def strain(occurrences: int, sequences: int, l2: float) -> float:
-    """Return how weak a penalty is for the dual: attributes of a sequence on average, by l2.
-
-    A step for one sequence moves weights by so much more than the others agree to. On ten corpora the gap
-    fell by a tenth or more with a pass where this was below 500, with two exceptions, and by less above 1500.
-    Four passes at 1000, then L-BFGS with the penalty itself: 20 to 30 evaluations less of 100 to 180.
-
-    Examples
-    --------
-    >>> strain(4000, 10, 2.0)
-    200.0
-    """
-    return occurrences / max(sequences, 1) / l2 if l2 > 0.0 else float("inf")
-
-
-def passes_left(gaps: list[float], wanted: float) -> float:
-    """Return how many more passes take a gap to the wanted one, by the trend of the last ones.
-
-    Examples
-    --------
-    >>> passes_left([0.8, 0.4, 0.2], 0.05)
-    2.0
-    >>> passes_left([0.9, 0.95], 0.05)
-    inf
-    """
-    if gaps[-1] <= wanted:
-        return 0.0
-    if len(gaps) < 2 or not 0.0 < gaps[-1] < gaps[0]:
-        return float("inf")
-    rate = np.log(gaps[0] / gaps[-1]) / (len(gaps) - 1)
-    return float(np.log(gaps[-1] / wanted) / rate)
+_NUMBERS = ("phase", "passes", "evaluations", "before", "best", "bound", "left", "certifying")
