@@ -104,7 +104,7 @@ def test_weak_penalties_begin_with_passes_of_a_stronger_one() -> None:
     assert "passes were made with 15 times as much" in step.stopped
     assert step.objective == pytest.approx(optimum(data, 0.01), rel=1e-4)
     given = Dual().start(problem, penalty, run.w)
-    assert finish(given).evaluations < 10.0, "given weights are kept"
+    assert finish(given).evaluations < 20.0, "given weights are kept"
     assert given.passes == 0
 
 

@@ -72,7 +72,9 @@ class Dual:
     """
 
     step: Literal["mixture", "exponentiated"] = "mixture"
-    finish: Optimiser | None = field(default_factory=lambda: LBFGS(preconditioner="diagonal"))
+    finish: Optimiser | None = field(
+        default_factory=lambda: LBFGS(preconditioner="diagonal", max_iterations=10_000)
+    )
     switch: float | None = None
     gap: float = 1e-4
     patience: float = 100.0

@@ -48,9 +48,12 @@ __all__ = [
 
 #: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
-    "lbfgs": ("LBFGS", {}),
-    "owlqn": ("LBFGS", {"period": 10}),  # weights leave and enter 0: the gradient hardly gets small
-    "plbfgs": ("LBFGS", {"preconditioner": "diagonal", "tolerance": 1e-9}),  # of scaled gradients
+    "lbfgs": ("LBFGS", {"max_iterations": 10_000}),
+    "owlqn": (
+        "LBFGS",
+        {"max_iterations": 10_000, "period": 10},
+    ),  # weights leave and enter 0: the gradient hardly gets small
+    "plbfgs": ("LBFGS", {"max_iterations": 10_000, "preconditioner": "diagonal", "tolerance": 1e-9}),
     "cg": ("ConjugateGradient", {}),
     "pcg": ("ConjugateGradient", {"preconditioner": "diagonal"}),
     "mixed-cg": ("ConjugateGradient", {"preconditioner": "mixed"}),
