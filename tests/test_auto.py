@@ -99,6 +99,11 @@ def test_weak_penalties_begin_with_passes_of_a_stronger_one() -> None:
     problem, penalty = problem_of(data, 0.01)  # 150 attributes of a sequence by l2: 15 times 1000
     run = Dual().start(problem, penalty, np.zeros(problem.size))
     assert run.ease == 15.0
+    stronger = Dual().start(problem, problem_of(data, 0.15)[1], np.zeros(problem.size))
+    for _ in range(3):
+        run.step()
+        stronger.step()
+    np.testing.assert_allclose(run.w, stronger.w, rtol=1e-4, atol=1e-6)
     step = finish(run)
     assert run.passes == 4
     assert "passes were made with 15 times as much" in step.stopped
