@@ -141,7 +141,7 @@ demo: $(VENV)/.built ## see crfkit at work
 	@$(PY) -m crfkit.demo
 
 fuzz: $(VENV)/.built ## random bytes against the readers and templates, for a minute
-	@$(PY) -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
+	@$(PY) -m tests.whole.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 bench: $(VENV)/.built ## time kernels, features, tagging and training; results go to bench/results
 	@mkdir -p bench/results

@@ -1,0 +1,129 @@
+"""What the command line says of itself: help, version, wrong usage, and pages of any width."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pty
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import crfkit
+from crfkit import metrics
+from crfkit.cli.main import COMMANDS, command_named
+from crfkit.training.choose import NAMES
+from tests.cases.cli import run
+
+
+def help_of(name: str) -> str:
+    """Return the help of a command, which click's runner takes for a page of 80 columns."""
+    text: str = run(name, "--help").stdout
+    return text
+
+
+def on_a_terminal(columns: int, *arguments: object) -> str:
+    """Return what a command prints where standard output and error are a terminal, without colours."""
+    ours, its = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb"}
+    command = [sys.executable, "-m", "crfkit.cli", *map(str, arguments)]
+    started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its, env=environment)
+    os.close(its)
+    read = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        read += piece
+    os.close(ours)
+    started.wait()
+    return re.sub(r"\x1b\[[0-9;]*m", "", read.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_keeps_examples_and_lets_text_flow(name: str) -> None:
+    text = help_of(name)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "<bool>" not in text
+    written = inspect.cleandoc(command_named(name).__doc__ or "").split("For example:")
+    examples = [line.strip() for line in written[1].splitlines() if line.strip()]
+    assert all(f"crfkit {name}" in line for line in examples)
+    shown = [line.strip() for line in text.splitlines()]
+    assert [line for line in shown if line in examples] == examples
+    about = written[0].split("\n\n")[1].split() if "\n\n" in written[0].strip() else []
+    assert " ".join(about) in " ".join(text.split())
+    for full, following in pairwise(shown[4:]):  # of the first paragraph
+        if not following or full in examples:
+            break
+        assert len(full) + 1 + len(following.split()[0]) > 80 - 6
+
+
+def test_help_uses_a_wider_page() -> None:
+    lines = on_a_terminal(120, "train", "--help").splitlines()
+    assert 90 < max(map(len, lines)) <= 100
+
+
+def test_help_lists_what_there_is() -> None:
+    for name in ("train", "cv"):
+        words = set(re.findall(r"[\w-]+", help_of(name)))
+        assert {*NAMES, "auto"} <= words
+    for name in ("train", "cv", "eval"):
+        words = set(re.findall(r"[\w-]+", help_of(name)))
+        for metric in metrics.METRICS:
+            assert metric.replace("_weighted", "_macro") in words
+        assert re.search("^  --json +Print JSON", help_of(name), re.MULTILINE)
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"crfkit {crfkit.__version__}\n"
+
+
+def test_wrong_usage_is_one_sentence() -> None:
+    wrong = ("nothing", "--nothing", "tag", "tag m -k 0", "tag m --nothing")
+    for arguments in map(str.split, wrong):
+        told = run(*arguments, status=2).stderr
+        assert told.count("\n") == 1
+        assert re.fullmatch(r"crfkit: .*; see crfkit( tag)? --help\n", told)
+
+
+def test_optimisers_that_learn_from_mistakes_need_no_objective(tmp_path: Path) -> None:
+    data = tmp_path / "train.txt"
+    data.write_text("the D\ndog N\n\n" * 3)
+    for name in ("perceptron", "pa", "arow"):
+        run("train", data, "-o", tmp_path / "m", "-a", name, "--max-iter", 2, "-q")
+        run("cv", data, "-k", 2, "-a", name, "--max-iter", 2, "-q", "--max-seconds", 9, "--tolerance", 0.1)
+    told = run("train", data, "-o", tmp_path / "m", "-a", "pa", "--l2", 2, status=2).stderr
+    assert "has no penalty: leave them out" in told
+
+
+def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(tmp_path: Path) -> None:
+    data, model = tmp_path / "train.txt", tmp_path / "m.crf"
+    labels = [f"label-{n:02}-of-thirteen" for n in range(13)]
+    data.write_text("".join(f"w{n} {y}\n" for n, y in enumerate(labels)))
+    run("train", data, "-o", model, "-q", "--max-iter", 2)
+    piped = run("show", model).stdout
+    head = next(line for line in piped.splitlines() if "from \\ to" in line)
+    assert all(label in head for label in labels)
+    assert "..." not in piped.split("strongest")[0]
+    page = on_a_terminal(80, "show", model)
+    assert max(map(len, page.splitlines())) <= 80
+    heads = [line for line in page.splitlines() if "from \\ to" in line]
+    assert len(heads) > 3
+    assert re.findall(r"label-\d\d-of-thirteen", "".join(heads)) == labels
+    assert "…" not in page
+
+
+def test_messages_break_between_words_on_a_terminal_only(tmp_path: Path) -> None:
+    missing = tmp_path / "model.crf"
+    told = run("show", missing, status=2).stderr
+    assert told == f"crfkit: {missing}: No such file or directory; check the name\n"
+    page = on_a_terminal(40, "show", missing)
+    assert page.split() == told.split()
+    assert all(len(line) <= 40 or str(missing) in line for line in page.splitlines())

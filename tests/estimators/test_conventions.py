@@ -1,0 +1,199 @@
+"""ChainCRF keeps the conventions of scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+import crfkit
+from crfkit import ChainCRF, Likelihood, metrics
+from crfkit.batch import Batch, Dataset
+from crfkit.features import ItemExtractor, Recipe
+from crfkit.optimise import LBFGS
+from crfkit.structures.constraints import Forbid
+from crfkit.training.task import Likely
+from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
+
+
+class Items(BaseEstimator):
+    """Words to items, as a step of a pipeline."""
+
+    def __init__(self, length: bool = True) -> None:
+        self.length = length
+
+    def fit(self, X: Any, y: Any = None) -> Items:
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return [[{"w": w, **({"long": len(w)} if self.length else {})} for w in s] for s in X]
+
+
+# ---- parameters -----------------------------------------------------------------------------------
+
+
+def test_parameters_are_stored_as_they_are_and_cloned() -> None:
+    options = {"objective": Likelihood(l2=0.3), "optimiser": LBFGS(memory=3), "scheme": "BIO", "order": 2}
+    made = ChainCRF(**options)  # type: ignore[arg-type]
+    for name, value in options.items():
+        assert getattr(made, name) is value
+    copied = clone(made)
+    assert copied is not made
+    assert copied.get_params() == made.get_params()
+    assert not hasattr(clone(fitted()), "model_")
+    assert clone(ChainCRF(constraints=(Forbid("a", "b"),))).constraints == (Forbid("a", "b"),)
+
+
+def test_nested_parameters_of_frozen_parts() -> None:
+    made = ChainCRF(optimiser=LBFGS(memory=6), features=Likely())
+    params = made.get_params()
+    assert params["objective__l2"] == 1.0
+    assert params["optimiser__memory"] == 6
+    assert params["features__epsilon"] == 0.01
+    assert "objective__l2" not in made.get_params(deep=False)
+    assert not any(
+        name.startswith("template__") for name in ChainCRF(template=Recipe.parse("w[0]")).get_params()
+    )
+    before = made.objective
+    assert made.set_params(objective__l2=2.0, optimiser__memory=9, order=0) is made
+    assert (made.objective, made.optimiser, made.order) == (Likelihood(l2=2.0), LBFGS(memory=9), 0)
+    assert before == Likelihood()
+    assert ChainCRF().objective == Likelihood()
+    made.set_params(objective__l1=1.0, objective=Likelihood(l2=7.0))  # the whole first, as in scikit-learn
+    assert made.objective == Likelihood(l1=1.0, l2=7.0)
+    assert made.set_params() is made
+
+
+def test_parameters_that_do_not_exist() -> None:
+    with pytest.raises(ValueError, match="Invalid parameter 'l2' for estimator ChainCRF"):
+        ChainCRF().set_params(l2=1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'c2' of objective, a Likelihood"):
+        ChainCRF().set_params(objective__c2=1.0)
+    with pytest.raises(ValueError, match="optimiser is 'auto', which has no parameters"):
+        ChainCRF().set_params(optimiser__memory=1)
+    with pytest.raises(TypeError, match="l2"):
+        ChainCRF(l2=1.0)  # type: ignore[arg-type]
+
+
+def test_repr_shows_what_differs() -> None:
+    assert repr(ChainCRF()) == "ChainCRF()"
+    assert repr(ChainCRF(order=2, seed=3)) == "ChainCRF(order=2, seed=3)"
+    assert "l2=0.5" in repr(ChainCRF(objective=Likelihood(l2=0.5)))
+    assert "ChainCRF" in ChainCRF()._repr_html_()
+
+
+def test_tags() -> None:
+    tags = get_tags(ChainCRF())
+    assert tags.target_tags.required
+    assert not tags.input_tags.two_d_array
+    assert not is_classifier(ChainCRF())
+
+
+def test_fit_leaves_the_parameters_alone() -> None:
+    made = crf()
+    before = made.get_params()
+    assert made.fit(X, Y) is made
+    assert made.get_params() == before
+    learned = {name for name in vars(made) if name.endswith("_")}
+    assert learned == {"model_", "classes_", "n_iter_", "extractor_"}
+    assert made.classes_.tolist() == made.model_.labels.strings()
+    assert made.n_iter_ > 0
+    check_is_fitted(made)
+
+
+# ---- scikit-learn's tools -------------------------------------------------------------------------
+
+
+def test_grid_search_over_the_penalty_in_processes() -> None:
+    search = GridSearchCV(crf(), {"objective__l2": [0.1, 1000.0], "order": [0, 1]}, n_jobs=2, cv=2)
+    search.fit(X, Y)
+    assert search.best_params_["objective__l2"] == 0.1
+    assert search.best_estimator_.objective.l2 == 0.1
+    assert search.score(X_TEST, Y_TEST) == 1.0
+    assert search.predict(X_TEST) == Y_TEST
+
+
+def test_cross_validation_with_scorers_and_groups() -> None:
+    scoring = {"sequences": metrics.scorer("sequence_accuracy"), "f1": metrics.scorer("token_f1_macro")}
+    found = cross_validate(crf(), X, Y, cv=GroupKFold(3), groups=np.arange(24) % 3, scoring=scoring)
+    assert np.mean(found["test_sequences"]) > 0.9
+    assert np.mean(found["test_f1"]) > 0.9
+    assert cross_val_score(crf(), X, Y, cv=2).shape == (2,)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_cross_val_predict_keeps_sequences_whole(n_jobs: int | None) -> None:
+    found = cross_val_predict(crf(), X, Y, cv=3, n_jobs=n_jobs)
+    assert found.shape == (24,)
+    assert [len(labels) for labels in found] == [len(labels) for labels in Y]
+    assert metrics.token_scores(Y, found).accuracy > 0.9
+    ends = [x[-1:] for x in X], [y[-1:] for y in Y]  # of equal length: plain lists would become a matrix
+    assert cross_val_predict(crf(), *ends, cv=3).shape == (24,)
+    pipe = make_pipeline(Items(), crf())
+    assert cross_val_predict(pipe, W, Y, cv=2).shape == (24,)
+    with pytest.raises(TypeError, match="array of objects"):
+        np.asarray(fitted().predict(X), dtype=float)
+
+
+def test_metadata_routing() -> None:
+    weight, groups = np.ones(24), np.arange(24) % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = crf().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        found = cross_validate(
+            asking, X, Y, cv=GroupKFold(3), params={"sample_weight": weight, "groups": groups}
+        )
+        assert np.mean(found["test_score"]) > 0.9
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
+            cross_validate(crf(), X, Y, cv=2, params={"sample_weight": weight})
+    search = GridSearchCV(crf(), {"start": [True]}, cv=2).fit(X, Y, sample_weight=weight)
+    assert search.best_score_ > 0.9
+
+
+def test_pipeline() -> None:
+    pipe = make_pipeline(Items(), crf())
+    pipe.set_params(chaincrf__objective__l2=0.5, items__length=False)
+    assert pipe.named_steps["chaincrf"].objective.l2 == 0.5
+    assert pipe.fit(W, Y).predict(W_TEST) == Y_TEST
+    assert pipe.score(W_TEST, Y_TEST) == 1.0
+    grid = GridSearchCV(Pipeline([("x", Items()), ("y", crf())]), {"y__objective__l2": [0.1, 1.0]}, cv=2)
+    assert grid.fit(W, Y).predict(W_TEST) == Y_TEST
+
+
+@pytest.mark.parametrize("template", [None, "w[-1..1]; suffix(w, 1)[0]; edge: w[0]"])
+def test_pickle_deepcopy_and_joblib(template: str | None, tmp_path: Path) -> None:
+    train, test = (X, X_TEST) if template is None else (W, W_TEST)
+    made = crf(template=template).fit(train, Y)
+    joblib.dump(made, tmp_path / "crf.joblib")
+    copies = [pickle.loads(pickle.dumps(made)), copy.deepcopy(made)]
+    copies += [joblib.load(tmp_path / "crf.joblib", mmap_mode=mode) for mode in (None, "r")]
+    for other in copies:
+        assert other.extractor_.attributes is other.model_.attributes  # no renaming at each prediction
+        assert other.predict(test) == made.predict(test)
+        np.testing.assert_array_equal(other.model_.w, made.model_.w)
+        assert clone(other).get_params() == made.get_params()
+    parts = joblib.Parallel(n_jobs=2, prefer="threads")(joblib.delayed(made.predict)([x]) for x in test)
+    assert [one for part in parts for one in part] == made.predict(test)
+
+
+def test_lazy_name() -> None:
+    assert crfkit.ChainCRF is ChainCRF
+    assert "ChainCRF" in dir(crfkit)
+    assert isinstance(ItemExtractor()(X), Dataset)
+    assert isinstance(ItemExtractor()(X).batch, Batch)

@@ -1,0 +1,251 @@
+"""What ChainCRF learns, how it goes on learning, and what it answers."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import crfkit
+from crfkit import Likelihood
+from crfkit.features import ItemExtractor
+from crfkit.structures.constraints import Forbid, Scheme
+from tests.cases.estimators import A_WORD, NEAR, W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
+
+# ---- what it learns -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "items"])
+def test_single_positions_are_logistic_regression(kind: str) -> None:
+    random = np.random.default_rng(0)
+    rows, weight = random.normal(size=(60, 4)), random.uniform(0.5, 2.0, size=60)
+    y = np.array(["a", "b", "c"])[(rows @ random.normal(size=(4, 3)) + random.normal(size=(60, 3))).argmax(1)]
+    given: dict[str, Any] = {
+        "dense": [row[None] for row in rows],
+        "sparse": [scipy.sparse.csr_matrix(row[None]) for row in rows],
+        "items": [[dict(zip("pqrs", map(float, row), strict=True))] for row in rows],
+    }
+    logistic = LogisticRegression(C=1 / 0.7, fit_intercept=False, tol=1e-10, max_iter=10_000)
+    logistic.fit(rows, y, sample_weight=weight)
+    made = crf(objective=Likelihood(l2=0.7), optimiser=NEAR, features="all")
+    made.fit(given[kind], [[label] for label in y.tolist()], sample_weight=weight)
+    found = np.concatenate(made.predict_marginals(given[kind], as_array=True))
+    order = [made.classes_.tolist().index(label) for label in logistic.classes_]
+    np.testing.assert_allclose(found[:, order], logistic.predict_proba(rows), atol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{}, {"optimiser": NEAR}, {"optimiser": NEAR, "order": 2}])
+def test_sample_weight_is_repetition(options: dict[str, Any]) -> None:
+    weight = [1 + n % 3 for n in range(len(X))]
+    repeated = [n for n, times in enumerate(weight) for _ in range(times)]
+    one = crf(**options).fit(X, Y, sample_weight=weight)
+    two = crf(**options).fit([X[n] for n in repeated], [Y[n] for n in repeated])
+    near = 1e-3  # "auto" ends at a certified gap
+    np.testing.assert_allclose(one.log_proba(X, Y), two.log_proba(X, Y), atol=near)
+    assert abs(one.log_proba(X, Y) - fitted(**options).log_proba(X, Y)).max() > 2 * near
+    noisy = [["D"] * len(y) for y in Y]
+    for metric in ("token_accuracy", "sequence_accuracy", "token_f1_macro", "log_likelihood"):
+        one.set_params(metric=metric)
+        plain = one.score([X[n] for n in repeated], [noisy[n] for n in repeated])
+        assert one.score(X, noisy, sample_weight=weight) == pytest.approx(plain)
+
+
+def test_dev_set_constraints_and_scheme() -> None:
+    segments = [[{"D": "B-X", "N": "I-X", "V": "O"}[y] for y in s] for s in Y]
+    made = crf(scheme="BIO", max_iterations=30).fit(X, segments, X_TEST, [["O"] * len(y) for y in Y_TEST])
+    assert made.model_.training is not None
+    assert made.model_.training.metric == "segment_f1"
+    assert all(s[0] != "I-X" for s in made.predict([[{"w": "dog"}]]))
+    strict = crf(scheme=Scheme("BIO"), metric="segment_f1").fit(X, segments)
+    assert strict.score(X, segments) == strict.score(X, segments, sample_weight=np.arange(24)) == 1.0
+    assert crf(constraints=[Forbid("N", "V")], order=0).get_params()["constraints"] == [Forbid("N", "V")]
+    with pytest.raises(ValueError, match="X_dev and y_dev go together"):
+        crf().fit(X, Y, X_TEST)
+    dev = ItemExtractor()(X_TEST, Y_TEST)
+    assert crf(metric="sequence_accuracy").fit(X, Y, dev).score(X_TEST, Y_TEST) == 1.0
+
+
+def test_unknown_labels_are_summed_over() -> None:
+    hidden: list[list[str | None]] = [[y if n % 2 else None for n, y in enumerate(s)] for s in Y]
+    made = crf(max_iterations=20).fit(X, hidden)
+    assert np.all(made.log_proba(X, hidden) >= made.log_proba(X, made.predict(X)) - 1e-9)
+
+
+# ---- partial_fit ----------------------------------------------------------------------------------
+
+
+def test_partial_fit_begins_as_fit_does() -> None:
+    np.testing.assert_array_equal(crf().partial_fit(X, Y).model_.w, fitted().model_.w)
+    made = crf().partial_fit(X, Y, classes=["D", "N", "V", "unseen"])
+    assert made.classes_.tolist() == ["D", "N", "V", "unseen"]
+
+
+@pytest.mark.parametrize("tags", [["Z", "N"], ["D", "N", "Z"]])
+@pytest.mark.parametrize("l2", [0.1, 1.0])
+@pytest.mark.parametrize("options", [{}, {"start": True}, {"template": "w[0]; edge: w[0]"}])
+def test_partial_fit_keeps_and_adds(options: dict[str, Any], l2: float, tags: list[str]) -> None:
+    # Transitions and starts are shared, so old data may get worse: but less than by the new data alone.
+    def given(words: list[list[str]]) -> Any:
+        return words if "template" in options else [[[w] for w in s] for s in words]
+
+    new = given([[{"Z": "zap", "N": "dog", "D": "the"}[y] for y in tags]] * 5)
+    made = crf(objective=Likelihood(l2=l2), **options).fit(given(W), Y)
+    alone = clone(made).fit(new, [tags] * 5)
+    first = made.model_
+    assert made.partial_fit(new, [tags] * 5) is made
+    assert made.classes_.tolist() == [*first.labels.strings(), "Z"]
+    assert made.model_.attributes.strings()[: len(first.attributes)] == first.attributes.strings()
+    assert made.predict(new[:1]) == [tags]
+    assert made.score(given(W_TEST), Y_TEST) > alone.score(given(W_TEST), Y_TEST)
+    shown = set(made.extractor_(new).batch.attr.tolist())
+    layout, weights = made.model_.layout, made.model_.w
+    now = {layout.describe(i): weights[i] for i in range(layout.weights)}
+    places = [first.layout.describe(i) for i in range(first.layout.weights)]
+    kept = [i for i, p in enumerate(places) if p.kind == "node" and p.attribute not in shown]
+    assert len(kept) > 3
+    assert [now[places[i]] for i in kept] == [first.w[i] for i in kept]
+    assert pickle.loads(pickle.dumps(made)).predict(new) == [tags] * 5
+
+
+def test_partial_fit_leaves_what_l1_made_sparse_and_what_it_kept() -> None:
+    made = crf(objective=Likelihood(l1=0.5, l2=0.1)).fit(X, Y)
+    places = [made.model_.layout.describe(i) for i in range(made.model_.layout.weights)]
+    before = dict(zip(places, made.model_.w.tolist(), strict=True))
+    made.partial_fit([[{"w": "zap"}, {"w": "zip"}]], [["N", "V"]])
+    now = {made.model_.layout.describe(i): made.model_.w[i] for i in range(made.model_.layout.weights)}
+    assert all(now[p] == w for p, w in before.items() if p.kind == "node")
+
+
+def test_partial_fit_with_other_optimisers() -> None:
+    found = fitted().partial_fit(X_TEST, Y_TEST).log_proba(X, Y)
+    for name in ("lbfgs", "plbfgs", "cg", "newton"):
+        made = fitted().set_params(optimiser=name).partial_fit(X_TEST, Y_TEST)
+        np.testing.assert_allclose(made.log_proba(X, Y), found, atol=1e-2)
+    with pytest.raises(ValueError, match="of order 1, this one of order 2"):
+        fitted().set_params(order=2).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="use LBFGS"):
+        fitted(optimiser="sgd").partial_fit(X_TEST, Y_TEST)
+    hashed = ItemExtractor(hashed=64)
+    made = crf().fit(hashed(X, Y)).partial_fit(hashed(X_TEST, Y_TEST))
+    assert made.score(hashed(X_TEST, Y_TEST)) == 1.0
+    with pytest.raises(ValueError, match="of the data have names"):
+        made.partial_fit(X, Y)
+    with pytest.raises(ValueError, match="of the model have names"):
+        fitted().partial_fit(hashed(X, Y))
+
+
+def test_partial_fit_goes_on_learning_from_mistakes() -> None:
+    made = crf(objective="perceptron", max_iterations=9).fit(X, Y)
+    before, turned = made.model_, [["DNV"["NVD".index(label)] for label in labels] for labels in Y]
+    made.partial_fit(X, turned)
+    assert made.score(X, turned) == 1.0
+    same = crfkit.train(ItemExtractor()(X, turned), objective="perceptron", init=before, max_iterations=9)
+    assert same.training is not None
+    assert same.training.optimiser == "AveragedPerceptron"
+    assert same.predict(ItemExtractor()(X)) == made.predict(X)
+    with pytest.raises(ValueError, match="LBFGS minimises"):
+        crf(objective="perceptron", optimiser="lbfgs").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"order": 2, "stop": True},
+        {"transitions": "observed", "start": True},
+        {"template": "w[0]; edge: suffix(w, 1)[0]"},
+        {"dense": True},
+    ],
+)
+def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, Any]) -> None:
+    given: Any = W if "template" in options else X
+    if options == {"dense": True}:
+        given = [np.array([[float(len(w)), float("a" in w)] for w in s]) for s in W]
+    kept = {k: v for k, v in options.items() if k != "dense"}
+    made = crf(optimiser=NEAR, **kept).fit(given[:12], Y[:12])
+    before = made.model_
+    new = [["W" if y == "V" else y for y in s] for s in Y[12:]]  # one label is new
+    made.partial_fit(given[12:], new)
+    layout, w = made.model_.layout, made.model_.w
+    places = {layout.describe(i): i for i in range(layout.weights)}
+    w0 = np.zeros(layout.weights)
+    for i in range(before.layout.weights):
+        w0[places[before.layout.describe(i)]] = before.w[i]  # no weight is lost
+    gradient = np.empty(layout.weights)
+    batch = made.model_.batch_of(made.extractor_(given[12:], new))
+    Likelihood().bind(layout, made.model_.chain, batch, threads=1).value_and_grad(w, gradient)
+    moved = w != w0
+    assert moved.any()
+    assert abs(gradient + w - w0)[moved].max() < 1e-4
+
+
+# ---- queries --------------------------------------------------------------------------------------
+
+
+def test_queries_agree() -> None:
+    made = fitted(order=1)
+    found = made.predict(X_TEST)
+    assert isinstance(found, list)
+    assert {*map(type, found)} == {list}
+    assert {type(y) for s in found for y in s} == {str}
+    assert made.predict([X_TEST[0]] * 2) == [found[0]] * 2  # equal lengths make no array
+    assert made.predict([]) == []
+    assert made.predict([[]]) == [[]]
+    arrays, dicts = made.predict_marginals(X_TEST, as_array=True), made.predict_marginals(X_TEST)
+    for array, rows in zip(arrays, dicts, strict=True):
+        np.testing.assert_allclose(array.sum(axis=1), 1.0)
+        assert [[row[y] for y in made.classes_] for row in rows] == array.tolist()
+    best = made.predict_kbest(X_TEST, 3)
+    assert [one[0][0] for one in best] == found
+    for one, x in zip(best, X_TEST, strict=True):
+        again = made.log_proba([x] * len(one), [labels for labels, _ in one])
+        np.testing.assert_allclose([p for _, p in one], again, atol=1e-9)
+    draws = made.sample(X_TEST, n=400, seed=1)
+    assert draws == made.sample(X_TEST, n=400, seed=1)
+    assert made.sample(X_TEST, n=3) == made.sample(X_TEST, n=3, seed=0)
+    share = np.mean([[y[0] == "D" for y in draws[n]] for n in range(len(draws))], axis=1)
+    assert abs(share - [rows[0]["D"] for rows in dicts]).max() < 0.1
+    assert made.log_proba(A_WORD, [["unheard"]]) == [-np.inf]
+    assert made.log_proba(A_WORD, [[None]]) == pytest.approx([0.0])
+    assert made.score(X_TEST, [["unheard"] * len(y) for y in Y_TEST]) == 0.0
+    with pytest.raises(ValueError, match="k is 0"):
+        made.predict_kbest(X, 0)
+    with pytest.raises(ValueError, match="n is 0"):
+        made.sample(X, 0)
+
+
+def test_single_sequences() -> None:
+    made = fitted()
+    for x, labels, rows in zip(X_TEST, made.predict(X_TEST), made.predict_marginals(X_TEST), strict=True):
+        assert made.predict_single(x) == labels
+        single = made.predict_marginals_single(x)
+        assert [pytest.approx(row, abs=1e-12) for row in rows] == single
+    with_template = crf(template="w[0]").fit(W, Y)
+    assert with_template.predict_single(W_TEST[0]) == Y_TEST[0]
+
+
+def test_weights_by_name() -> None:
+    made = fitted(transitions="observed", objective=Likelihood(l1=0.5, l2=0.1))
+    model, layout = made.model_, made.model_.layout
+    places = {layout.describe(i): w for i, w in enumerate(model.w.tolist()) if w}
+    names = model.chain.labels
+    nodes = {
+        (model.attributes[p.attribute], names[p.label]): w
+        for p, w in places.items()
+        if p.kind == "node" and p.attribute is not None
+    }
+    assert made.state_features_ == nodes
+    runs = {tuple(names[y] for y in p.run): w for p, w in places.items() if p.kind == "transition"}
+    assert made.transition_features_ == runs
+    assert fitted().state_features_["w:the", "D"] > 0.0
+    third = fitted(order=2).transition_features_
+    assert {len(run) for run in third} == {2, 3}
+    hashed = ItemExtractor(hashed=32)
+    assert all(name.startswith("attribute ") for name, _ in crf().fit(hashed(X, Y)).state_features_)
+    assert not hasattr(crf(), "state_features_")
+    assert not hasattr(crf(), "transition_features_")

@@ -1,0 +1,256 @@
+"""The native evaluation of the likelihood against the general path, where attributes imply each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit.batch import Batch
+from crfkit.layout import Layout
+from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.structures import Chain
+from crfkit.structures.constraints import Forbid
+from tests.objectives.test_likelihood import path_score
+
+
+def batch(
+    L: int, seed: int = 0, *, sequences: int = 60, shuffled: bool = False, values: bool = False
+) -> Batch:
+    """Words that imply tags, n-grams of both, a few attributes twice, and some beyond the layout."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 12, sequences)
+    P = int(lengths.sum())
+    word = np.minimum(rng.zipf(1.3, P) - 1, 40)
+    tag = word % 7
+    before = np.roll(word, 1)
+    columns = [word, 50 + tag, 60 + np.roll(tag, 1), 70 + 7 * tag + np.roll(tag, 1), 200 + 41 * word + before]
+    lists = [[int(column[p]) for column in columns] for p in range(P)]
+    for p in range(0, P, 9):
+        lists[p].append(lists[p][0])
+    for p in range(P):
+        lists[p] += [2000 + int(p)] * int(rng.random() < 0.3)
+        if shuffled:
+            rng.shuffle(lists[p])
+    attr = np.array([a for one in lists for a in one])
+    each = np.where(rng.random(len(attr)) < 0.3, rng.normal(size=len(attr)), 1.0)
+    return made(
+        seq_ptr=np.cumsum([0, *lengths]),
+        attr_ptr=np.cumsum([0, *[len(one) for one in lists]]),
+        attr=attr,
+        value=each if values else None,
+        label=rng.integers(0, L, P),
+    )
+
+
+def made(**parts: Any) -> Batch:
+    return Batch(**parts)
+
+
+def partly(b: Batch, L: int) -> Batch:
+    assert b.label is not None
+    mask = np.random.default_rng(4).random((b.positions, L)) < 0.6
+    mask[np.arange(b.positions), b.label] = True
+    return replace(b, label=np.where(np.arange(b.positions) % 3, -1, b.label), allowed=mask)
+
+
+def soft(b: Batch, L: int) -> Batch:
+    return replace(b, soft=np.random.default_rng(3).dirichlet(np.ones(L), b.positions))
+
+
+def weighted(b: Batch) -> Batch:
+    return replace(b, weight=np.random.default_rng(5).random(b.sequences) * 3.0)
+
+
+def both(problem: LikelihoodProblem, w: Any) -> tuple[float, Any, float, Any]:
+    assert problem.shared_sums is not None
+    found, expected = np.empty_like(w), np.empty_like(w)
+    value = problem.value_and_grad(w, found)
+    return value, found, problem.general_value_and_grad(w, expected), expected
+
+
+def agree(problem: LikelihoodProblem, w: Any, *, rtol: float = 1e-11, atol: float = 1e-10) -> None:
+    value, found, general, expected = both(problem, w)
+    assert value == pytest.approx(general, rel=rtol)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+
+
+def same_bits_for_threads(b: Batch, L: int) -> None:
+    """Value and gradient of many sequences drawn from a batch are the same on 1, 2, 3 and 5 threads."""
+    rng = np.random.default_rng(8)
+    data = b.select(rng.integers(0, 60, 1500).tolist())
+    layout = Layout.all_pairs(data, L)
+    w = rng.normal(size=layout.weights)
+    first, other = np.empty_like(w), np.empty_like(w)
+    value = Likelihood().bind(layout, Chain(L), data, threads=1).value_and_grad(w, first)
+    for threads in (2, 3, 5):
+        problem = Likelihood().bind(layout, Chain(L), data, threads=threads)
+        for _ in range(2):
+            assert problem.value_and_grad(w, other) == value
+            assert (other == first).all()
+
+
+DATA = {
+    "path": lambda L: batch(L),
+    "shuffled": lambda L: batch(L, shuffled=True),
+    "values": lambda L: batch(L, values=True),
+    "weights": lambda L: weighted(batch(L)),
+    "partial": lambda L: partly(batch(L), L),
+    "weighted partial": lambda L: weighted(partly(batch(L), L)),
+    "soft": lambda L: soft(batch(L), L),
+    "weighted soft values": lambda L: weighted(soft(batch(L, values=True), L)),
+}
+
+
+@pytest.mark.parametrize("L", [2, 3, 8, 9, 22, 40, 70])
+@pytest.mark.parametrize("name", DATA)
+def test_equals_the_general_path(name: str, L: int) -> None:
+    data = DATA[name](L)
+    rng = np.random.default_rng(1)
+    layouts = [Layout.all_pairs(data, L, attributes=1950, start=True, stop=True, transitions="all")]
+    if data.label is not None:
+        layouts += [
+            Layout.observed(data, L, start=True),
+            Layout.observed(data, L, stop=True, transitions="none", min_count=2),
+            Layout.observed(data, L, transitions="observed", table_bytes=0),
+        ]
+    for layout in layouts:
+        problem = Likelihood().bind(layout, Chain(L), data, threads=2)
+        agree(problem, rng.normal(size=layout.weights))
+
+
+def test_constraints_forbid_steps_and_ends() -> None:
+    L = 4
+    names = [str(y) for y in range(L)]
+    chain = Chain(names, constraints=[Forbid("0", "2"), Forbid("1", "1")])
+    for data in (soft(batch(L), L), partly(replace(batch(L), label=np.full(batch(L).positions, 3)), L)):
+        layout = Layout.all_pairs(data, L, start=True, stop=True)
+        agree(Likelihood().bind(layout, chain, data), np.random.default_rng(2).normal(size=layout.weights))
+
+
+@pytest.mark.parametrize("scale", [30.0, 300.0])
+@pytest.mark.parametrize("name", ["weights", "weighted partial", "soft"])
+def test_scores_too_wide_for_scaled_sums(name: str, scale: float) -> None:
+    L = 5
+    data = DATA[name](L)
+    layout = Layout.all_pairs(data, L, start=True)
+    w = scale * np.random.default_rng(6).normal(size=layout.weights)
+    agree(Likelihood().bind(layout, Chain(L), data), w, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_same_bits_for_any_number_of_threads(name: str) -> None:
+    same_bits_for_threads(DATA[name](6), 6)
+
+
+def test_sums_are_shared() -> None:
+    data = batch(3, sequences=300)
+    problem = Likelihood().bind(Layout.all_pairs(data, 3), Chain(3), data)
+    assert problem.shared_sums is not None
+    assert problem.shared_sums.rows_left < 0.7 * len(data.attr)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_weight_that_is_not_finite_is_named(bad: float) -> None:
+    L = 3
+    data = batch(L)
+    for make in (Layout.observed, Layout.all_pairs):
+        layout = make(data, L, start=True)
+        problem = Likelihood().bind(layout, Chain(L), data)
+        used = [int(layout.node_ptr[data.attr[i]]) for i in (0, 1, 4, len(data.attr) // 2, -1)]
+        for index in (*used, layout.parts["transition"].start, layout.weights - 1):
+            w = np.zeros(layout.weights)
+            w[index] = bad
+            with pytest.raises(ValueError, match=rf"w\[{index}\] is"):
+                problem.value_and_grad(w, np.empty_like(w))
+
+
+def test_overflow_is_an_error() -> None:
+    data = batch(3)
+    layout = Layout.all_pairs(data, 3)
+    problem = Likelihood().bind(layout, Chain(3), data)
+    w = np.full(layout.weights, 1e308)
+    with pytest.raises(ValueError, match="overflow"):
+        problem.value_and_grad(w, np.empty_like(w))
+
+
+def test_a_sequence_without_labelling_is_named() -> None:
+    data = made(seq_ptr=[0, 1, 4], attr_ptr=[0, 1, 2, 3, 4], attr=[0, 0, 0, 0], label=[-1, 0, 0, 1])
+    chain = Chain(2, constraints=[Forbid("0", "0")])
+    layout = Layout.all_pairs(data, 2)
+    problem = Likelihood().bind(layout, chain, data)
+    with pytest.raises(ValueError, match="sequence 1 has no labelling"):
+        problem.value_and_grad(np.zeros(layout.weights), np.empty(layout.weights))
+
+
+def test_wrong_arrays_are_refused() -> None:
+    data = batch(3)
+    layout = Layout.all_pairs(data, 3)
+    problem = Likelihood().bind(layout, Chain(3), data)
+    w = np.zeros(layout.weights)
+    with pytest.raises(ValueError, match="w has shape"):
+        problem.value_and_grad(w[1:], w.copy())
+    with pytest.raises(ValueError, match="out is"):
+        problem.value_and_grad(w, w[1:].copy())
+
+
+def test_diagonal_equals_enumeration() -> None:
+    L = 3
+    rng = np.random.default_rng(9)
+    data = made(
+        seq_ptr=[0, 3, 3, 5],
+        attr_ptr=[0, 2, 4, 5, 7, 8],
+        attr=[0, 0, 1, 2, 0, 2, 1, 3],
+        value=rng.normal(size=8),
+        label=[0, 1, 2, 0, 1],
+        weight=[2.0, 1.0, 0.5],
+        edge_ptr=[0, 0, 1, 2, 2, 3],
+        edge_attr=[0, 1, 0],
+        dense=rng.normal(size=(5, 2)),
+    )
+    for one in (data, replace(data, edge_ptr=None, edge_attr=None, dense=None, value=None)):
+        layout = Layout.all_pairs(one, L, start=True, stop=True)
+        chain = Chain(L)
+        w = rng.normal(size=layout.weights)
+        problem = Likelihood().bind(layout, chain, one)
+        np.testing.assert_allclose(problem.diagonal(w), enumerated_diagonal(problem, w), atol=1e-10)
+
+
+def enumerated_diagonal(problem: LikelihoodProblem, w: Any) -> Any:
+    """Weight times the variance of each local feature, by probabilities of whole paths."""
+    data, layout = problem.batch, problem.layout
+    assert data.weight is not None
+    total = np.zeros(layout.weights)
+    for n in range(data.sequences):
+        a, b = int(data.seq_ptr[n]), int(data.seq_ptr[n + 1])
+        paths = list(product(range(layout.labels), repeat=b - a)) if b > a else []
+        scores = np.array([path_score(layout, problem.chain, data, w, a, path) for path in paths])
+        probability = np.exp(scores - np.logaddexp.reduce(scores)) if paths else scores
+        for t in range(b - a):
+            local = np.array([local_features(layout, data, a, t, b - a, path) for path in paths])
+            mean = probability @ local
+            total += data.weight[n] * (probability @ local**2 - mean**2)
+    return total
+
+
+def local_features(layout: Layout, data: Batch, a: int, t: int, T: int, path: tuple[int, ...]) -> Any:
+    """Return the features of position t of a path, [F]."""
+    found, y, p = np.zeros(layout.weights), path[t], a + t
+    for i in range(layout.weights):
+        kind, attribute, before, label = layout.describe(i)
+        if label != y or (before is not None and (t == 0 or before != path[t - 1])):
+            continue
+        if kind == "node":
+            for j in range(data.attr_ptr[p], data.attr_ptr[p + 1]):
+                if data.attr[j] == attribute:
+                    found[i] += 1.0 if data.value is None else data.value[j]
+        elif kind == "edge" and data.edge_ptr is not None and data.edge_attr is not None:
+            found[i] = np.count_nonzero(data.edge_attr[data.edge_ptr[p] : data.edge_ptr[p + 1]] == attribute)
+        elif kind == "dense" and data.dense is not None:
+            found[i] = data.dense[p, attribute]
+        elif kind == "transition" or (kind == "start" and t == 0) or (kind == "stop" and t == T - 1):
+            found[i] = 1.0
+    return found

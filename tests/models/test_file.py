@@ -1,0 +1,463 @@
+"""crfkit's model file: everything comes back, nothing half is ever there, nothing in a file is trusted."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+import pickle
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from crfkit import Chain, Model, train
+from crfkit.alphabet import Alphabet
+from crfkit.exchange import about, read_model, write_model
+from crfkit.exchange.compact import without_idle
+from crfkit.exchange.rules import constraints_of, plain_constraints
+from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
+from crfkit.formats.columns import Columns
+from crfkit.formats.model_file import ModelFileError, pack, unpack
+from crfkit.formats.sink import write_bytes
+from crfkit.layout import Layout
+from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
+from tests.whole.fuzz_models import native_model
+
+ROWS = [
+    [("York", "NN", "I"), ("the", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")],
+    [("a", "DT", "O")],
+]
+COLUMNS = Columns.from_rows(ROWS, names=["word", "pos", "tag"])
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return without_idle(native_model())  # files leave idle attributes out
+
+
+def same(a: Model, b: Model) -> None:
+    """Assert that two models are the same in every part."""
+    for name in ("labels", "attributes", "edge_attributes"):
+        assert getattr(a, name).strings() == getattr(b, name).strings()
+    for f in fields(Layout):
+        np.testing.assert_array_equal(getattr(a.layout, f.name), getattr(b.layout, f.name))
+    assert a.w.tobytes() == b.w.tobytes()
+    assert (a.chain, a.recipe, a.label_column, a.hashed) == (b.chain, b.recipe, b.label_column, b.hashed)
+
+
+def answers(model: Model, columns: Columns = COLUMNS) -> list[Any]:
+    assert model.recipe is not None
+    data = Extractor(model.recipe, label=model.label_column)(columns)
+    return [model.predict(data), [p.tolist() for p in model.marginals(data)]]
+
+
+def test_everything_comes_back(model: Model, tmp_path: Path) -> None:
+    path = tmp_path / "model.crf"
+    model.save(path, notes="A model.\nOf cities.", licence="CC0")
+    loaded = Model.load(path)
+    same(model, loaded)
+    assert answers(model) == answers(loaded)
+    assert model.training is not None
+    assert loaded.training is not None
+    for f in fields(model.training):
+        if f.name != "history":
+            np.testing.assert_equal(getattr(loaded.training, f.name), getattr(model.training, f.name))
+    for name, column in model.training.history.items():
+        np.testing.assert_array_equal(loaded.training.history[name], column)
+    said = about(path)
+    assert (said.notes, said.licence, said.format) == ("A model.\nOf cities.", "CC0", 1)
+    assert (said.labels, said.weights) == (3, len(model.w))
+    assert (model.notes, loaded.notes, loaded.licence) == ("", "A model.\nOf cities.", "CC0")
+    loaded.save(tmp_path / "again.crf", compact=True, notes="Of towns.")
+    again = Model.load(tmp_path / "again.crf")
+    assert (again.notes, again.licence) == ("Of towns.", "CC0")
+    assert Model.from_bytes(again.to_bytes()).notes == "Of towns."
+    same(model, read_model(path))
+    same(model, pickle.loads(pickle.dumps(loaded)))
+
+
+def test_bytes(model: Model) -> None:
+    data = model.to_bytes()
+    same(model, Model.from_bytes(data))
+    assert Model.from_bytes(data).to_bytes() == data == model.to_bytes()
+
+
+@pytest.mark.parametrize("options", [{"order": 2}, {"order": 0}, {"order": 3, "transitions": "observed"}])
+def test_orders(options: dict[str, Any]) -> None:
+    X = [[["a"], ["b"], ["a", "c"], ["b"]], [["c"], ["a"]]]
+    data = ItemExtractor()(X, [["P", "Q", "P", "R"], ["R", "P"]])
+    trained = train(data, max_iterations=5, **options)
+    loaded = Model.from_bytes(trained.to_bytes())
+    same(trained, loaded)
+    assert trained.predict(data) == loaded.predict(data)
+
+
+def test_hashed_models_and_names_of_any_kind() -> None:
+    X = [[["a", "ü\n\0"], {"b": 0.5}]]
+    extractor = ItemExtractor(hashed=64)
+    hashed = train(extractor(X, [["P", "\u4e2d"]]), max_iterations=3, extractor=extractor)
+    assert hashed.hashed == 64
+    for compact in (False, True):
+        loaded = Model.from_bytes(hashed.to_bytes(compact=compact))
+        assert loaded.hashed == 64
+        assert loaded.predict(ItemExtractor(hashed=64)(X)) == hashed.predict(ItemExtractor(hashed=64)(X))
+    named = train(ItemExtractor()(X, [["P", "\u4e2d"]]), max_iterations=3)
+    same(named, Model.from_bytes(named.to_bytes()))
+
+
+def test_single_precision(model: Model) -> None:
+    small, large = model.to_bytes(dtype="float32"), model.to_bytes()
+    loaded = Model.from_bytes(small)
+    assert len(large) - len(small) == pytest.approx(4 * len(model.w), abs=200)
+    np.testing.assert_array_equal(loaded.w, model.w.astype(np.float32))
+    with pytest.raises(ValueError, match='expected "float64" or "float32"'):
+        model.to_bytes(dtype="float16")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"w\[0\] is 1e\+300, which a file of float32 cannot keep"):
+        replace(model, w=np.full(len(model.w), 1e300)).to_bytes(dtype="float32")
+
+
+def test_compact_models_say_the_same(model: Model) -> None:
+    rng = np.random.default_rng(3)
+    w = np.where(rng.random(len(model.w)) < 0.7, 0.0, model.w)
+    w[model.layout.parts["start"]] = 0.0
+    sparse = replace(model, w=w)
+    loaded = Model.from_bytes(sparse.to_bytes(compact=True))
+    assert 0 < loaded.layout.attributes < model.layout.attributes
+    assert not loaded.layout.start
+    assert loaded.w[: loaded.layout.parts["transition"].stop].all()
+    (labels, probabilities), (their_labels, theirs) = answers(sparse), answers(loaded)
+    assert labels == their_labels
+    for a, b in zip(probabilities, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    empty = Model.from_bytes(replace(model, w=np.zeros(len(w))).to_bytes(compact=True))
+    assert (len(empty.attributes), len(empty.edge_attributes), len(empty.layout.transition_cell)) == (0, 0, 0)
+
+
+def test_rules_come_back() -> None:
+    labels = ["O", "B-x", "I-x", "B-y", "I-y"]
+    rules: list[Constraint] = [
+        Scheme("BIO"),
+        Forbid(START, "B-y"),
+        Forbid(re.compile("I-.*"), STOP),
+        Require("B-x", "I-x"),
+        SegmentLength("x", 2, 4),
+        SegmentLength(None, maximum=7),
+        Forbid(pair=re.compile(r"B-(.*),O")),
+    ]
+    plain = json.loads(json.dumps(plain_constraints(rules, labels)))
+    assert constraints_of(plain, labels) == rules
+    slow = [
+        Forbid(re.compile("(B|I)-(x|y)+"), re.compile("O|(O)+")),
+        Forbid(pair=re.compile(r"(B|O)(-.*)?,B.*")),
+    ]
+    again = constraints_of(json.loads(json.dumps(plain_constraints(slow, labels))), labels)
+    assert again != slow
+    a, b = Chain(labels, constraints=slow).resolved, Chain(labels, constraints=again).resolved
+    assert a is not None
+    assert b is not None
+    np.testing.assert_array_equal(a.transition, b.transition)
+
+
+def test_recipes_of_every_dialect_come_back() -> None:
+    texts = {"crfpp": "U00:%x[-1,0]\nB", "wapiti": '*\nu:%m[ 0,0,"\\"?.$"]'}
+    from crfkit.features import parse_recipe
+
+    recipes = [parse_recipe(text, dialect) for dialect, text in texts.items()]  # type: ignore[arg-type]
+    recipes += [
+        Recipe.parse(r'regex(word, "[a-z]\\d")[0]; word[-3] & shape(pos)[2]; both: pos[0]'),
+        Recipe.parse('regex(word, "a..b")[0]'),
+        Recipe((Template("node", (Field("word", 1, lower=True),), ("by hand ", "!")),)),
+    ]
+    model = train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), max_iterations=2)
+    for recipe in recipes:
+        assert Model.from_bytes(replace(model, recipe=recipe).to_bytes()).recipe == recipe
+
+
+def test_any_safetensors_library_reads_it(model: Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "m")
+    with safe_open(tmp_path / "m", "numpy") as file:
+        np.testing.assert_array_equal(file.get_tensor("w"), model.w)
+        assert file.metadata()["format"] == "crfkit"
+        assert "labels.slots" in file.keys()  # noqa: SIM118
+
+
+def test_written_as_a_whole_or_not_at_all(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.crf"
+    model.save(path)
+    before, mapped = path.read_bytes(), Model.load(path)
+    synced: list[str] = []
+    sync = os.fsync
+
+    def failing(handle: int) -> None:
+        raise OSError("the disk is full")
+
+    def watching(handle: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{handle}") if os.path.isdir("/proc/self/fd") else "")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(OSError, match="full"):
+        model.save(path, notes="never there")
+    assert path.read_bytes() == before
+    monkeypatch.setattr(os, "fsync", watching)
+    model.save(path, dtype="float32")
+    assert len(synced) == 2
+    assert synced[1] in (str(tmp_path), "")
+    assert os.listdir(tmp_path) == ["m.crf"]
+    same(model, mapped)  # the old file lives as long as its map
+
+
+def test_what_killed_writers_left_is_removed(model: Model, tmp_path: Path) -> None:
+    dead, alive, foreign = (
+        tmp_path / name for name in (".m.abcdefgh.crfkit-tmp", ".m.12345678.crfkit-tmp", ".m.tmp")
+    )
+    for path in (dead, alive, foreign):
+        path.write_bytes(b"half a model")
+    with open(alive, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as its writer does
+        model.save(tmp_path / "m")
+        assert {path.name for path in tmp_path.iterdir()} == {"m", alive.name, foreign.name}
+    model.save(tmp_path / "m")
+    assert {path.name for path in tmp_path.iterdir()} == {"m", foreign.name}
+    same(model, Model.load(tmp_path / "m"))
+
+
+def test_writers_of_one_file_do_not_remove_what_others_write(tmp_path: Path) -> None:
+    """Each is begun while another is at work; the last to end wins."""
+
+    def pieces(depth: int) -> Iterator[bytes]:
+        yield b"begun "
+        if depth:
+            write_bytes(tmp_path / "m", pieces(depth - 1))
+        yield b"ended %d" % depth
+
+    write_bytes(tmp_path / "m", pieces(4))
+    assert (tmp_path / "m").read_bytes() == b"begun ended 4"
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_gzip(model: Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.gz")
+    assert (tmp_path / "m.gz").read_bytes()[:2] == b"\x1f\x8b"
+    same(model, Model.load(tmp_path / "m.gz"))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(model.to_bytes())[:-20])
+    with pytest.raises(ValueError, match=r"cut\.gz is cut off gzip; unpack it"):
+        read_model(tmp_path / "cut.gz")
+
+
+def test_a_large_model_opens_quickly_and_stays_in_its_file(tmp_path: Path) -> None:
+    A, L = 1_000_000, 5
+    names = Alphabet([f"attribute {i}" for i in range(A)])
+    label = np.arange(A, dtype=np.int32) % L
+    nothing = (np.zeros(1, np.int64), np.zeros(0, np.int32))
+    layout = Layout(L, np.arange(A + 1), label, *nothing, np.arange(L * L, dtype=np.int32))
+    labels = [f"L{y}" for y in range(L)]
+    large = Model(Alphabet(labels), names, Alphabet(), Chain(labels), layout, np.ones(layout.weights))
+    large.save(tmp_path / "m")
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        loaded = Model.load(tmp_path / "m")
+        times.append(time.perf_counter() - begun)
+    assert min(times) < 0.5  # 30 ms on an idle machine
+    parts: list[Any] = [
+        loaded.w,
+        loaded.layout.node_ptr,
+        loaded.layout.node_label,
+        *loaded.attributes.arrays(),
+    ]
+    assert not any(part.flags.owndata or part.flags.writeable for part in parts)
+    assert loaded.attributes.find("attribute 777777") == 777_777
+    assert loaded.attributes[999_999] == "attribute 999999"
+
+
+# ---- what is no model
+
+
+def test_files_that_are_no_models(model: Model, tmp_path: Path) -> None:
+    empty, text, other = tmp_path / "empty", tmp_path / "text", tmp_path / "other"
+    empty.write_bytes(b"")
+    text.write_text("the D\ndog N\n" * 10)
+    other.write_bytes(next(pack({}, {})).replace(b'"format":"crfkit"', b'"format":"others"'))
+    for path, message in (
+        (empty, "is empty"),
+        (tmp_path, "is a folder; give the file of a model"),
+        (text, "is no model of crfkit; give a file that Model.save wrote"),
+        (other, "is safetensors, but no model of crfkit"),
+    ):
+        with pytest.raises(ValueError, match=f"{path.name} {message}"):
+            Model.load(path)
+    with pytest.raises(FileNotFoundError):
+        Model.load(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="crfkit, crfsuite, crfpp, wapiti are the kinds that can be written"):
+        write_model(model, tmp_path / "m", "mallet")
+
+
+def test_cut_off_anywhere(model: Model) -> None:
+    data = model.to_bytes()
+    for size in [*range(0, 200), *range(200, len(data), 97), len(data) - 1]:
+        with pytest.raises(ModelFileError):
+            Model.from_bytes(data[:size])
+
+
+def test_every_flipped_bit_is_noticed(model: Model) -> None:
+    data = model.to_bytes()
+    head = 8 + int.from_bytes(data[:8], "little")
+    rng = random.Random(5)
+    places = [*range(0, 64), *(rng.randrange(head) for _ in range(500))]
+    places += [rng.randrange(head, len(data)) for _ in range(500)]
+    for place in places:
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << rng.randrange(8)
+        with pytest.raises(ModelFileError, match="the data"):
+            Model.from_bytes(bytes(damaged))
+
+
+def spoilt(model: Model, change: Any) -> bytes:
+    arrays, described = unpack(model.to_bytes(), "seed")
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(arrays, described)
+    described.pop("sums", None)
+    return b"".join(pack(arrays, described))
+
+
+def put(name: str, place: int, value: float) -> Any:
+    def change(arrays: dict[str, Any], described: dict[str, Any]) -> None:
+        arrays[name][place] = value
+
+    return change
+
+
+def describe(**entries: Any) -> Any:
+    return lambda arrays, described: described.update(entries)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("w", 3, np.nan), r"w\[3\] is not finite"),
+        (put("node_label", 0, 99), "node_label has entries outside 0 to 2"),
+        (put("node_label", 0, -1), "node_label has entries outside"),
+        (put("node_ptr", 1, 10**12), "node_ptr falls"),
+        (put("node_ptr", -1, 0), "node_ptr does not span node_label"),
+        (put("transition_cell", -1, 9), "outside its tables"),
+        (
+            put("attributes.begin", 1, 10**6),
+            "attributes: the alphabet is damaged: string 1 ends before it begins",
+        ),
+        (put("attributes.begin", -1, 3), "attributes: .* to 3, expected 0 to"),
+        (put("labels.bytes", 0, ord("I")), "do not find themselves"),
+        (
+            lambda arrays, _: arrays["attributes.slots"].fill(7),
+            "slots are taken, expected one for each|names a string that is not there",
+        ),
+        (lambda arrays, _: arrays.update(w=arrays["w"][:-1]), "w has shape"),
+        (lambda arrays, _: arrays.pop("edge_cell"), "edge_cell is missing"),
+        (lambda arrays, _: arrays.pop("resource.1.values"), "values is missing"),
+        (describe(order=9), "the order is 9"),
+        (describe(order=2), "edge attributes, which need order 1"),
+        (describe(format=3), "this version knows up to 2: use a newer crfkit"),
+        (describe(format=None), "version of the format is missing"),
+        (describe(hashed=-1), "hashed is -1"),
+        (describe(format=2, local=1), "local is '1', expected true or false"),
+        (
+            describe(format=2, local=True),
+            "locally normalised model is a chain of order 1 without constraints",
+        ),
+        (describe(notes=None), "notes are 'None', expected a text"),
+        (describe(label_column=[1]), "label column"),
+        (describe(layout={}), "start and stop"),
+        (describe(training={}), "loss is missing"),
+        (describe(recipe={"dialect": "crfkit", "text": "word[0", "resources": {}}), "is no field"),
+        (
+            describe(recipe={"dialect": "crfkit", "text": "word[-999..999]", "resources": {}}),
+            "it has windows",
+        ),
+        (
+            describe(recipe={"dialect": "crfpp", "text": "U\n" * 30_000, "resources": {}}),
+            "more than 20,000 templates",
+        ),
+        (describe(constraints=[{"kind": "forbid", "before": "O", "after": "Q"}]), "does not have"),
+        (describe(constraints=[{"kind": "magic"}]), "a constraint is damaged"),
+        (
+            describe(constraints=[{"kind": "pair", "pattern": "(B+)+,x", "flags": 32}]),
+            "could take forever",
+        ),
+        (
+            describe(constraints=[{"kind": "length", "type": None, "minimum": 1, "maximum": 10**9}]),
+            "more than a model file may have",
+        ),
+        (
+            describe(constraints=[{"kind": "require", "before": "O", "after": "I"}] * 200_000),
+            "bytes, more than",
+        ),
+    ],
+)
+def test_lies_are_found_out(model: Model, change: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Model.from_bytes(spoilt(model, change))
+
+
+def test_crowded_tables_are_refused() -> None:
+    names = Alphabet([f"a{i}" for i in range(5000)])
+    nothing = (np.zeros(1, np.int64), np.zeros(0, np.int32))
+    layout = Layout(1, np.arange(5001), np.zeros(5000, np.int32), *nothing, np.zeros(0, np.int32))
+    model = Model(Alphabet(["x"]), names, Alphabet(), Chain(["x"]), layout, np.ones(5000))
+
+    def crowd(arrays: dict[str, Any], described: dict[str, Any]) -> None:
+        arrays["attributes.slots"].sort()
+
+    with pytest.raises(ValueError, match=r"crowded around slot .*: look-ups would take forever"):
+        Model.from_bytes(spoilt(model, crowd))
+
+
+def test_headers_that_lie() -> None:
+    def file(header: str, body: bytes = b"") -> bytes:
+        return len(header).to_bytes(8, "little") + header.encode() + body
+
+    for data in (
+        file("{" * 100_000),
+        file('{"__metadata__":' + "[" * 50_000 + "}"),
+        file('{"a":1,"a":2}'),
+        b"\xff" * 7 + b"\x7f{" + bytes(20),
+        (1 << 40).to_bytes(8, "little") + b"{" + bytes(20),
+        file("[" + " " * 30 + "]"),
+    ):
+        with pytest.raises(ModelFileError):
+            Model.from_bytes(data)
+    with pytest.raises(ValueError, match="shorten the notes"):
+        list(pack({}, {"notes": "x" * (5 << 20)}))
+
+
+def test_attributes_without_weights_are_left_out(tmp_path: Path) -> None:
+    """Those of weights that are all zero, and those that have none; no bit of an answer changes."""
+    whole = native_model()
+    w, ptr = whole.w.copy(), whole.layout.node_ptr
+    w[ptr[2] : ptr[5]] = 0.0
+    w[ptr[7]] = 0.0
+    idle = replace(whole, w=w)
+    names = [n for i, n in enumerate(whole.attributes) if w[ptr[i] : ptr[i + 1]].any()]
+    assert 0 < len(names) < len(whole.attributes) - 2
+    idle.save(tmp_path / "m.crf")
+    whole.save(tmp_path / "whole.crf")
+    assert (tmp_path / "m.crf").stat().st_size < (tmp_path / "whole.crf").stat().st_size
+    for again in (Model.load(tmp_path / "m.crf"), Model.from_bytes(idle.to_bytes())):
+        assert again.attributes.strings() == names
+        assert again.edge_attributes.strings() == whole.edge_attributes.strings()
+        assert answers(again) == answers(idle)
+    nothing = replace(whole, w=np.zeros_like(w))
+    assert len(Model.from_bytes(nothing.to_bytes()).attributes) == 0
+    assert answers(Model.from_bytes(nothing.to_bytes())) == answers(nothing)
+    hashed = train(ItemExtractor(hashed=32)([[["a"], ["b"]]], [["P", "Q"]]), max_iterations=2)
+    assert Model.from_bytes(hashed.to_bytes()).layout.attributes == hashed.layout.attributes

@@ -1,0 +1,262 @@
+"""Models written for CRF++ and Wapiti: the bytes of the originals, the same answers, refusals."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from crfkit import Model, data, train
+from crfkit.cli import app
+from crfkit.exchange import Kind, guess_kind, read_model, read_model_bytes, write_model
+from crfkit.exchange.crfpp_write import crfpp_text as write_crfpp
+from crfkit.exchange.wapiti_write import wapiti_text as write_wapiti
+from crfkit.features import Extractor, ItemExtractor, Recipe, Template, parse_recipe
+from crfkit.formats.columns import Columns
+from crfkit.structures import Chain
+from crfkit.structures.constraints import Forbid
+from tests.cases.foreign_models import WAPITI_PATTERNS, crfpp_binary, crfpp_text, wapiti_text
+
+GOLDEN = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "golden"
+needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no files of the original programs here")
+WRITERS: dict[Kind, Callable[[Model], bytes]] = {"crfpp": write_crfpp, "wapiti": write_wapiti}
+ROWS = [[("the", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")], [("a", "DT", "O"), ("x", "NN", "B")]]
+
+
+def made(template: str, rows: Any = ROWS, **options: Any) -> Model:
+    extract = Extractor(parse_recipe(template))
+    return train(extract(Columns.from_rows(rows)), extractor=extract, max_iterations=2, **options)
+
+
+def answers(model: Model, columns: Columns) -> tuple[list[list[str]], bytes]:
+    """Return labels, and the bits of all scores and marginals."""
+    assert model.recipe is not None
+    batch = model.batch_of(Extractor(model.recipe, label=None)(columns))
+    potentials = model.potentials(batch)
+    scores = [potentials.node, *(part for part in potentials.edge or ())]
+    marginals = model.marginals(batch)
+    return model.predict(batch), b"".join(part.tobytes() for part in [*scores, *marginals])
+
+
+def parts(text: bytes) -> tuple[Any, ...]:
+    """Return head, labels, templates and the weights of each string of a CRF++ file."""
+    head, labels, templates, strings, weights = text.split(b"\n\n")
+    ids = dict(line.split(b" ", 1)[::-1] for line in strings.split(b"\n"))
+    lines, L = weights.split(b"\n"), len(labels.split(b"\n"))
+    owned = {name: lines[int(i) : int(i) + L ** (1 if name[:1] == b"U" else 2)] for name, i in ids.items()}
+    return head, labels, templates, owned
+
+
+# ---- files of the originals
+
+
+@needs_golden
+@pytest.mark.parametrize("name", ["model", "model_l1", "model_mira"])
+def test_golden_crfpp(name: str) -> None:
+    original = gzip.decompress((GOLDEN / "crfpp" / f"{name}.txt.gz").read_bytes())
+    model = read_model_bytes(original)
+    written = write_crfpp(model)
+    assert parts(written) == parts(original)
+    assert (written == original) == (name == "model_l1")  # trained with -f 2, which numbers by name
+    columns = data.read(GOLDEN / "crfpp" / "test.txt", format="crfpp")
+    assert isinstance(columns, Columns)
+    assert answers(read_model_bytes(written), columns) == answers(model, columns)
+    assert write_crfpp(read_model_bytes(written)) == written
+
+
+@needs_golden
+@pytest.mark.parametrize("name", ["lbfgs", "sgd", "memm", "maxent"])
+def test_golden_wapiti(name: str) -> None:
+    original = gzip.decompress((GOLDEN / "wapiti" / f"model_{name}.txt.gz").read_bytes())
+    model = read_model_bytes(original)
+    written = write_wapiti(model)
+    begin = original.index(b"\n5031:") if b"\n5031:" in original else original.index(b"#qrk#5031")
+    assert written[:begin] == original[:begin]  # sizes, patterns, labels
+    assert sorted(re.findall(rb"=(.*0x.*)\n", written)) == sorted(re.findall(rb"=(.*0x.*)\n", original))
+    columns = data.read(GOLDEN / "wapiti" / "test.txt", format="wapiti")
+    assert isinstance(columns, Columns)
+    assert answers(read_model_bytes(written), columns) == answers(model, columns)
+    assert write_wapiti(read_model_bytes(written)) == written
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+def test_wapiti_bytes_come_back(kind: int) -> None:
+    text = re.sub(rb"0+(p[+-])", rb"\1", wapiti_text(kind))  # C prints no zeros at the end
+    assert write_wapiti(read_model_bytes(text)) == text
+    alone = re.sub(rb"0+(p[+-])", rb"\1", wapiti_text(kind, [])).replace(b"#rdr#0/1/0", b"#rdr#0/0/0")
+    assert write_wapiti(read_model_bytes(alone)) == alone
+
+
+def test_crfpp_strings_and_weights_come_back() -> None:
+    text, again = crfpp_text(), write_crfpp(read_model_bytes(crfpp_text()))
+    for (name, theirs), (other, ours) in zip(
+        sorted(parts(text)[3].items()), sorted(parts(again)[3].items()), strict=True
+    ):
+        assert (name, [float(w) for w in theirs]) == (other, [float(w) for w in ours])
+    assert parts(text)[:3] == parts(again)[:3]
+    assert write_crfpp(read_model_bytes(crfpp_binary())) == again
+
+
+# ---- random models
+
+POOLS: dict[Kind, list[str]] = {
+    "crfpp": ["U00:%x[0,0]", "U01:%x[-2,1]/%x[1,0]", "U", "B", "B", "B01", "B01:%x[0,1]", "B2%x[-1,0]",
+              "B01:N", "U%x[8,0]"],
+    "wapiti": [*WAPITI_PATTERNS, "*", "b", "b:true", "b", 'b%m[0,0,"x*"]', "U:far=%x[@-1,1]", "u",
+               "*:e=%X[-6,0]"],
+}  # fmt: skip
+
+
+def idle(model: Model, noise: np.random.Generator) -> np.ndarray:
+    """Choose some transitions, and all weights of some attributes: a shorter row adds up in another order."""
+    layout, chosen = model.layout, np.zeros(model.layout.weights, dtype=np.bool_)
+    for name, ptr in (("node", layout.node_ptr), ("edge", layout.edge_ptr)):
+        chosen[layout.parts[name]] = np.repeat(noise.random(len(ptr) - 1) < 0.3, np.diff(ptr))
+    chosen[layout.parts["transition"]] = noise.random(len(layout.transition_cell)) < 0.3
+    return chosen
+
+
+@pytest.mark.parametrize("kind", ["crfpp", "wapiti"])
+@pytest.mark.parametrize("seed", range(25))
+def test_random_models_survive(kind: Kind, seed: int) -> None:
+    """Labels, scores and marginals of a model that was written and read are the same, bit by bit."""
+    draw, noise = random.Random(f"{kind} {seed}"), np.random.default_rng(seed)
+    words, tags, labels = ["x", "y", "Zz", "\u00e9", "%", "true"], ["N", "DT", "p"], ["O", "B-x", "I-x", "#"]
+    rows = [
+        [(draw.choice(words), draw.choice(tags), draw.choice(labels)) for _ in range(draw.randint(1, 5))]
+        for _ in range(6)
+    ]
+    template = "\n".join(draw.sample(POOLS[kind], draw.randint(1, 6)))
+    recipe = parse_recipe(template, kind)  # type: ignore[arg-type]
+    extract = Extractor(recipe)
+    order = draw.choice([0, 1, 1, 1]) if not extract._has_edges else 1
+    options: dict[str, Any] = {"transitions": draw.choice(["all", "observed", "none"])} if order else {}
+    dataset = extract(Columns.from_rows(rows))
+    model = train(dataset, extractor=extract, max_iterations=1, order=order, **options)
+    w = noise.normal(size=len(model.w)) * 10.0 ** noise.integers(-20, 4, size=len(model.w))
+    w[idle(model, noise)] = 0.0
+    local = kind == "wapiti" and order == 1 and draw.random() < 0.3
+    model = replace(model, w=w, local=local)
+    text = WRITERS[kind](model)
+    assert guess_kind(text) == kind
+    again = read_model_bytes(text)
+    assert again.local == local
+    assert np.sort(again.w[again.w != 0.0]).tolist() == np.sort(w[w != 0.0]).tolist()
+    unseen = [[(draw.choice([*words, "new"]), draw.choice(tags), "O") for _ in range(4)] for _ in range(4)]
+    columns = Columns.from_rows([*rows, *unseen])
+    ours, theirs = answers(model, columns), answers(again, columns)
+    assert theirs[0] == ours[0]
+    if kind == "wapiti" or order:  # CRF++ has no chains of order 0
+        assert theirs[1] == ours[1]
+    assert WRITERS[kind](again) == text
+
+
+# ---- what cannot be written
+
+
+def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
+    crfpp, wapiti = "U00:%x[0,0]\nB", "u:%x[0,0]\nb"
+    items = ItemExtractor()([[["w=a"], ["w=b"]]], [["P", "Q"]])
+
+    def bound() -> Model:
+        model = made(crfpp)
+        return replace(model, chain=Chain(model.chain.labels, constraints=[Forbid("O", "I")]))
+
+    def by_hand() -> Model:
+        recipe = Recipe((Template("node", (), ("Ux",)),), "crfpp")
+        return replace(made(crfpp), recipe=recipe)
+
+    return {
+        r"order 2, for which CRF\+\+'s format has no place; save it with": (
+            "crfpp",
+            lambda: made(crfpp, order=2),
+        ),
+        "order 2 and start weights, for which Wapiti's": (
+            "wapiti",
+            lambda: made(wapiti, order=2, start=True),
+        ),
+        "stop weights, for which CRF": ("crfpp", lambda: made(crfpp, stop=True)),
+        "constraints, for which CRF": ("crfpp", bound),
+        "steps that are normalised by themselves, for which CRF": (
+            "crfpp",
+            lambda: replace(made(crfpp), local=True),
+        ),
+        "no template .its attributes were made in Python., and CRF.. needs one; train with a CRF": (
+            "crfpp",
+            lambda: train(items, max_iterations=1),
+        ),
+        "no template .its attributes were made in Python., and Wapiti needs one": (
+            "wapiti",
+            lambda: train(items, max_iterations=1),
+        ),
+        "attribute 'w=a' was not made by a Wapiti pattern": (
+            "wapiti",
+            lambda: train(items, max_iterations=1, transitions="none"),
+        ),
+        "templates of crfkit's own dialect, and CRF.. knows only its own; train with a CRF.. template file": (
+            "crfpp",
+            lambda: made("0[0]; suffix(0, 2)[0]"),
+        ),
+        "templates of CRF.., and Wapiti knows only its own": ("wapiti", lambda: made(crfpp)),
+        "made by hand, without their text": ("crfpp", by_hand),
+        "the string 'U00:New York' holds ' ', which a line of CRF.. cannot; train again without it": (
+            "crfpp",
+            lambda: made(crfpp, [[("New York", "B"), ("x", "O")]]),
+        ),
+        "leave no string for plain transitions; train with one for them, such as b": (
+            "wapiti",
+            lambda: made('b%m[0,0,"x*"]\n*%m[0,0,"x*"]', transitions="all"),
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("message", refusals())
+def test_refused_before_there_is_a_file(message: str, tmp_path: Path) -> None:
+    kind, make = refusals()[message]
+    with pytest.raises(ValueError, match=message):
+        write_model(make(), tmp_path / "m.txt", kind)
+    assert not list(tmp_path.iterdir())
+
+
+# ---- from a shell
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert done.exit_code == status, (done.output, done.exception)
+    return done.output
+
+
+def test_convert_to_crfpp_and_wapiti(tmp_path: Path) -> None:
+    columns = Columns.from_rows(ROWS)
+    for kind, template in (("crfpp", "U00:%x[0,0]\nB\nB01:%x[0,1]"), ("wapiti", "u:%x[0,0]\n*:%x[0,1]\n*")):
+        model = made(template)
+        source, by_option, by_name = (tmp_path / name for name in ("m.crf", "m.txt", f"m.{kind}.gz"))
+        model.save(source)
+        run("convert", source, by_option, "--to", kind)
+        run("convert", source, by_name)
+        assert gzip.decompress(by_name.read_bytes()) == by_option.read_bytes() == WRITERS[kind](model)  # type: ignore[index]
+        assert answers(read_model(by_option), columns) == answers(model, columns)
+        w = model.w.copy()
+        w[: model.layout.node_ptr[1]] = 0.0
+        write_model(replace(model, w=w), tmp_path / "zero.txt", kind)  # type: ignore[arg-type]
+        run("convert", tmp_path / "zero.txt", tmp_path / "small.txt", "--to", kind, "--compact")
+        assert len(read_model(tmp_path / "small.txt").attributes) == len(model.attributes) - 1
+        assert "--float32 is for models of crfkit" in run(
+            "convert", source, tmp_path / "no.txt", "--to", kind, "--float32", status=2
+        )
+    (tmp_path / "i.crf").write_bytes(
+        train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), max_iterations=1).to_bytes()
+    )
+    told = run("convert", tmp_path / "i.crf", tmp_path / "no.txt", "--to", "crfpp", status=2)
+    assert "train with a CRF++ template file" in " ".join(told.split())
+    assert not (tmp_path / "no.txt").exists()

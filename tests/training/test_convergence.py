@@ -1,0 +1,203 @@
+"""Whether training has converged: never silent, no false alarms, and an error where nothing was learned."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from crfkit import ChainCRF, Likelihood, Model, train
+from crfkit.compat.sklearn_crfsuite import CRF
+from crfkit.events import Event, Progress, StopTraining
+from crfkit.exchange import native
+from crfkit.features import ItemExtractor
+from crfkit.optimise import LBFGS, SGD, End
+from crfkit.optimise.problem import Penalty, Smooth, Step
+from crfkit.structures.labels import Floats
+from crfkit.training.choose import NAMES, by_name
+from crfkit.training.convergence import has_converged, remedy_for
+from tests.cases.estimators import X, Y
+from tests.training.test_train import Descending, Descent, dataset
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Gradient descent that ends after three steps, in a way of its own; or diverges in the third."""
+
+    end: End
+    objective: float | None = None
+
+    def start(
+        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> Descending:
+        made = Descending(Descent(), problem, penalty, w, state)
+        step: Callable[[], Step] = made.step
+
+        def ending() -> Step:
+            done = step()
+            if made.passes < 6:
+                return done
+            value = done.objective if self.objective is None else self.objective
+            return replace(done, objective=value, stopped="for a test", end=self.end)
+
+        made.step = ending  # type: ignore[method-assign]
+        return made
+
+
+def stop_at_two(event: Event) -> None:
+    if isinstance(event, Progress) and event.iteration == 2:
+        raise StopTraining
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"max_iterations": 2}, "Raise max_iterations .--max-iter., which is 2"),
+        ({"optimiser": "lbfgs", "max_iterations": 3}, "Raise max_iterations"),
+        ({"optimiser": LBFGS(max_iterations=2)}, r"LBFGS\(max_iterations=4\)"),
+        ({"optimiser": SGD(max_passes=1)}, r"SGD\(max_passes=2\)"),
+        ({"optimiser": Ending(End.STUCK)}, "Raise tolerance .--tolerance. or l2"),
+        ({"optimiser": Ending(End.DIVERGED)}, "Scale the values of attributes"),
+        ({"optimiser": Ending(End.DIVERGED, float("nan"))}, "Scale the values of attributes"),
+    ],
+)
+def test_a_run_that_misses_its_tolerance_warns(options: dict[str, Any], remedy: str) -> None:
+    with pytest.warns(ConvergenceWarning, match=f"^training ended before it converged: .*{remedy}") as seen:
+        model = train(dataset(), **options)
+    assert [warning.filename for warning in seen] == [__file__]
+    assert model.training is not None
+    assert model.training.converged is False
+    assert np.isfinite(model.w).all()
+    assert model.w.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "end", "converged"),
+    [
+        ({}, "converged", True),
+        ({"optimiser": "lbfgs"}, "converged", True),
+        ({"optimiser": "owlqn", "objective": Likelihood(l1=1.0, l2=0.0)}, "settled", True),
+        ({"optimiser": "sgd"}, "settled", True),
+        ({"optimiser": LBFGS(max_iterations=30)}, "limit", True),  # certified to be near enough
+        ({"max_iterations": 0}, "planned", False),
+        ({"max_seconds": 0.0}, "budget", False),
+        ({"listeners": [stop_at_two]}, "listener", False),
+        ({"objective": "perceptron", "max_iterations": 2}, "planned", False),
+        ({"dev": dataset(20, 2), "optimiser": Descent(), "patience": 1}, "patience", False),
+    ],
+)
+def test_an_end_that_was_asked_for_does_not_warn(options: dict[str, Any], end: str, converged: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        about = train(dataset(), **options).training
+    assert about is not None
+    assert (about.end, about.converged) == (end, converged)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_optimiser_says_what_kind_of_end_it_is(name: str) -> None:
+    method: Any = by_name(name)
+    limit = "max_iterations" if hasattr(method, "max_iterations") else "max_passes"
+    goal: Any = "perceptron" if name in ("perceptron", "pa", "arow") else Likelihood(l2=0.5)
+    if name == "sgd-l1":
+        goal = Likelihood(l1=0.5, l2=0.0)
+    method = replace(method, **{limit: 30 if "gap" in repr(method) else 2})
+    about = train(dataset(12), objective=goal, optimiser=method, tolerance=0.0).training
+    assert about is not None
+    assert about.end in ("limit", "planned", "converged", "stuck")
+    assert about.end != "converged" or "converged" in about.reason or "mean loss" in about.reason
+
+
+def test_the_faces_warn_too() -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iterations .*, which is 2") as seen:
+        ChainCRF(optimiser="lbfgs", max_iterations=2).fit(X, Y)
+    assert seen[0].filename == __file__
+    items = [[{"w": f"{word}"} for word in range(len(y))] for y in Y]
+    with pytest.warns(ConvergenceWarning, match="max_iterations .*, which is 2") as seen:
+        CRF(algorithm="lbfgs", max_iterations=2).fit(items, Y)
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CRF(algorithm="lbfgs", c2=1.0).fit(items, Y)
+        CRF(algorithm="ap", max_iterations=2).fit(items, Y)
+
+
+def test_partial_fit_warns() -> None:
+    learned = ChainCRF().fit(X, Y).set_params(max_iterations=1)
+    with pytest.warns(ConvergenceWarning, match="which is 1"):
+        learned.partial_fit(X[:5], [y[::-1] for y in Y[:5]])
+
+
+def test_certified_runs_have_converged_however_they_ended() -> None:
+    assert has_converged(End.STUCK, 1e-5, 1e-4)
+    assert not has_converged(End.STUCK, 1e-3, 1e-4)
+    assert not has_converged(End.BUDGET, float("nan"), 1e-4)
+    assert "optimiser, or tolerance" in remedy_for(End.LIMIT, object(), None)
+
+
+# ---- nothing learned
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"optimiser": "lbfgs"}, {"optimiser": "sgd"}, {"objective": "perceptron"}]
+)
+def test_values_that_are_too_large_are_named(options: dict[str, Any]) -> None:
+    items = [[{"c": 1.0}, {"b": 2.0}], [{"a": 1.0}, {"b": 1e200}]] * 5
+    data = ItemExtractor()(items, [["B", "A"], ["A", "B"]] * 5)
+    where = r"sequence 1, position 1: the value of attribute 'b' is 1e\+200; scale"
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=f"nothing can be learned: .*{where}"):
+        train(data, **options)
+
+
+def test_without_a_large_value_the_message_says_what_else_to_try() -> None:
+    with pytest.raises(ValueError, match=r"for a test\. Raise l2, use another optimiser"):
+        train(dataset(), optimiser=replace_first(Ending(End.DIVERGED)))
+
+
+def replace_first(ending: Ending) -> Any:
+    """Return an optimiser whose first step is the last."""
+
+    class First(Ending):
+        def start(self, problem: Any, penalty: Any, w: Floats, *, state: Any = None) -> Any:
+            made = super().start(problem, penalty, w, state=state)
+            made.passes = 4
+            return made
+
+    return First(ending.end)
+
+
+# ---- what files keep
+
+
+def test_files_keep_the_end(tmp_path: Path) -> None:
+    model = train(dataset(), optimiser="lbfgs", max_iterations=2)
+    model.save(tmp_path / "m.crf")
+    again = Model.load(tmp_path / "m.crf").training
+    assert again is not None
+    assert (again.end, again.converged) == ("limit", False)
+
+
+def test_summaries_of_before_still_open() -> None:
+    model = train(dataset(), optimiser="lbfgs")
+    assert model.training is not None
+    plain = json.loads(json.dumps(native._plain_summary(model.training)))
+    arrays: Any = {f"history.{name}": values for name, values in model.training.history.items()}
+    del plain["end"], plain["converged"]
+    old = native._summary(plain, arrays)
+    assert old is not None
+    assert (old.end, old.converged, old.loss) == ("", None, model.training.loss)
+    with pytest.raises(ValueError, match="damaged: end or converged"):
+        native._summary({**plain, "end": 3}, arrays)
+
+
+def test_the_last_line_names_the_objective() -> None:
+    about = train(dataset(), optimiser="lbfgs").training
+    assert about is not None
+    assert f"Objective {about.loss:,.6g} (loss of Likelihood plus penalty)" in str(about)

@@ -1,0 +1,110 @@
+"""Random bytes against everything that reads bytes: ``python -m tests.whole.fuzz [--seconds 60] [--seed 0]``.
+
+Seeds are valid inputs of each kind; they are cut, doubled, flipped and spliced. Any outcome but a result or a
+ValueError with a message is a failure, and a crash of the process is one by itself. Run by `make fuzz`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import random
+import time
+from collections.abc import Callable
+
+from crfkit import data
+from crfkit.features import Extractor, parse_recipe
+from crfkit.formats.columns import Columns
+
+COLUMNS = b"The DT B-NP\ndog NN I-NP\r\n\n-DOCSTART- O O\n\nC\xc3\xa9 NN B-NP\n"
+CRFSUITE = b"B\tw=a\tv:1.5\t\\::2\nO\tx\n@weight:2\n\nO\ty:-1e3\n"
+MALLET = b"the DT O\ndog N B\n\ncat N B\n"
+JSON = b'{"items": [{"w": 1.5, "k": ["p"]}, ["q"]], "labels": ["X", "Y"]}\n'
+TEMPLATES = [
+    b"U00:%x[-2,0]/%x[0,1]\nB01:%x[8,0]\nB\n",
+    b'*\nu:%m[ 0,0,"^\\u*.?\\W$"]\nb:%T[@-1,1,"a*b"] # c\n',
+    b'bias; word[-2..2]; ngrams(word, 2, 3)[0] & shape(pos)[-9]\nedge: regex(word, "[a-z]+")[1]',
+]
+
+
+def mutate(seed: bytes, rng: random.Random) -> bytes:
+    text = bytearray(seed * rng.choice([1, 1, 1, 3]))
+    for _ in range(rng.choice([0, 1, 2, 5, 20])):
+        at = rng.randrange(len(text) + 1)
+        kind = rng.randrange(5)
+        if kind == 0:
+            text[at:at] = bytes(rng.randrange(256) for _ in range(rng.randrange(1, 6)))
+        elif kind == 1:
+            del text[at : at + rng.randrange(1, 9)]
+        elif kind == 2 and at < len(text):
+            text[at] ^= 1 << rng.randrange(8)
+        elif kind == 3:
+            text[at:at] = rng.choice(
+                [b"\n", b"\r\n", b"\t", b" ", b"\\", b":", b"%x[", b'"', b"\0", b"\xff", b"99999999999"]
+            )
+        else:
+            begin = rng.randrange(len(text) + 1)
+            text[at:at] = text[begin : begin + rng.randrange(40)]
+    return bytes(text)
+
+
+def read_as(format: str | None) -> Callable[[bytes], object]:
+    return lambda text: data.read(io.BytesIO(text), format=format)
+
+
+def read_compressed(text: bytes) -> object:
+    return data.read(io.BytesIO(text), format="columns")
+
+
+def expand(text: bytes) -> object:
+    recipe = parse_recipe(text.decode("utf-8", "replace"))
+    rows = [[("The", "DT", "x"), ("dog", "NN", "y")], [("a/b", "", "z")], []]
+    return Extractor(recipe, label=None)(Columns.from_rows(rows, names=["word", "pos", "z"]), 2)
+
+
+TARGETS: list[tuple[str, Callable[[bytes], object], list[bytes]]] = [
+    ("columns", read_as("columns"), [COLUMNS]),
+    ("crfpp", read_as("crfpp"), [COLUMNS]),
+    ("wapiti", read_as("wapiti"), [COLUMNS]),
+    ("crfsuite", read_as("crfsuite"), [CRFSUITE]),
+    ("mallet", read_as("mallet"), [MALLET]),
+    ("jsonl", read_as("jsonl"), [JSON]),
+    ("guess", read_as(None), [COLUMNS, CRFSUITE, MALLET, JSON]),
+    ("gzip", read_compressed, [gzip.compress(COLUMNS)]),
+    ("template", expand, TEMPLATES),
+]
+
+
+def run(seconds: float, seed: int) -> dict[str, tuple[int, int]]:
+    """Fuzz all targets in turn; return how many inputs each took and how many it refused."""
+    rng = random.Random(seed)
+    counts = {name: [0, 0] for name, _, _ in TARGETS}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for name, target, seeds in TARGETS:
+            text = mutate(rng.choice(seeds), rng)
+            counts[name][0] += 1
+            try:
+                target(text)
+            except ValueError as error:
+                counts[name][1] += 1
+                if not str(error):
+                    raise RuntimeError(f"{name}: an error without a message for {text!r}") from error
+            except Exception:
+                print(f"{name} failed on {text!r}")
+                raise
+    return {name: (taken, refused) for name, (taken, refused) in counts.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for name, (taken, refused) in run(options.seconds, options.seed).items():
+        print(f"{name:<10} {taken:>8} inputs, {refused:>8} refused")
+
+
+if __name__ == "__main__":
+    main()
