@@ -1,4 +1,4 @@
-"""Random batches, layouts over them, and their weights in a dictionary."""
+"""Random batches, layouts over them, and their weights by name: in a dictionary, along a path."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from crfkit.batch import Batch
 from crfkit.layout import Layout
+from crfkit.structures import Chain
 from crfkit.structures.labels import Floats
 
 
@@ -85,6 +86,26 @@ def as_dict(layout: Layout, w: Floats) -> defaultdict[Any, float]:
     weights: defaultdict[Any, float] = defaultdict(float)
     weights.update({tuple(layout.describe(i)): float(x) for i, x in enumerate(w)})
     return weights
+
+
+def path_score(layout: Layout, chain: Chain, data: Batch, w: Any, a: int, path: tuple[int, ...]) -> float:
+    """Score of one path, weight by weight from `Layout.describe`."""
+    at = {tuple(layout.describe(i)): w[i] for i in range(layout.weights)}
+    if chain.resolved and not chain.resolved.accepts(path):
+        return -np.inf
+    s = at["start", None, None, path[0]] + at["stop", None, None, path[-1]]
+    for t, y in enumerate(path):
+        p = a + t
+        for i in range(data.attr_ptr[p], data.attr_ptr[p + 1]):
+            s += (1.0 if data.value is None else data.value[i]) * at["node", data.attr[i], None, y]
+        if data.dense is not None:
+            s += sum(x * at["dense", k, None, y] for k, x in enumerate(data.dense[p]))
+        for h in range(1, min(t, layout.order) + 1):
+            s += at["transition", None, path[t - 1] if h == 1 else path[t - h : t], y]
+        if t and data.edge_ptr is not None and data.edge_attr is not None:
+            for i in range(data.edge_ptr[p], data.edge_ptr[p + 1]):
+                s += at["edge", data.edge_attr[i], path[t - 1], y]
+    return float(s)
 
 
 def edge_range(batch: Batch, p: int) -> range:

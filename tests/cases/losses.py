@@ -28,6 +28,25 @@ def data(sequences: int = 60, seed: int = 0) -> Batch:
     return Batch(seq_ptr=np.cumsum([0, *lengths]), attr_ptr=np.cumsum([0, *counts]), attr=attr, label=label)
 
 
+def noise(N: int = 40, T: int = 30, kinds: int = 5, values: int = 40, L: int = 4, seed: int = 0) -> Batch:
+    """Sequences whose attributes say nothing about their labels: every weight is shared by many positions."""
+    rng = np.random.default_rng(seed)
+    P = N * T
+    attr = rng.integers(0, values, (P, kinds)) + np.arange(kinds) * values
+    return Batch(
+        seq_ptr=np.arange(N + 1) * T,
+        attr_ptr=np.arange(P + 1) * kinds,
+        attr=attr.ravel().astype(np.int32),
+        label=rng.integers(0, L, P).astype(np.int32),
+    )
+
+
+def problem_of(data: Batch, l2: float, L: int = 4) -> Any:
+    layout = Layout.observed(data, L)
+    objective = Likelihood(l2=l2)
+    return objective.bind(layout, Chain(L), data), objective.penalty(layout)
+
+
 class Crf:
     """A likelihood with a diagonal by differences, and a count of evaluations."""
 

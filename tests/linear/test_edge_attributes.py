@@ -19,7 +19,7 @@ from crfkit.objectives.gold_edges import gold_edges
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 from crfkit.structures.labels import Floats
-from tests.linear.test_shared_sums import agree, batch, made, partly, same_bits_for_threads, soft, weighted
+from tests.cases.likelihood import agree, batch, made, partly, same_bits_for_threads, soft, weighted
 
 EDGES = 30
 

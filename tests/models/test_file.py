@@ -30,7 +30,7 @@ from crfkit.formats.model_file import ModelFileError, pack, unpack
 from crfkit.formats.sink import write_bytes
 from crfkit.layout import Layout
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
-from tests.whole.fuzz_models import native_model
+from tests.cases.models import native_model
 
 ROWS = [
     [("York", "NN", "I"), ("the", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")],

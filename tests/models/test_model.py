@@ -13,7 +13,8 @@ import pytest
 from crfkit import Model, train
 from crfkit.alphabet import Alphabet
 from crfkit.features import ItemExtractor
-from tests.training.test_train import Descent, dataset, sentences
+from tests.cases.descent import Descent
+from tests.cases.sentences import dataset, sentences
 
 
 @pytest.fixture(scope="module")

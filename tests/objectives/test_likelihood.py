@@ -15,6 +15,7 @@ from crfkit.objectives import Likelihood
 from crfkit.objectives.gold import run_counts
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
+from tests.cases.layouts import path_score
 
 L, A = 3, 7
 
@@ -164,26 +165,6 @@ def enumerated_loss(problem: Any, w: Any, n: int) -> float:
         if inside:
             gold = np.logaddexp(gold, s)
     return float(problem.weight[n] * (total - (expected if data.soft is not None else gold)))
-
-
-def path_score(layout: Layout, chain: Chain, data: Batch, w: Any, a: int, path: tuple[int, ...]) -> float:
-    """Score of one path, weight by weight from `Layout.describe`."""
-    at = {tuple(layout.describe(i)): w[i] for i in range(layout.weights)}
-    if chain.resolved and not chain.resolved.accepts(path):
-        return -np.inf
-    s = at["start", None, None, path[0]] + at["stop", None, None, path[-1]]
-    for t, y in enumerate(path):
-        p = a + t
-        for i in range(data.attr_ptr[p], data.attr_ptr[p + 1]):
-            s += (1.0 if data.value is None else data.value[i]) * at["node", data.attr[i], None, y]
-        if data.dense is not None:
-            s += sum(x * at["dense", k, None, y] for k, x in enumerate(data.dense[p]))
-        for h in range(1, min(t, layout.order) + 1):
-            s += at["transition", None, path[t - 1] if h == 1 else path[t - h : t], y]
-        if t and data.edge_ptr is not None and data.edge_attr is not None:
-            for i in range(data.edge_ptr[p], data.edge_ptr[p + 1]):
-                s += at["edge", data.edge_attr[i], path[t - 1], y]
-    return float(s)
 
 
 def test_soft_counts_of_runs_do_not_depend_on_the_block() -> None:

@@ -12,33 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainCRF, Likelihood, native, train
+from crfkit import ChainCRF, Likelihood, native, train
 from crfkit.batch import Batch, Dataset
 from crfkit.features import ItemExtractor
-from crfkit.layout import Layout
 from crfkit.optimise import LBFGS, Dual
 from crfkit.optimise.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.choose import choose
-
-
-def noise(N: int = 40, T: int = 30, kinds: int = 5, values: int = 40, L: int = 4, seed: int = 0) -> Batch:
-    """Sequences whose attributes say nothing about their labels: every weight is shared by many positions."""
-    rng = np.random.default_rng(seed)
-    P = N * T
-    attr = rng.integers(0, values, (P, kinds)) + np.arange(kinds) * values
-    return Batch(
-        seq_ptr=np.arange(N + 1) * T,
-        attr_ptr=np.arange(P + 1) * kinds,
-        attr=attr.ravel().astype(np.int32),
-        label=rng.integers(0, L, P).astype(np.int32),
-    )
-
-
-def problem_of(data: Batch, l2: float, L: int = 4) -> Any:
-    layout = Layout.observed(data, L)
-    objective = Likelihood(l2=l2)
-    return objective.bind(layout, Chain(L), data), objective.penalty(layout)
+from tests.cases.losses import noise, problem_of
 
 
 def finish(run: Any) -> Step:
@@ -238,7 +219,7 @@ def test_cores_are_counted_by_affinity() -> None:
         "import os, numpy as np; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         "from crfkit.native import threads_or_all, usable_cores\n"
         "assert usable_cores() == threads_or_all(None) == 1 and threads_or_all(3) == 3\n"
-        "from tests.training.test_auto import noise, problem_of\n"
+        "from tests.cases.losses import noise, problem_of\n"
         "from crfkit.optimise import Dual\n"
         "problem, penalty = problem_of(noise(), 2.0)\n"
         "assert Dual(threads=4).start(problem, penalty, np.zeros(problem.size)).sequences.threads == 1\n"

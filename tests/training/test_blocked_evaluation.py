@@ -20,8 +20,7 @@ from crfkit.native import kernels
 from crfkit.structures.constraints import Forbid
 from crfkit.training import BlockedData
 from crfkit.training.blocked import BlockedProblem
-from tests.training.test_stream import blocks, full
-from tests.training.test_train import dataset
+from tests.cases.sentences import blocks, dataset, full
 
 
 def of_kind(kind: str) -> Dataset:

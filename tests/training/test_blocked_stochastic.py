@@ -21,9 +21,8 @@ from crfkit.structures import Chain
 from crfkit.structures.constraints import SegmentLength
 from crfkit.training import BlockedData
 from crfkit.training.blocked import BlockedProblem
+from tests.cases.sentences import blocks, dataset
 from tests.cases.stochastic import BOTH, FLAT, SPARSE, A, L, batch, bound, layout_of
-from tests.training.test_stream import blocks
-from tests.training.test_train import dataset
 
 METHODS: dict[str, Any] = {
     "sgd": SGD(eta=0.3, max_passes=4, delta=-1.0, seed=3),

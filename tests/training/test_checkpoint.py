@@ -19,7 +19,8 @@ from crfkit.batch import Dataset
 from crfkit.events import Begin, Checkpointed, Event, History, Progress, StopTraining
 from crfkit.training import Checkpoints
 from crfkit.training.tree import read_tree, write_tree
-from tests.training.test_train import Descent, dataset
+from tests.cases.descent import Descent
+from tests.cases.sentences import dataset
 
 TREE: dict[str, Any] = {
     "numbers": [1, -0.1, float("inf"), 2**80, True, None, "text, ünï"],
@@ -148,7 +149,8 @@ def test_a_file_that_is_no_checkpoint(tmp_path: Path) -> None:
 
 CHILD = """
 import sys
-from tests.training.test_train import Descent, dataset
+from tests.cases.descent import Descent
+from tests.cases.sentences import dataset
 from crfkit import train
 from crfkit.training import Checkpoints
 keep = Checkpoints(sys.argv[1], seconds=None, iterations=1)

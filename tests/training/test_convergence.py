@@ -23,8 +23,9 @@ from crfkit.optimise.problem import Penalty, Smooth, Step
 from crfkit.structures.labels import Floats
 from crfkit.training.choose import NAMES, by_name
 from crfkit.training.convergence import has_converged, remedy_for
+from tests.cases.descent import Descending, Descent
 from tests.cases.estimators import X, Y
-from tests.training.test_train import Descending, Descent, dataset
+from tests.cases.sentences import dataset
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from crfkit.events import Checkpointed, Event, Failed, Finished, History, Progre
 from crfkit.training import Checkpoints
 from crfkit.training.interrupt import interrupts, listening
 from crfkit.training.tree import write_tree
+from tests.cases.descent import Descent
 from tests.cases.estimators import X, Y
-from tests.training.test_train import Descent, dataset
+from tests.cases.sentences import dataset
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX")
 

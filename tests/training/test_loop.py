@@ -17,7 +17,8 @@ from crfkit.structures.labels import Floats
 from crfkit.training.certificate import certify
 from crfkit.training.forecast import seconds_left
 from crfkit.training.loop import Course, NothingLearnedError, Rules, follow
-from tests.training.test_train import Descent, dataset
+from tests.cases.descent import Descent
+from tests.cases.sentences import dataset
 
 NAN = float("nan")
 

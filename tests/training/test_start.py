@@ -15,7 +15,8 @@ from crfkit.layout import Layout
 from crfkit.structures.constraints import Forbid
 from crfkit.training.memm import LocalProblem
 from crfkit.training.start import warm_start
-from tests.training.test_train import Descent, dataset, sentences
+from tests.cases.descent import Descent
+from tests.cases.sentences import dataset, sentences
 
 
 def by_name(model: Model) -> dict[tuple[object, ...], float]:

@@ -10,37 +10,14 @@ import numpy as np
 import pytest
 
 from crfkit import Chain, Likelihood, Perceptron, train
-from crfkit.batch import Batch, Dataset
+from crfkit.batch import Batch
 from crfkit.features import ItemExtractor
 from crfkit.layout import Layout
 from crfkit.training import BlockedData
 from crfkit.training.blocked import BlockedProblem
 from crfkit.training.blocked_layout import layout_of_blocks
-from tests.training.test_train import Descent, dataset, sentences
-
-
-def full(n: int = 40) -> Dataset:
-    """Every kind of array that a batch with plain labels can have."""
-    plain = dataset(n)
-    rng = np.random.default_rng(2)
-    P = plain.batch.positions
-    counts = rng.integers(0, 3, P)
-    batch = replace(
-        plain.batch,
-        value=rng.uniform(-1.0, 3.0, len(plain.batch.attr)),
-        edge_ptr=np.cumsum([0, *counts]),
-        edge_attr=rng.integers(0, 4, counts.sum()),
-        edge_value=rng.uniform(0.5, 2.0, counts.sum()),
-        dense=rng.normal(size=(P, 2)),
-        weight=rng.uniform(0.5, 2.0, n),
-    )
-    names = ItemExtractor()([[["a", "b", "c", "d"]]]).attributes
-    return replace(plain, batch=batch, edge_attributes=names)
-
-
-def blocks(data: Dataset, folder: Path, size: int = 7) -> BlockedData:
-    cuts = range(0, data.batch.sequences, size)
-    return BlockedData.write(folder, (data[i : i + size] for i in cuts))
+from tests.cases.descent import Descent
+from tests.cases.sentences import blocks, dataset, full, sentences
 
 
 def test_blocks_come_back(tmp_path: Path) -> None:

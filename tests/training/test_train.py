@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,79 +15,12 @@ from crfkit.batch import Batch, Dataset
 from crfkit.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.formats.columns import Columns
-from crfkit.optimise.problem import Penalty, Smooth, Step
+from crfkit.optimise.problem import Penalty
 from crfkit.structures.constraints import Forbid
-from crfkit.structures.labels import Floats
 from crfkit.training.choose import NAMES, choose
 from crfkit.training.task import Likely
-
-WORDS = 60
-
-
-def sentences(n: int, seed: int, labels: str = "ABC") -> tuple[list[Any], list[list[str]]]:
-    """A hidden walk through the labels, each with words of its own, with noise."""
-    rng = np.random.default_rng(seed)
-    X, y, L = [], [], len(labels)
-    for _ in range(n):
-        z, items, tags = 0, [], []
-        for _ in range(rng.integers(1, 9)):
-            z = (z + int(rng.integers(0, 2))) % L
-            word = (
-                rng.integers(0, WORDS // L) + WORDS // L * z if rng.random() < 0.8 else rng.integers(0, WORDS)
-            )
-            items.append([f"w{word}", "bias"])
-            tags.append(labels[z])
-        X.append(items)
-        y.append(tags)
-    return X, y
-
-
-def dataset(n: int = 60, seed: int = 1, labels: str = "ABC") -> Dataset:
-    return ItemExtractor()(*sentences(n, seed, labels))
-
-
-@dataclass(frozen=True)
-class Descent:
-    """Gradient descent with momentum: the smallest optimiser that obeys the contract and has a state."""
-
-    rate: float = 0.01
-    momentum: float = 0.5
-    pause: float = 0.0  # seconds that a step takes at least
-
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> Descending:
-        return Descending(self, problem, penalty, w, state)
-
-
-class Descending:
-    def __init__(
-        self, options: Descent, problem: Smooth, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
-        self.options, self.problem, self.penalty = options, problem, penalty
-        self.w = np.array(w if state is None else state["w"])
-        self.moving = [np.zeros_like(self.w)] if state is None else state["moving"]
-        self.passes = 0 if state is None else state["passes"]
-
-    def step(self) -> Step:
-        if self.options.pause:
-            import time
-
-            time.sleep(self.options.pause)
-        gradient = np.empty_like(self.w)
-        self.problem.value_and_grad(self.w, gradient)
-        self.penalty.add_smooth(self.w, gradient)
-        self.moving = [self.options.momentum * self.moving[0] - self.options.rate * gradient]
-        self.w += self.moving[0]
-        value = self.problem.value_and_grad(self.w, gradient) + self.penalty.value(self.w)
-        self.penalty.add_smooth(self.w, gradient)
-        self.passes += 2
-        norm = float(np.linalg.norm(gradient))
-        stopped = "the gradient vanishes" if norm < 1e-9 else ""
-        return Step(value, norm, self.options.rate, float(self.passes), stopped=stopped)
-
-    def state(self) -> dict[str, Any]:
-        return {"w": self.w, "moving": self.moving, "passes": self.passes}
+from tests.cases.descent import Descent
+from tests.cases.sentences import dataset, sentences
 
 
 @pytest.fixture(scope="module")

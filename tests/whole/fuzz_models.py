@@ -18,46 +18,22 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Model, train
+from crfkit import Model
 from crfkit.batch import Batch
 from crfkit.exchange import read_model_bytes
 from crfkit.exchange.crfpp_write import crfpp_text
-from crfkit.exchange.crfsuite_write import crfsuite_bytes
 from crfkit.exchange.wapiti_write import wapiti_text
-from crfkit.features import Extractor, Gazetteer, ItemExtractor, Recipe
+from crfkit.features import Extractor
 from crfkit.formats.columns import Columns
 from crfkit.formats.model_file import pack, unpack
-from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
 from tests.cases import foreign_models
 from tests.cases.foreign_models import MALLET, crfpp_binary
+from tests.cases.models import crfsuite_model, native_model
 
 SLOWEST = 5.0  # seconds for one variant on a busy machine
 NUMBERS = [0, 1, 2, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE, 1 << 24, 4096]
 TEXTS = [b"-1", b"99999999999999999999", b"nan", b"inf", b"1e999", b"\0", b"\xff", b"\n", b"\n\n", b":", b"#"]
 VALUES: list[Any] = [None, True, 0, -1, 3, 2**31, 2**63, 10**30, 1.5, "", "x", "nan", [], [[]], {}, {"x": 1}]
-
-
-def native_model() -> Model:
-    rows = [[("The", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")], [("a", "DT", "B")]]
-    resources = {
-        "cities": Gazetteer(["New York"]),
-        "cluster": {"The": "c1", "a": ["c1", "c2"]},
-        "vectors": {"The": [0.5, 1.0], "a": [0.25, -1.0]},
-    }
-    text = (
-        'bias; word[-1..1]; gazetteer(word, "cities")[0]; lookup(word, "cluster")[0]\n'
-        'embedding(word, "vectors")[0]; edge: pos[0]; is(word, "^[A-Z]")[0]'
-    )
-    extractor = Extractor(Recipe.parse(text, resources), label="tag")
-    data = extractor(Columns.from_rows(rows, names=["word", "pos", "tag"]))
-    rules: list[Constraint] = [Scheme("BIO"), Forbid("O", STOP), SegmentLength(None, maximum=3)]
-    return train(data, start=True, stop=True, max_iterations=3, constraints=rules,
-                 extractor=extractor)  # fmt: skip
-
-
-def crfsuite_model() -> bytes:
-    X = [[["w=a", "x"], {"w": "b", "v": 0.5}], [["w=c"], ["x", "w=a"]]]
-    return crfsuite_bytes(train(ItemExtractor()(X, [["P", "Q"], ["R", "P"]]), max_iterations=3))
 
 
 def mutate(seed: bytes, rng: random.Random) -> bytes:

@@ -25,7 +25,7 @@ import numpy as np
 import crfkit
 from crfkit import inference
 from tests.cases.potentials import ENUMERABLE, SWEPT
-from tests.whole.test_threads import QUERIES, flat
+from tests.cases.queries import QUERIES, flat
 
 # No marginals of the order in which equal scores come: draws and paths are left to the matrix.
 names = [n for n in QUERIES if n not in ("sample", "decode", "kbest", "posterior")]

@@ -15,6 +15,7 @@ import pytest
 from crfkit import inference
 from crfkit.inference import Potentials
 from tests.cases.potentials import chain, possible, random_tree, segments, tree
+from tests.cases.queries import QUERIES, flat
 
 N = 300
 
@@ -44,33 +45,6 @@ def problems() -> dict[str, Callable[[], Potentials]]:
         "segments per position": lambda: segments(rng(), 3, lengths(), per_position=True),
         "tree": forest,
     }
-
-
-QUERIES: dict[str, Callable[..., Any]] = {
-    "log_partition": inference.log_partition,
-    "log_partition in logs": lambda p, **o: inference.log_partition(p, space="log", **o),
-    "entropy": inference.entropy,
-    "marginals": inference.marginals,
-    "marginals in logs": lambda p, **o: inference.marginals(p, space="log", **o),
-    "reachable": inference.reachable,
-    "decode": inference.decode,
-    "posterior": lambda p, **o: inference.decode(p, "posterior", **o),
-    "kbest": lambda p, **o: inference.kbest(p, 3, **o),
-    "sample": lambda p, **o: inference.sample(p, 2, seed=9, **o),
-    "count": inference.count,
-}
-
-
-def flat(answer: Any) -> list[Any]:
-    """Turn any answer into a list of arrays and numbers."""
-    if isinstance(answer, inference.Marginals):
-        names = ("log_partition", "node", "edge", "start", "stop", "segment")
-        return [part for name in names for part in flat(getattr(answer, name))]
-    if isinstance(answer, inference.Labelling):
-        return [answer.labels, answer.score, *flat(answer.begin)]
-    if isinstance(answer, list | tuple):
-        return [part for item in answer for part in flat(item)]
-    return [] if answer is None else [answer]
 
 
 def same_bits(a: Any, b: Any) -> bool:

@@ -1,0 +1,32 @@
+"""Small trained models: one of crfkit with resources and constraints, and one of CRFsuite."""
+
+from __future__ import annotations
+
+from crfkit import Model, train
+from crfkit.exchange.crfsuite_write import crfsuite_bytes
+from crfkit.features import Extractor, Gazetteer, ItemExtractor, Recipe
+from crfkit.formats.columns import Columns
+from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
+
+
+def native_model() -> Model:
+    rows = [[("The", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")], [("a", "DT", "B")]]
+    resources = {
+        "cities": Gazetteer(["New York"]),
+        "cluster": {"The": "c1", "a": ["c1", "c2"]},
+        "vectors": {"The": [0.5, 1.0], "a": [0.25, -1.0]},
+    }
+    text = (
+        'bias; word[-1..1]; gazetteer(word, "cities")[0]; lookup(word, "cluster")[0]\n'
+        'embedding(word, "vectors")[0]; edge: pos[0]; is(word, "^[A-Z]")[0]'
+    )
+    extractor = Extractor(Recipe.parse(text, resources), label="tag")
+    data = extractor(Columns.from_rows(rows, names=["word", "pos", "tag"]))
+    rules: list[Constraint] = [Scheme("BIO"), Forbid("O", STOP), SegmentLength(None, maximum=3)]
+    return train(data, start=True, stop=True, max_iterations=3, constraints=rules,
+                 extractor=extractor)  # fmt: skip
+
+
+def crfsuite_model() -> bytes:
+    X = [[["w=a", "x"], {"w": "b", "v": 0.5}], [["w=c"], ["x", "w=a"]]]
+    return crfsuite_bytes(train(ItemExtractor()(X, [["P", "Q"], ["R", "P"]]), max_iterations=3))
