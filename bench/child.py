@@ -17,11 +17,11 @@ import numpy as np
 
 from bench.corpora import Corpus
 from crfkit import Chain
-from crfkit.batch import Dataset
-from crfkit.layout import Layout
-from crfkit.model import Model
+from crfkit.arrays import Floats
+from crfkit.data.dataset import Dataset
+from crfkit.linear.layout import Layout
+from crfkit.models.model import Model
 from crfkit.optimise.problem import Penalty
-from crfkit.structures.labels import Floats
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from bench import generated
 from bench.corpus_features import Items, Rows, addresses, chunking, entities, fields, names, tagging
 from bench.features import CHUNKING
 from crfkit import data
-from crfkit.batch import Dataset
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor
-from crfkit.formats.columns import Columns
-from crfkit.layout import Layout
+from crfkit.linear.layout import Layout
 from crfkit.metrics import segment_scores, token_scores
 
 T = TypeVar("T")

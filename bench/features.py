@@ -25,9 +25,9 @@ from rich.table import Table
 
 from bench.measure import interleaved, plain, write
 from crfkit import data
-from crfkit.batch import Dataset
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe, parse_crfpp
-from crfkit.formats.columns import Columns
 from crfkit.native import threads_or_all
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))

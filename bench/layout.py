@@ -22,10 +22,10 @@ from rich.table import Table
 
 from bench.measure import interleaved, plain, write
 from crfkit import _native
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
+from crfkit.linear.score import scatter, score, transpose
 from crfkit.native import kernels, threads_or_all
-from crfkit.scoring import scatter, score, transpose
 
 # What was tried, in milliseconds on one thread (AVX-512), kernels alone; 4.02 M occurrences, L = 22, 7.4 M
 # weights with all pairs, 456,323 with observed ones. First a 2.8 GHz Ice Lake (1.25 MB and 48 MB of cache)

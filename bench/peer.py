@@ -13,9 +13,9 @@ import numpy as np
 
 from bench.child import Clock, HighWater, Task, model_of, objective_at, say, scored, sizes
 from bench.corpora import Corpus
-from crfkit.batch import Dataset
-from crfkit.layout import Layout
-from crfkit.structures.labels import Floats
+from crfkit.arrays import Floats
+from crfkit.data.dataset import Dataset
+from crfkit.linear.layout import Layout
 
 
 class Log:

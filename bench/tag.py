@@ -39,9 +39,9 @@ from bench.measure import RESULTS, interleaved, machine, plain, write
 from crfkit import Likelihood, Model, Tagger, data, train
 from crfkit.cli import tagging
 from crfkit.cli.blocks import blocks
-from crfkit.exchange import write_model
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
-from crfkit.formats.columns import Columns
+from crfkit.models.files import write_model
 
 TEST = CONLL.with_name("test.txt.gz")
 MODELS = Path(__file__).parents[1] / "build" / "bench"  # make clean forgets them

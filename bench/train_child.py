@@ -27,13 +27,13 @@ from bench.corpora import CORPORA, Corpus
 from bench.measure import interleaved, plain
 from bench.peer import peer
 from crfkit import Chain, train
-from crfkit.events import Event, Progress
+from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser, Run
-from crfkit.structures.labels import Floats
 from crfkit.training import task as loop_of
 from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name, suited
+from crfkit.training.events import Event, Progress
 
 
 class Course:

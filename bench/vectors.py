@@ -18,10 +18,10 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from bench.measure import interleaved, plain, write
+from crfkit.arrays import Floats
 from crfkit.native import kernels, threads_or_all
-from crfkit.optimise.pairs import Pairs
-from crfkit.optimise.vectors import Vectors
-from crfkit.structures.labels import Floats
+from crfkit.optimise.batch.pairs import Pairs
+from crfkit.optimise.batch.vectors import Vectors
 
 MEMORY = 6
 

@@ -3,11 +3,11 @@
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
 ==============  ========================================================================================
-to learn        `train`, `Likelihood`, `ChainCRF`; `optimise`, `objectives`, `training`, `events`
-a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `exchange`, `explain`
-data            `data`, `features`, `formats`, `Dataset`
+to learn        `train`, `Likelihood`, `ChainCRF`; `optimise`, `objectives`, `training`
+a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
+data            `data`, `features`, `Dataset`
 judging         `metrics`
-queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `reference`
+queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`
 ==============  ========================================================================================
 """
 
@@ -18,29 +18,27 @@ if TYPE_CHECKING:
     from crfkit import (
         compat,
         data,
-        events,
-        exchange,
-        explain,
         features,
-        formats,
         inference,
         metrics,
+        models,
         objectives,
         optimise,
-        reference,
         structures,
         training,
     )
     from crfkit._native import __version__
-    from crfkit.batch import Dataset
+    from crfkit.data.dataset import Dataset
     from crfkit.estimators import ChainCRF
-    from crfkit.exchange import read_model as load
-    from crfkit.model import Model
+    from crfkit.inference import reference
+    from crfkit.models import explain
+    from crfkit.models.files import read_model as load
+    from crfkit.models.model import Model
+    from crfkit.models.tagger import Tagger
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, SemiMarkov, Tree
-    from crfkit.tagger import Tagger
-    from crfkit.training import train
+    from crfkit.training import events, train
 
 __all__ = [
     "Chain",
@@ -57,13 +55,12 @@ __all__ = [
     "compat",
     "data",
     "events",
-    "exchange",
     "explain",
     "features",
-    "formats",
     "inference",
     "load",
     "metrics",
+    "models",
     "objectives",
     "optimise",
     "reference",
@@ -72,21 +69,28 @@ __all__ = [
     "training",
 ]
 
-# Where names that are no modules come from, and what they are called there.
+# Where names that are not modules come from, and what they are called there.
 _HOMES = {
     "Chain": ("crfkit.structures", "Chain"),
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
-    "Dataset": ("crfkit.batch", "Dataset"),
+    "Dataset": ("crfkit.data.dataset", "Dataset"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
-    "Model": ("crfkit.model", "Model"),
+    "Model": ("crfkit.models.model", "Model"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),
-    "Tagger": ("crfkit.tagger", "Tagger"),
+    "Tagger": ("crfkit.models.tagger", "Tagger"),
     "Tree": ("crfkit.structures", "Tree"),
     "__version__": ("crfkit._native", "__version__"),
     "build_info": ("crfkit.native", "build_info"),
-    "load": ("crfkit.exchange", "read_model"),
+    "load": ("crfkit.models.files", "read_model"),
     "train": ("crfkit.training", "train"),
+}
+
+# Modules that lie within a room.
+_WITHIN = {
+    "events": "crfkit.training.events",
+    "explain": "crfkit.models.explain",
+    "reference": "crfkit.inference.reference",
 }
 
 
@@ -95,7 +99,7 @@ def __getattr__(name: str) -> Any:
         module, called = _HOMES[name]
         value = getattr(import_module(module), called)
     elif name in __all__:
-        value = import_module(f"crfkit.{name}")
+        value = import_module(_WITHIN.get(name, f"crfkit.{name}"))
     else:
         raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
     globals()[name] = value

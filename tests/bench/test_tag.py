@@ -8,8 +8,8 @@ import pytest
 
 from bench import tag
 from bench.features import CHUNKING
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
-from crfkit.formats.columns import Columns
 
 SENTENCES = [[["The", "DT", "B"], ["old", "JJ", "I"], ["dog", "NN", "I"]], [["Run", "VB", "B"]]]
 

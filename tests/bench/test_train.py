@@ -17,9 +17,9 @@ from bench import child, corpus_features, measure, peer, train, train_child
 from bench.corpora import CORPORA
 from bench.runs import Row
 from crfkit import Chain
+from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Penalty, Step
-from crfkit.structures.labels import Floats
 
 CONLL = CORPORA["conll2000"]
 

@@ -15,8 +15,8 @@ import pytest
 
 from crfkit import inference
 from crfkit.inference import Labelling, Potentials
-from crfkit.reference.enumeration import Enumeration, Parts, labelling_score
-from crfkit.reference.textbook import Textbook
+from crfkit.inference.reference.enumeration import Enumeration, Parts, labelling_score
+from crfkit.inference.reference.textbook import Textbook
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 
 Space: TypeAlias = Literal["auto", "log"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.arrays import Floats
 from crfkit.optimise.problem import Penalty, Smooth, Step
-from crfkit.structures.labels import Floats
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from crfkit import data
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch
 from crfkit.data import Columns, Dataset, FormatError
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
 
 
 def columns(text: bytes, format: str | None = "columns", **options: Any) -> Columns:

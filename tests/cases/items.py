@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.batch import Dataset
+from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor
 
 Entries = list[tuple[str, float]]

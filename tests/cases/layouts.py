@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
 from crfkit.structures import Chain
-from crfkit.structures.labels import Floats
 
 
 def close(a: float, b: float) -> bool:

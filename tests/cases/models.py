@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crfkit import Model, train
-from crfkit.exchange.crfsuite_write import crfsuite_bytes
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Gazetteer, ItemExtractor, Recipe
-from crfkit.formats.columns import Columns
+from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
 
 

@@ -2,7 +2,7 @@
 
 A builder takes a generator and returns the potentials of a batch. Those of ENUMERABLE are small
 enough to list every labelling of each sequence; those of SWEPT have more labels and positions and
-are compared with `crfkit.reference.textbook`.
+are compared with `crfkit.inference.reference.textbook`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from crfkit import Chain, SemiMarkov, Tree
+from crfkit.arrays import Floats
 from crfkit.inference import Potentials
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.constraints import (
@@ -28,7 +29,6 @@ from crfkit.structures.constraints import (
     Scheme,
     SegmentLength,
 )
-from crfkit.structures.labels import Floats
 
 NEVER = float("-inf")
 #: Around the widths of vectors (2, 4, 8 doubles) and of register tiles.

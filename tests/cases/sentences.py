@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.batch import Dataset
+from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.training import BlockedData
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.arrays import Pointers
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood, LikelihoodProblem
 from crfkit.optimise.problem import Penalty
 from crfkit.structures import Chain
-from crfkit.structures.labels import Pointers
 
 L, A, N = 4, 30, 60
 FLAT = Penalty(l2=1.0)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import strategies as st
 
 from crfkit import data
-from crfkit.batch import Dataset
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
-from crfkit.formats.columns import Columns
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 GOLDEN = DATA.parent / "golden"

@@ -120,15 +120,15 @@ def test_plain_command_lines_are_read_alike() -> None:
 #: What `crfkit tag` has no use for with columns and a model of its own.
 NOT_FOR_TAGGING = {
     *("rich", "pydantic", "scipy", "sklearn", "safetensors", "pandas", "pyarrow", "matplotlib"),
-    *("crfkit.optimise", "crfkit.objectives", "crfkit.training", "crfkit.estimators", "crfkit.metrics"),
+    *("crfkit.optimise", "crfkit.objectives", "crfkit.training.fit", "crfkit.estimators", "crfkit.metrics"),
     *(
-        "crfkit.exchange.crfsuite",
-        "crfkit.exchange.crfpp",
-        "crfkit.exchange.wapiti",
-        "crfkit.exchange.mallet",
+        "crfkit.models.files.crfsuite",
+        "crfkit.models.files.crfpp",
+        "crfkit.models.files.wapiti",
+        "crfkit.models.files.mallet",
     ),
-    *("crfkit.formats.tables", "crfkit.formats.jsonlines", "crfkit.formats.crfsuite_text"),
-    *("crfkit.formats.mallet", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.eval"),
+    *("crfkit.data.formats.tables", "crfkit.data.formats.jsonlines", "crfkit.data.formats.crfsuite_text"),
+    *("crfkit.data.formats.mallet", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.eval"),
 }
 
 
@@ -142,5 +142,5 @@ def test_tag_loads_what_it_needs(folder: Path) -> None:
     tagged = subprocess.run(tagging, input="the DT\n", capture_output=True, text=True, check=True)
     assert tagged.stdout == "B-NP\n\n"
     loaded_by_tag = set(tagged.stderr.split())
-    assert {"numpy", "crfkit.model"} <= loaded_by_tag
+    assert {"numpy", "crfkit.models.model"} <= loaded_by_tag
     assert not loaded_by_tag & NOT_FOR_TAGGING

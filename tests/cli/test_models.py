@@ -13,8 +13,8 @@ import pytest
 from crfkit import Model
 from crfkit.cli.blocks import blocks
 from crfkit.cli.tagging import Tagger
-from crfkit.exchange import about
-from crfkit.formats.columns import Columns
+from crfkit.data.formats.columns import Columns
+from crfkit.models.files import about
 from tests.cases.cli import folder, run
 
 __all__ = ["folder", "run"]

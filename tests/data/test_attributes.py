@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch
 from crfkit.data import Dataset
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
 from tests.cases.formats import attributes, dataset, fails, items, written
 
 # ---- CRFsuite's text

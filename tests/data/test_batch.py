@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.alphabet import Alphabet, AlphabetArrays
-from crfkit.batch import Batch
+from crfkit.data.alphabet import Alphabet, AlphabetArrays
+from crfkit.data.batch import Batch
 from crfkit.features import ItemExtractor
 
 GOOD: dict[str, Any] = {

@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import data
 from crfkit.data import Columns
-from crfkit.formats.columns import CONLLU
+from crfkit.data.formats.columns import CONLLU
 from tests.cases.formats import columns, fails, rows, written
 
 

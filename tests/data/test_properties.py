@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit import data
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch
-from crfkit.data import Columns, Dataset
-from crfkit.formats import source
+from crfkit.data import Columns, Dataset, source
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
 
 NASTY = st.sampled_from(
     [

@@ -25,7 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import crfkit
 from crfkit import ChainCRF, Likelihood, metrics
-from crfkit.batch import Batch, Dataset
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor, Recipe
 from crfkit.optimise import LBFGS
 from crfkit.structures.constraints import Forbid

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from crfkit import ChainCRF
+from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor, Recipe
-from crfkit.formats.columns import Columns
 from tests.cases.estimators import A_WORD, W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
 
 # ---- what X may be --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import crfkit
 from crfkit import Likelihood
 from crfkit.estimators.labelling import labelled
 from crfkit.features import ItemExtractor
-from crfkit.training.stream import BlockedData
+from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, NEAR, X_TEST, Y_TEST, X, Y, crf
 
 
@@ -67,7 +67,7 @@ def test_attributes_of_sets_have_weights_for_their_labels() -> None:
 
 def test_blocks_give_the_same_weights_to_sets(tmp_path: Any) -> None:
     plain = ItemExtractor()(X)
-    data = labelled(plain, some(lambda y: {y, "V"}), crfkit.alphabet.Alphabet())
+    data = labelled(plain, some(lambda y: {y, "V"}), crfkit.data.alphabet.Alphabet())
     whole = crfkit.train(data, optimiser="lbfgs", max_iterations=3)
     blocks = BlockedData.write(tmp_path / "b", [data[:9], data[9:]])
     parts = crfkit.train(blocks, optimiser="lbfgs", max_iterations=3)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit import data
-from crfkit.batch import Dataset
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe, parse_crfpp
-from crfkit.formats.columns import Columns
 from tests.cases.templates import (
     CHUNKING,
     DATA,

@@ -15,7 +15,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crfkit.alphabet import Alphabet
+from crfkit.data.alphabet import Alphabet
 from crfkit.features.items import ItemExtractor
 from tests.cases.items import Entries, entries, one
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Field, Gazetteer, Recipe, Template
 from crfkit.features.views import make_view
-from crfkit.formats.columns import Columns
 from tests.cases.templates import ROWS, Rows, corpora, extract, names_by_position
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, parse_crfpp, parse_recipe, parse_wapiti, read_recipe
 from crfkit.features.dialects import guess_dialect
-from crfkit.formats.columns import Columns
 from tests.cases.templates import (
     CHUNKING,
     DATA,

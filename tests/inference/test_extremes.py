@@ -10,8 +10,8 @@ import pytest
 
 from crfkit import Chain, SemiMarkov, Tree, inference
 from crfkit.inference import Potentials
+from crfkit.inference.reference.textbook import Textbook
 from crfkit.native import kernels
-from crfkit.reference.textbook import Textbook
 from tests.cases.answers import assert_close
 from tests.cases.potentials import NEVER, path, reversed_path, scores, star
 

@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from crfkit import Chain, inference
 from crfkit.inference import Potentials
-from crfkit.reference.enumeration import Enumeration, Outcome
-from crfkit.reference.textbook import Textbook
+from crfkit.inference.reference.enumeration import Enumeration, Outcome
+from crfkit.inference.reference.textbook import Textbook
 from tests.cases.answers import key
 from tests.cases.potentials import chain, path, possible, random_tree, segments, star, tree
 

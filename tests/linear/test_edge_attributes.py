@@ -9,16 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch
-from crfkit.layout import Layout
-from crfkit.model import Model
+from crfkit.arrays import Floats
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.linear.counts import ChainCounts
+from crfkit.linear.layout import Layout
+from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
-from crfkit.objectives.counts import ChainCounts
 from crfkit.objectives.gold_edges import gold_edges
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
-from crfkit.structures.labels import Floats
 from tests.cases.likelihood import agree, batch, made, partly, same_bits_for_threads, soft, weighted
 
 EDGES = 30
@@ -220,8 +220,8 @@ def test_runs_of_sequences_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
         return [np.array([value, loss]), gradient, expected, counts.totals]
 
     whole = results()
-    for module in ("likelihood", "counts"):
-        monkeypatch.setattr(f"crfkit.objectives.{module}.BLOCK_BYTES", 20 * 8 * L * L)
+    for module in ("objectives.likelihood", "linear.counts"):
+        monkeypatch.setattr(f"crfkit.{module}.BLOCK_BYTES", 20 * 8 * L * L)
     for one, other in zip(whole, results(), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
 
@@ -254,7 +254,7 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
     w = np.random.default_rng(7).normal(size=layout.weights)
     model = Model(labels, attributes, edges, Chain(labels.strings()), layout, w)
     predicted, marginals = model.predict(data), model.marginals(data)
-    monkeypatch.setattr("crfkit.model._CELLS", 20 * L * L)
+    monkeypatch.setattr("crfkit.models.model._CELLS", 20 * L * L)
     assert model.positions_at_a_time(data) == 20
     assert model.predict(data) == predicted
     for one, other in zip(marginals, model.marginals(data), strict=True):
@@ -264,8 +264,8 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
 MEMORY = """
 import numpy as np
 from pathlib import Path
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
 from crfkit.structures import Chain
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit import _native
-from crfkit.batch import Batch
-from crfkit.layout import Layout, likely_pairs
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout, likely_pairs
+from crfkit.linear.score import scatter, score, score_edges, transpose
 from crfkit.native import kernels
-from crfkit.scoring import scatter, score, score_edges, transpose
-from crfkit.structures.labels import Floats
 from tests.cases.layouts import problems, random_batch, small
 
 

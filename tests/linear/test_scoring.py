@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 
 from crfkit import _native
-from crfkit.batch import Batch
-from crfkit.layout import Layout
-from crfkit.scoring import scatter, scatter_edges, score, score_edges, transpose
-from crfkit.structures.labels import Floats
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
+from crfkit.linear.score import scatter, scatter_edges, score, score_edges, transpose
 from tests.cases.layouts import as_dict, close, edge_range, problems, random_batch
 
 
@@ -136,7 +136,7 @@ def test_a_large_batch_against_numpy(values: bool) -> None:
 
 @pytest.mark.parametrize("level", _native.simd_levels())
 def test_every_instruction_set(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import crfkit.scoring as module
+    import crfkit.linear.score as module
 
     layout, w, batch = large(values=True)
     credit = np.random.default_rng(1).normal(size=(batch.positions, layout.labels))

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit import inference
-from crfkit.batch import Batch
-from crfkit.layout import Layout
-from crfkit.scoring import scatter, scatter_edges, score, score_edges
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
+from crfkit.linear.score import scatter, scatter_edges, score, score_edges
 from crfkit.structures import Chain
-from crfkit.structures.labels import Floats
 from tests.cases.layouts import close, random_batch, small
 
 

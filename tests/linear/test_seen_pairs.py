@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crfkit import _native, layout_plan
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit import _native
+from crfkit.data.batch import Batch
+from crfkit.linear import plan as layout_plan
+from crfkit.linear.layout import Layout
 
 
 def make(labels: int, unlabelled: bool = False) -> Batch:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood, LikelihoodProblem
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from crfkit import Model, train
-from crfkit.exchange import guess_kind, read_model, read_model_bytes, write_model
-from crfkit.exchange.cqdb import lookup3, read_strings, write_strings
-from crfkit.exchange.crfsuite import read_crfsuite
-from crfkit.exchange.crfsuite_write import crfsuite_bytes
 from crfkit.features import ItemExtractor
+from crfkit.models.files import guess_kind, read_model, read_model_bytes, write_model
+from crfkit.models.files.cqdb import lookup3, read_strings, write_strings
+from crfkit.models.files.crfsuite import read_crfsuite
+from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 

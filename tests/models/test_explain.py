@@ -13,12 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from crfkit import inference, train
-from crfkit.batch import Batch, Dataset
 from crfkit.cli import app
-from crfkit.explain import explain
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
-from crfkit.formats.columns import Columns
-from crfkit.model import Model
+from crfkit.models.explain import explain
+from crfkit.models.model import Model
 from crfkit.structures.constraints import START, Forbid, Scheme
 
 LABELS = ("B-X", "I-X", "O")

@@ -20,15 +20,15 @@ import pytest
 from safetensors import safe_open
 
 from crfkit import Chain, Model, train
-from crfkit.alphabet import Alphabet
-from crfkit.exchange import about, read_model, write_model
-from crfkit.exchange.compact import without_idle
-from crfkit.exchange.rules import constraints_of, plain_constraints
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.formats.columns import Columns
+from crfkit.data.sink import write_bytes
 from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
-from crfkit.formats.columns import Columns
-from crfkit.formats.model_file import ModelFileError, pack, unpack
-from crfkit.formats.sink import write_bytes
-from crfkit.layout import Layout
+from crfkit.linear.layout import Layout
+from crfkit.models.files import about, read_model, write_model
+from crfkit.models.files.compact import without_idle
+from crfkit.models.files.rules import constraints_of, plain_constraints
+from crfkit.models.store import ModelFileError, pack, unpack
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
 from tests.cases.models import native_model
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from crfkit import Model, data, inference
-from crfkit.batch import Batch
-from crfkit.exchange import about, doubled, guess_kind, read_model, read_model_bytes, write_model
-from crfkit.exchange.double_array import UNIT, strings_of
-from crfkit.exchange.plain import edge_strings
-from crfkit.explain import explain
+from crfkit.data.batch import Batch
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, parse_crfpp
-from crfkit.formats.columns import Columns
+from crfkit.models.explain import explain
+from crfkit.models.files import about, doubled, guess_kind, read_model, read_model_bytes, write_model
+from crfkit.models.files.double_array import UNIT, strings_of
+from crfkit.models.files.plain import edge_strings
 from crfkit.structures import ChainPotentials
 from tests.cases.foreign_models import (
     LABELS,

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from crfkit import Model, data, train
 from crfkit.cli import app
-from crfkit.exchange import Kind, guess_kind, read_model, read_model_bytes, write_model
-from crfkit.exchange.crfpp_write import crfpp_text as write_crfpp
-from crfkit.exchange.wapiti_write import wapiti_text as write_wapiti
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe, Template, parse_recipe
-from crfkit.formats.columns import Columns
+from crfkit.models.files import Kind, guess_kind, read_model, read_model_bytes, write_model
+from crfkit.models.files.crfpp_write import crfpp_text as write_crfpp
+from crfkit.models.files.wapiti_write import wapiti_text as write_wapiti
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 from tests.cases.foreign_models import WAPITI_PATTERNS, crfpp_binary, crfpp_text, wapiti_text

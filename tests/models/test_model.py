@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crfkit import Model, train
-from crfkit.alphabet import Alphabet
+from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset, sentences
@@ -78,7 +78,7 @@ def test_likelihood_by_enumeration(model: Model) -> None:
 def test_large_batches_are_cut(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     data = dataset(30, 9)
     whole = (model.predict(data), model.log_likelihood(data), model.marginals(data))
-    monkeypatch.setattr("crfkit.model._CELLS", 3 * 10)  # 10 positions at a time
+    monkeypatch.setattr("crfkit.models.model._CELLS", 3 * 10)  # 10 positions at a time
     parts = (model.predict(data), model.log_likelihood(data), model.marginals(data))
     assert parts[0] == whole[0]
     np.testing.assert_allclose(parts[1], whole[1], rtol=1e-12)

@@ -17,8 +17,8 @@ import pytest
 import crfkit.compat.pycrfsuite as pycrfsuite
 from crfkit import Model, Tagger, inference, train
 from crfkit.compat.sklearn_crfsuite import CRF
-from crfkit.exchange import write_model
 from crfkit.features import ItemExtractor
+from crfkit.models.files import write_model
 from crfkit.structures.constraints import Scheme, SegmentLength
 
 LABELS = ["B-X", "I-X", "B-Y", "I-Y", "O"]

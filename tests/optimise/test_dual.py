@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood, LikelihoodProblem
 from crfkit.optimise import Dual
 from crfkit.optimise.problem import Penalty, Step

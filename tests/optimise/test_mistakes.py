@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from crfkit import _native
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.feature_counts import feature_counts
+from crfkit.linear.layout import Layout
+from crfkit.linear.score import score
 from crfkit.native import kernels
 from crfkit.objectives import Likelihood, Perceptron
-from crfkit.objectives.feature_counts import feature_counts
 from crfkit.optimise import AROW, SGD, AveragedPerceptron, PassiveAggressive
-from crfkit.optimise.mistakes import Corrector
 from crfkit.optimise.problem import End, Penalty, Step
-from crfkit.scoring import score
+from crfkit.optimise.sequential.mistakes import Corrector
 from crfkit.structures import Chain
 from crfkit.structures.constraints import START, Forbid
-from crfkit.structures.labels import Floats
 from tests.cases.stochastic import L, batch, layout_of, relabelled
 
 METHODS: dict[str, Corrector] = {

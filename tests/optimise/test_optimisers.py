@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.objectives.counts import ChainCounts
+from crfkit.linear.counts import ChainCounts
 from crfkit.optimise import (
     LBFGS,
     ConjugateGradient,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from crfkit.optimise import LBFGS, Penalty
-from crfkit.optimise.linesearch import Trial, Wolfe
-from crfkit.optimise.pairs import Pairs
-from crfkit.optimise.vectors import Vectors
+from crfkit.optimise.batch.linesearch import Trial, Wolfe
+from crfkit.optimise.batch.pairs import Pairs
+from crfkit.optimise.batch.vectors import Vectors
 from tests.cases.losses import Quadratic
 
 # ---- vectors

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.data.batch import Batch
+from crfkit.linear.counts import ChainCounts
+from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
-from crfkit.objectives.counts import ChainCounts
 from crfkit.optimise import IterativeScaling, Penalty
 from crfkit.structures import Chain
 from tests.cases.losses import crf, finish, minimum

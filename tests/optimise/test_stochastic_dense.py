@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
 from crfkit.optimise import SGD, SGDL1, AdaGrad
 from crfkit.optimise.problem import Penalty

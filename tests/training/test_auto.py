@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, Likelihood, native, train
-from crfkit.batch import Batch, Dataset
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.optimise import LBFGS, Dual
 from crfkit.optimise.problem import End, Step

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from crfkit import Chain, Likelihood, _native, train
-from crfkit.batch import Dataset
+from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
-from crfkit.layout import Layout
+from crfkit.linear.layout import Layout
 from crfkit.native import kernels
 from crfkit.structures.constraints import Forbid
 from crfkit.training import BlockedData
-from crfkit.training.blocked import BlockedProblem
+from crfkit.training.blocks.problem import BlockedProblem
 from tests.cases.sentences import blocks, dataset, full
 
 
@@ -122,8 +122,9 @@ import sys
 from pathlib import Path
 import numpy as np
 from crfkit import train
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
 from crfkit.training import BlockedData
 
 def peak():

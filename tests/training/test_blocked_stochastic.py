@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from crfkit import Likelihood, train
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
-from crfkit.layout import Layout
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.linear.layout import Layout
 from crfkit.native import kernels
 from crfkit.optimise import SGD, SGDL1, AdaGrad
-from crfkit.optimise.visits import Visit, Visits
+from crfkit.optimise.sequential.visits import Visit, Visits
 from crfkit.structures import Chain
 from crfkit.structures.constraints import SegmentLength
 from crfkit.training import BlockedData
-from crfkit.training.blocked import BlockedProblem
+from crfkit.training.blocks.problem import BlockedProblem
 from tests.cases.sentences import blocks, dataset
 from tests.cases.stochastic import BOTH, FLAT, SPARSE, A, L, batch, bound, layout_of
 

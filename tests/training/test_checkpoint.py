@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from crfkit import Likelihood, Model, train
-from crfkit.batch import Dataset
-from crfkit.events import Begin, Checkpointed, Event, History, Progress, StopTraining
+from crfkit.data.dataset import Dataset
 from crfkit.training import Checkpoints
+from crfkit.training.events import Begin, Checkpointed, Event, History, Progress, StopTraining
 from crfkit.training.tree import read_tree, write_tree
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset

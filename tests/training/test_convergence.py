@@ -14,15 +14,15 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import ChainCRF, Likelihood, Model, train
+from crfkit.arrays import Floats
 from crfkit.compat.sklearn_crfsuite import CRF
-from crfkit.events import Event, Progress, StopTraining
-from crfkit.exchange import native
 from crfkit.features import ItemExtractor
+from crfkit.models.files import native
 from crfkit.optimise import LBFGS, SGD, End
 from crfkit.optimise.problem import Penalty, Smooth, Step
-from crfkit.structures.labels import Floats
 from crfkit.training.choose import NAMES, by_name
 from crfkit.training.convergence import has_converged, remedy_for
+from crfkit.training.events import Event, Progress, StopTraining
 from tests.cases.descent import Descending, Descent
 from tests.cases.estimators import X, Y
 from tests.cases.sentences import dataset

@@ -17,8 +17,8 @@ from sklearn.model_selection import GridSearchCV
 from crfkit import ChainCRF, Model, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.demo.addresses import corpus
-from crfkit.events import Checkpointed, Event, Failed, Finished, History, Progress, Unsaved
 from crfkit.training import Checkpoints
+from crfkit.training.events import Checkpointed, Event, Failed, Finished, History, Progress, Unsaved
 from crfkit.training.interrupt import interrupts, listening
 from crfkit.training.tree import write_tree
 from tests.cases.descent import Descent

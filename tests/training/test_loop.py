@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from crfkit import train
-from crfkit.events import Event, Progress
+from crfkit.arrays import Floats
 from crfkit.optimise.problem import End, Step
-from crfkit.structures.labels import Floats
 from crfkit.training.certificate import certify
+from crfkit.training.events import Event, Progress
 from crfkit.training.forecast import seconds_left
 from crfkit.training.loop import Course, NothingLearnedError, Rules, follow
 from tests.cases.descent import Descent

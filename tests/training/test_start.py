@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from crfkit import Chain, Likelihood, Model, train
-from crfkit.batch import Batch, Dataset
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
-from crfkit.layout import Layout
+from crfkit.linear.layout import Layout
+from crfkit.objectives.local import LocalProblem
 from crfkit.structures.constraints import Forbid
-from crfkit.training.memm import LocalProblem
 from crfkit.training.start import warm_start
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset, sentences
@@ -142,7 +143,7 @@ def batch(edges: bool) -> Batch:
 @pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("constrained", [False, True])
 def test_local_gradients(edges: bool, constrained: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crfkit.training.memm._CELLS", 30)  # several blocks of edge scores
+    monkeypatch.setattr("crfkit.objectives.local._CELLS", 30)  # several blocks of edge scores
     data = batch(edges)
     shown = {tuple(pair) for pair in np.stack([data.label[:-1], data.label[1:]], 1).tolist()}  # type: ignore[index]
     absent = next((x, y) for x in range(3) for y in range(3) if (x, y) not in shown)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from crfkit import Chain, Likelihood, Perceptron, train
-from crfkit.batch import Batch
+from crfkit.data.batch import Batch
 from crfkit.features import ItemExtractor
-from crfkit.layout import Layout
+from crfkit.linear.layout import Layout
 from crfkit.training import BlockedData
-from crfkit.training.blocked import BlockedProblem
-from crfkit.training.blocked_layout import layout_of_blocks
+from crfkit.training.blocks.layout import layout_of_blocks
+from crfkit.training.blocks.problem import BlockedProblem
 from tests.cases.descent import Descent
 from tests.cases.sentences import blocks, dataset, full, sentences
 

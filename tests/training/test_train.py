@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from crfkit import Likelihood, Model, Perceptron, optimise, train
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
-from crfkit.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
-from crfkit.formats.columns import Columns
 from crfkit.optimise.problem import Penalty
 from crfkit.structures.constraints import Forbid
 from crfkit.training.choose import NAMES, choose
+from crfkit.training.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
 from crfkit.training.task import Likely
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset, sentences

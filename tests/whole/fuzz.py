@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 from crfkit import data
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, parse_recipe
-from crfkit.formats.columns import Columns
 
 COLUMNS = b"The DT B-NP\ndog NN I-NP\r\n\n-DOCSTART- O O\n\nC\xc3\xa9 NN B-NP\n"
 CRFSUITE = b"B\tw=a\tv:1.5\t\\::2\nO\tx\n@weight:2\n\nO\ty:-1e3\n"

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from crfkit import Model
-from crfkit.batch import Batch
-from crfkit.exchange import read_model_bytes
-from crfkit.exchange.crfpp_write import crfpp_text
-from crfkit.exchange.wapiti_write import wapiti_text
+from crfkit.data.batch import Batch
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
-from crfkit.formats.columns import Columns
-from crfkit.formats.model_file import pack, unpack
+from crfkit.models.files import read_model_bytes
+from crfkit.models.files.crfpp_write import crfpp_text
+from crfkit.models.files.wapiti_write import wapiti_text
+from crfkit.models.store import pack, unpack
 from tests.cases import foreign_models
 from tests.cases.foreign_models import MALLET, crfpp_binary
 from tests.cases.models import crfsuite_model, native_model

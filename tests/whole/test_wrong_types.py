@@ -11,10 +11,10 @@ import pytest
 import crfkit
 from crfkit import Likelihood, Tagger
 from crfkit.features import ItemExtractor
-from crfkit.layout import Layout
+from crfkit.linear.layout import Layout
 from crfkit.objectives import LikelihoodProblem
 from crfkit.structures import Chain
-from crfkit.training.stream import BlockedData
+from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, W, X, Y, crf, fitted
 
 # As a program without types would call them.

@@ -15,10 +15,10 @@ from itertools import chain
 from typing import Any
 
 from crfkit import data
-from crfkit.batch import Dataset
-from crfkit.formats.columns import Columns
-from crfkit.formats.guess import SAMPLE, Guess, guess, separator_of
-from crfkit.formats.source import BINARY, EmptyInputError, FormatError, Source, open_source
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.data.formats.guess import SAMPLE, Guess, guess, separator_of
+from crfkit.data.source import BINARY, EmptyInputError, FormatError, Source, open_source
 
 __all__ = ["blocks"]
 

@@ -49,10 +49,10 @@ def convert(
       crfkit convert chunks.crf chunks.txt --to crfpp
       crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
     """
-    from crfkit.exchange import KINDS, WRITTEN, Kind, guess_kind, read_model, write_model
-    from crfkit.exchange.compact import compacted
-    from crfkit.exchange.pickled import refuse_pickle
-    from crfkit.formats.model_file import map_file, unzipped
+    from crfkit.models.files import KINDS, WRITTEN, Kind, guess_kind, read_model, write_model
+    from crfkit.models.files.compact import compacted
+    from crfkit.models.files.pickled import refuse_pickle
+    from crfkit.models.store import map_file, unzipped
 
     wanted = (
         target.removesuffix(".gz").rpartition(".")[2] if to is None else check_choice("--to", to, WRITTEN)

@@ -156,7 +156,7 @@ def _of_files(paths: list[str], given: dict[str, Any]) -> tuple[Labels, list[Lab
     """Return gold labels and those of each file; all files have the same gold labels."""
     from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import sequences, some
-    from crfkit.formats.columns import Columns
+    from crfkit.data.formats.columns import Columns
 
     if len(paths) > 2:
         raise ValueError(f"--predicted is given {len(paths)} times, expected once or twice")

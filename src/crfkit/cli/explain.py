@@ -20,7 +20,7 @@ from crfkit.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from crfkit.explain import Decision
+    from crfkit.models.explain import Decision
 
 
 def explain(
@@ -52,8 +52,8 @@ def explain(
     """
     from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import Tagger
-    from crfkit.explain import explain as decisions
-    from crfkit.formats.columns import Columns
+    from crfkit.data.formats.columns import Columns
+    from crfkit.models.explain import explain as decisions
 
     tagger = Tagger(model, threads=threads)
     given = reading(format, columns, separator, comment)

@@ -21,7 +21,7 @@ from crfkit.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from crfkit.batch import Dataset
+    from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
 
 
@@ -59,8 +59,8 @@ def features(
     """
     from crfkit.cli.blocks import blocks
     from crfkit.cli.sizes import Sizes
+    from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, parse_recipe, read_recipe
-    from crfkit.formats.columns import Columns
 
     if (template is None) == (recipe is None):
         raise ValueError("give either --template FILE or --recipe TEXT")

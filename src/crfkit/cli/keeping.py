@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from crfkit.events import Begin, Checkpointed, Event, Failed
+from crfkit.training.events import Begin, Checkpointed, Event, Failed
 
 if TYPE_CHECKING:
-    from crfkit.model import Model
+    from crfkit.models.model import Model
     from crfkit.training.interrupt import Interrupts
 
 __all__ = ["Keeper", "signals"]

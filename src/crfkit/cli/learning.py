@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from crfkit.batch import Dataset
+    from crfkit.data.dataset import Dataset
+    from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
-    from crfkit.formats.columns import Columns
     from crfkit.structures.constraints import Constraint
     from crfkit.training.source import Objective
 
@@ -113,7 +113,7 @@ def prepare(
 ) -> Learning[Dataset]:
     """Read files (with what `options.reading` gives) and make attributes; several are laid end to end."""
     from crfkit import data
-    from crfkit.batch import Dataset
+    from crfkit.data.dataset import Dataset
     from crfkit.features import read_recipe
 
     recipe = None if template is None else read_recipe(template)  # mistakes in it come first
@@ -149,8 +149,8 @@ def extractor_for(
     read: Columns, recipe: Recipe | None, columns: list[str] | None, label: str | int | None
 ) -> Extractor:
     """Return what makes attributes of such columns; `columns` are names from the command line."""
+    from crfkit.data.formats.columns import CONLLU
     from crfkit.features import Extractor
-    from crfkit.formats.columns import CONLLU
 
     label = label_of(read, label)
     place = read.place(label)
@@ -166,7 +166,7 @@ def extractor_for(
 
 def label_of(read: Columns, label: str | int | None) -> str | int:
     """Return the column of the label: as given, named "label", that of CoNLL-U, or the last."""
-    from crfkit.formats.columns import CONLLU
+    from crfkit.data.formats.columns import CONLLU
 
     if label is not None:
         return label
@@ -267,8 +267,8 @@ def check_columns(part: Columns, first: Columns) -> None:
 
 def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
     """Lay data sets of several files end to end."""
-    from crfkit.batch import Dataset
-    from crfkit.formats.assemble import concatenate
+    from crfkit.data.assemble import concatenate
+    from crfkit.data.dataset import Dataset
 
     made = concatenate([renamed(part, parts[0]) for part in parts])
     assert isinstance(made, Dataset)

@@ -11,7 +11,7 @@ import typer
 from crfkit.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from crfkit.model import Model
+    from crfkit.models.model import Model
 
 _WIDEST = 16  # labels of which a table of transitions still fits a page
 _NO_END = 1 << 16  # columns, where nobody looks at a screen
@@ -36,8 +36,8 @@ def show(
       crfkit show usaddr.crfsuite --label StreetName --label ZipCode
       crfkit show chunks.crf --json | jq .training.certificate
     """
-    from crfkit.exchange import guess_kind, read_model
-    from crfkit.formats.model_file import map_file, unzipped
+    from crfkit.models.files import guess_kind, read_model
+    from crfkit.models.store import map_file, unzipped
 
     found = read_model(model)
     kind = guess_kind(unzipped(map_file(model), model)) or "crfkit"

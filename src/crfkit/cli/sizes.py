@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit.batch import Batch
+from crfkit.arrays import Ids, Pointers
 from crfkit.cli.learning import options_for
-from crfkit.layout_plan import run_cells
-from crfkit.structures.labels import Ids, Pointers
+from crfkit.data.batch import Batch
+from crfkit.linear.plan import run_cells
 
 if TYPE_CHECKING:
     from crfkit.features import Extractor

@@ -11,7 +11,7 @@ import typer
 from crfkit.cli import learning
 
 if TYPE_CHECKING:
-    from crfkit.batch import Dataset
+    from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
     from crfkit.training import BlockedData
 
@@ -41,7 +41,7 @@ def prepare_blocks(
 ) -> learning.Learning[BlockedData]:
     """Read files in chunks and write their attributes to a folder; the rest is as in `learning.prepare`."""
     from crfkit import data
-    from crfkit.batch import Dataset
+    from crfkit.data.dataset import Dataset
     from crfkit.features import read_recipe
     from crfkit.training import BlockedData
 

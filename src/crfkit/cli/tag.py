@@ -25,10 +25,11 @@ from crfkit.cli.options import (
 from crfkit.cli.options import label_column as as_column
 
 if TYPE_CHECKING:
-    from crfkit.batch import Batch, Dataset
+    from crfkit.arrays import Ids
     from crfkit.cli.tagging import Tagger
-    from crfkit.formats.columns import Columns
-    from crfkit.structures.labels import Ids
+    from crfkit.data.batch import Batch
+    from crfkit.data.dataset import Dataset
+    from crfkit.data.formats.columns import Columns
 
 
 def tag(
@@ -105,7 +106,7 @@ def tag(
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()  # whoever reads the pipe need not wait for the next block
     else:
-        from crfkit.formats.sink import write_bytes
+        from crfkit.data.sink import write_bytes
 
         write_bytes(output, pieces())
     if not seen:
@@ -130,7 +131,7 @@ def _tagged(
 ) -> bytes:
     """Return the answer for a block, sequence by sequence."""
     from crfkit._native import render_lines
-    from crfkit.formats.columns import Columns
+    from crfkit.data.formats.columns import Columns
 
     batch = tagger.batch(block)
     forced = tagger.forced(tagger.gold(block)) if force else None

@@ -7,14 +7,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
-from crfkit.exchange import read_model
+from crfkit.arrays import Ids
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
-from crfkit.formats.columns import Columns
-from crfkit.model import flat_labels
+from crfkit.models.files import read_model
+from crfkit.models.model import flat_labels
 from crfkit.structures import ChainPotentials
-from crfkit.structures.labels import Ids
 
 __all__ = ["Tagger", "check_gold", "check_shared", "frozen_extractor", "sequences", "some"]
 

@@ -214,7 +214,7 @@ def summary_of(model: Any) -> dict[str, Any]:
 def _start(init: str | None) -> Any:
     if init is None or init == "memm":
         return init
-    from crfkit.exchange import read_model
+    from crfkit.models.files import read_model
 
     return read_model(init)
 
@@ -222,8 +222,8 @@ def _start(init: str | None) -> Any:
 def _dev(path: str, learn: learning.Learning[Any], given: dict[str, Any], threads: int | None) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit import data
-    from crfkit.batch import Dataset
     from crfkit.cli.tagging import check_gold, check_shared, frozen_extractor
+    from crfkit.data.dataset import Dataset
 
     read = data.read(path, **given)
     if isinstance(read, Dataset) != (learn.extractor is None):

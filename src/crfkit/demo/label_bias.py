@@ -21,8 +21,8 @@ from rich.table import Table
 from rich.text import Text
 
 from crfkit import Chain, inference
+from crfkit.arrays import Floats
 from crfkit.structures import ChainPotentials
-from crfkit.structures.labels import Floats
 from crfkit.structures.local import normalised_by_step
 
 WORDS = {"rib": 0.55, "rob": 0.45}  # one is slightly more common

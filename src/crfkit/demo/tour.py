@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from crfkit import data, metrics
+from crfkit.data.formats.columns import Columns
 from crfkit.demo.addresses import Line, corpus
-from crfkit.explain import Decision, explain
 from crfkit.features import Extractor, Recipe
-from crfkit.formats.columns import Columns
-from crfkit.model import Model
+from crfkit.models.explain import Decision, explain
+from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
 from crfkit.training import train
 

@@ -21,15 +21,16 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
-from crfkit.layout import Layout, LayoutOptions
-from crfkit.model import Model
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.linear.layout import Layout, LayoutOptions
+from crfkit.models.model import Model
 from crfkit.objectives import Perceptron
 from crfkit.optimise.problem import Optimiser, Penalty, Smooth
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
-from crfkit.structures.labels import Floats, Ids, Pointers
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
 from crfkit.training.source import Objective, Source

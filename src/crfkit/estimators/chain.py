@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
 from crfkit.estimators.adapting import adapt
 from crfkit.estimators.labelling import labelled
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries, dev_metric, weights_of
 from crfkit.estimators.reading import Reader, read, recipe_of
 from crfkit.features import Recipe
-from crfkit.model import Metric, Model
+from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.constraints import Constraint, Scheme

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Dataset
-from crfkit.structures.labels import Floats, Ids
+from crfkit.arrays import Floats, Ids
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
 
 __all__ = ["labelled"]
 

@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
-from crfkit.batch import Dataset
+from crfkit.arrays import Floats
+from crfkit.data.dataset import Dataset
 from crfkit.estimators.reading import Reader
-from crfkit.explain import state_weights, transition_weights
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
-from crfkit.model import Metric, Model, gold_labels
+from crfkit.models.explain import state_weights, transition_weights
+from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.structures import ChainPotentials
 from crfkit.structures.constraints import Scheme
-from crfkit.structures.labels import Floats
 
 __all__ = ["ChainQueries", "PerSequence", "dev_metric", "metric_of", "weights_of"]
 

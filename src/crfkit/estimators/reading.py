@@ -19,11 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.estimators.labelling import labelled
 from crfkit.features import Extractor, ItemExtractor, Recipe, parse_recipe, read_recipe
-from crfkit.formats.columns import Columns
 
 __all__ = ["Reader", "read", "recipe_of"]
 

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from crfkit import _native
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
+from crfkit.arrays import Floats, Ids
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
 from crfkit.features.recipe import Field, Recipe
 from crfkit.features.views import Value, make_view
-from crfkit.formats.columns import Columns
 from crfkit.native import threads_or_all
-from crfkit.structures.labels import Floats, Ids
 
 __all__ = ["Extractor"]
 
@@ -42,7 +43,7 @@ class Extractor:
     Examples
     --------
     >>> from crfkit.features import Extractor, Recipe
-    >>> from crfkit.formats.columns import Columns
+    >>> from crfkit.data.formats.columns import Columns
     >>> data = Columns.from_rows([[("the", "D"), ("dog", "N")]], names=["word", "tag"])
     >>> extract = Extractor(Recipe.parse("word[0]; suffix(word, 1)[-1]"), label="tag")
     >>> dataset = extract(data)

@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
 
 __all__ = ["ItemExtractor", "walk_of"]
 

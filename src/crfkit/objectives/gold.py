@@ -21,10 +21,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.batch import Batch
-from crfkit.layout_plan import run_cells
+from crfkit.arrays import Bools, Floats, Ids, Pointers, sum_by_sequence
+from crfkit.data.batch import Batch
+from crfkit.linear.plan import run_cells
 from crfkit.structures import Chain
-from crfkit.structures.labels import Bools, Floats, Ids, Pointers, sum_by_sequence
 
 __all__ = [
     "allowed_labels",

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
-from crfkit.layout_plan import run_cells
+from crfkit.arrays import Floats, Pointers
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
+from crfkit.linear.plan import run_cells
+from crfkit.linear.score import has_edges, scatter_edges
 from crfkit.objectives.gold import before
-from crfkit.scoring import has_edges, scatter_edges
-from crfkit.structures.labels import Floats, Pointers
 
 __all__ = ["gold_edges"]
 

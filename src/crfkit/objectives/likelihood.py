@@ -19,10 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native, inference
-from crfkit.batch import Batch
-from crfkit.layout import Layout
-from crfkit.objectives.diagonal import BLOCK_BYTES, approximate_diagonal
-from crfkit.objectives.feature_counts import feature_counts
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal
+from crfkit.linear.fast.likelihood import SharedSums
+from crfkit.linear.fast.sequences import online_arrays
+from crfkit.linear.feature_counts import feature_counts
+from crfkit.linear.layout import Layout
+from crfkit.linear.score import has_edges, scatter, score, score_edges, transpose
 from crfkit.objectives.gold import (
     allowed_labels,
     balanced,
@@ -32,13 +36,9 @@ from crfkit.objectives.gold import (
     label_counts,
     label_weighted,
 )
-from crfkit.objectives.online import online_arrays
-from crfkit.objectives.shared_sums import SharedSums
-from crfkit.optimise.online import OnlineArrays
 from crfkit.optimise.problem import Penalty
-from crfkit.scoring import has_edges, scatter, score, score_edges, transpose
+from crfkit.optimise.sequential.online import OnlineArrays
 from crfkit.structures import Chain, ChainPotentials
-from crfkit.structures.labels import Floats
 
 __all__ = ["Likelihood", "LikelihoodProblem"]
 

@@ -4,7 +4,7 @@
     a subgradient: features of the best labels - features of the gold ones          Collins (2002)
 
 It is 0 where nothing is wrong, and at w = 0 as well: minimising it over all data teaches nothing. What learns
-is the way there, one mistake after the other: `crfkit.optimise.mistakes`.
+is the way there, one mistake after the other: `crfkit.optimise.sequential.mistakes`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crfkit import inference
-from crfkit.batch import Batch
-from crfkit.layout import Layout
-from crfkit.objectives.feature_counts import feature_counts
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.fast.sequences import online_arrays
+from crfkit.linear.feature_counts import feature_counts
+from crfkit.linear.layout import Layout
 from crfkit.objectives.gold import check_gold_of_batch, kind_of_gold
 from crfkit.objectives.likelihood import LikelihoodProblem
-from crfkit.objectives.online import online_arrays
-from crfkit.optimise.online import OnlineArrays
 from crfkit.optimise.problem import Penalty
+from crfkit.optimise.sequential.online import OnlineArrays
 from crfkit.structures import Chain
-from crfkit.structures.labels import Floats
 
 __all__ = ["Perceptron", "PerceptronProblem"]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from crfkit.structures.labels import Floats
+from crfkit.arrays import Floats
 
 __all__ = ["End", "Optimiser", "Penalty", "Run", "Smooth", "Step", "Stop"]
 

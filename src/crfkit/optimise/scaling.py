@@ -27,10 +27,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from crfkit.optimise.batchrun import BatchRun, refuse_l1
+from crfkit.arrays import Floats
+from crfkit.optimise.batch.run import BatchRun, refuse_l1
+from crfkit.optimise.batch.stopping import Stopping
 from crfkit.optimise.problem import End, Penalty, Stop
-from crfkit.optimise.stopping import Stopping
-from crfkit.structures.labels import Floats
 
 __all__ = ["Counted", "IterativeScaling", "scaling_update"]
 
@@ -111,7 +111,7 @@ class IterativeScaling(Stopping):
         if not hasattr(problem, "expect"):
             raise ValueError(
                 f"iterative scaling needs counts by group, which {type(problem).__name__} does not give: "
-                "wrap it in crfkit.objectives.counts.ChainCounts"
+                "wrap it in crfkit.linear.counts.ChainCounts"
             )
         return ScalingRun(self, problem, penalty, w, state)
 

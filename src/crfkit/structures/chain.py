@@ -18,21 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _native
+from crfkit.arrays import Floats, Ids, Pointers, as_scores, as_seq_ptr, sum_by_sequence
 from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.expansion import Expansion
-from crfkit.structures.labels import (
-    Allowed,
-    Floats,
-    Ids,
-    Pointers,
-    allowed_mask,
-    as_scores,
-    as_seq_ptr,
-    forbid,
-    label_ids,
-    label_names,
-    sum_by_sequence,
-)
+from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_ids, label_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

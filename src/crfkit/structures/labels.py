@@ -1,4 +1,4 @@
-"""Label names and the flat arrays that every structure shares: sequences, scores, allowed sets."""
+"""Label names and ids, and the sets of labels that positions may take."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
-Pointers: TypeAlias = NDArray[np.int64]
-Ids: TypeAlias = NDArray[np.int32]
+from crfkit.arrays import Bools, Floats, Ids
 
 #: One position of a partial labelling: ``None`` (anything), a label, or a set of labels.
 Allowed: TypeAlias = "str | int | Iterable[str | int] | None"
@@ -86,58 +83,6 @@ def allowed_mask(names: tuple[str, ...], allowed: ArrayLike | Sequence[Allowed],
     return mask
 
 
-def as_scores(scores: ArrayLike, argument: str) -> Floats:
-    """Return a contiguous array of doubles; complex numbers, text and objects are refused."""
-    try:
-        array = np.asarray(scores)
-    except ValueError as error:
-        raise ValueError(f"{argument} is ragged: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{argument} has dtype {array.dtype}, expected real numbers")
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def as_finite_scores(scores: ArrayLike, argument: str) -> Floats:
-    """Return scores that are no nan and no +inf, for arrays that the kernels do not see as they are."""
-    array = as_scores(scores, argument)
-    if not np.all(array < np.inf):
-        at = np.argwhere(~(array < np.inf))[0]
-        place = ", ".join(map(str, at.tolist()))
-        raise ValueError(
-            f"{argument}[{place}] is {array[tuple(at)]}; scores must be finite, or -inf for what is forbidden"
-        )
-    return array
-
-
 def forbid(scores: Floats, allowed: Bools) -> Floats:
     """Return the scores with -inf where something is not allowed."""
     return np.where(allowed, scores, -np.inf)
-
-
-def as_seq_ptr(seq_ptr: ArrayLike | None, positions: int) -> Pointers:
-    """Return sequence pointers [N + 1]; None makes one sequence of everything."""
-    if seq_ptr is None:
-        return np.array([0, positions], dtype=np.int64)
-    array = np.asarray(seq_ptr)
-    if not array.size:
-        raise ValueError("seq_ptr is empty; it needs a first entry 0")
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"seq_ptr has dtype {array.dtype} and {array.ndim} axes, expected N + 1 integers")
-    if array[0] != 0:
-        raise ValueError(f"seq_ptr[0] is {array[0]}, expected 0")
-    if array[-1] != positions:
-        raise ValueError(f"seq_ptr ends at {array[-1]}, expected {positions}")
-    falls = np.flatnonzero(array[1:] < array[:-1])
-    if falls.size:
-        n = int(falls[0]) + 1
-        raise ValueError(f"seq_ptr[{n}] is {array[n]}, below seq_ptr[{n - 1}] = {array[n - 1]}")
-    return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def sum_by_sequence(terms: Floats, seq_ptr: Pointers) -> Floats:
-    """Add up one number per position over each sequence."""
-    total = np.zeros(len(seq_ptr) - 1)  # [N]
-    filled = seq_ptr[1:] > seq_ptr[:-1]
-    if filled.any():
-        total[filled] = np.add.reduceat(terms, seq_ptr[:-1][filled])
-    return total

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from crfkit.arrays import Floats
 from crfkit.structures.chain import ChainPotentials
-from crfkit.structures.labels import Floats
 
 __all__ = ["normalised_by_step"]
 

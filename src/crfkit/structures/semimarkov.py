@@ -15,22 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native
-from crfkit.structures.constraints import Constraint, Resolved, resolve
-from crfkit.structures.labels import (
-    Allowed,
+from crfkit.arrays import (
     Bools,
     Floats,
     Ids,
     Pointers,
-    allowed_mask,
     as_finite_scores,
     as_scores,
     as_seq_ptr,
-    forbid,
-    label_ids,
-    label_names,
     sum_by_sequence,
 )
+from crfkit.structures.constraints import Constraint, Resolved, resolve
+from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_ids, label_names
 
 __all__ = ["SemiMarkov", "SemiMarkovPotentials"]
 

@@ -16,16 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native
-from crfkit.structures.labels import (
-    Bools,
-    Floats,
-    Ids,
-    Pointers,
-    as_finite_scores,
-    as_seq_ptr,
-    forbid,
-    sum_by_sequence,
-)
+from crfkit.arrays import Bools, Floats, Ids, Pointers, as_finite_scores, as_seq_ptr, sum_by_sequence
+from crfkit.structures.labels import forbid
 
 __all__ = ["Tree", "TreePotentials"]
 

@@ -1,8 +1,30 @@
 """Training: the loop around the optimisers, and what it needs."""
 
-from crfkit.training.checkpoint import Checkpoints
-from crfkit.training.fit import train
-from crfkit.training.stream import BlockedData
-from crfkit.training.task import Likely
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["BlockedData", "Checkpoints", "Likely", "train"]
+if TYPE_CHECKING:
+    from crfkit.training import events
+    from crfkit.training.blocks.stream import BlockedData
+    from crfkit.training.checkpoint import Checkpoints
+    from crfkit.training.fit import train
+    from crfkit.training.task import Likely
+
+__all__ = ["BlockedData", "Checkpoints", "Likely", "events", "train"]
+
+_HOMES = {
+    "BlockedData": "crfkit.training.blocks.stream",
+    "Checkpoints": "crfkit.training.checkpoint",
+    "Likely": "crfkit.training.task",
+    "train": "crfkit.training.fit",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "events":
+        return import_module("crfkit.training.events")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crfkit.training' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

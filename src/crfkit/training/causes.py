@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crfkit.batch import Batch
+from crfkit.data.batch import Batch
 from crfkit.training.source import Source
 
 __all__ = ["cause_of"]

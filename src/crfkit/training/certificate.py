@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crfkit.arrays import Floats
 from crfkit.optimise.problem import Penalty, Smooth, Step
-from crfkit.structures.labels import Floats
 
 __all__ = ["Certificate", "certify", "curvature_of", "exact_step"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crfkit.events import Checkpointed, Event, Unsaved
 from crfkit.training.convergence import warn_about
 from crfkit.training.course import Course
+from crfkit.training.events import Checkpointed, Event, Unsaved
 from crfkit.training.tree import read_tree, write_tree
 
 __all__ = ["Checkpoints", "Saver"]

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from crfkit.objectives import Likelihood, Perceptron
-from crfkit.optimise.mistakes import Corrector
-from crfkit.optimise.online import Mistaken
 from crfkit.optimise.problem import Optimiser, Penalty
-from crfkit.training.blocked import BlockedProblem
+from crfkit.optimise.sequential.mistakes import Corrector
+from crfkit.optimise.sequential.online import Mistaken
+from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.source import Objective
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
@@ -155,7 +155,7 @@ def suited(problem: Any, optimiser: Optimiser) -> Any:
     """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts."""
     if type(optimiser).__name__ != "IterativeScaling" or hasattr(problem, "expect"):
         return problem
-    return import_module("crfkit.objectives.counts").ChainCounts(problem)
+    return import_module("crfkit.linear.counts").ChainCounts(problem)
 
 
 def check_learns(problem: Any, optimiser: Optimiser) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.events import COLUMNS
+from crfkit.arrays import Floats
 from crfkit.optimise.problem import End, Step, Stop
-from crfkit.structures.labels import Floats
+from crfkit.training.events import COLUMNS
 
 __all__ = ["SETTLED", "Course"]
 

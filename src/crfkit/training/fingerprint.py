@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
-from crfkit.layout import Layout
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.linear.layout import Layout
 
 __all__ = ["described", "digest", "fingerprint_of"]
 

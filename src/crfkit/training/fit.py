@@ -7,22 +7,22 @@ import time
 from collections.abc import Sequence
 from typing import Literal, NoReturn
 
-from crfkit.batch import Dataset
-from crfkit.events import Listener
+from crfkit.data.dataset import Dataset
 from crfkit.features import Extractor, ItemExtractor
-from crfkit.layout_plan import LayoutOptions
-from crfkit.model import Metric, Model
+from crfkit.linear.plan import LayoutOptions
+from crfkit.models.model import Metric, Model
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
+from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.checkpoint import Checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
+from crfkit.training.events import Listener
 from crfkit.training.foreign import check_numbers, refuse_unknown
 from crfkit.training.judge import function_of
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
 from crfkit.training.source import Objective, Source, checked_dataset
-from crfkit.training.stream import BlockedData
 from crfkit.training.task import Init, Likely, Task
 
 __all__ = ["train"]
@@ -76,7 +76,7 @@ def train(
     features : {"observed", "all", "likely"} or Likely
         Which pairs of attribute and label have a weight.
     min_count, count, transitions, start, stop, max_weights
-        Which weights there are: see `crfkit.layout_plan.LayoutOptions`.
+        Which weights there are: see `crfkit.linear.plan.LayoutOptions`.
     order : int
         How many labels before the current one a transition looks at.
     constraints : sequence of constraints
@@ -108,8 +108,8 @@ def train(
     threads : int, optional
         Default: all cores. The result does not depend on it.
     listeners : sequence of functions
-        Each is called with every event; see `crfkit.events`. What one raises reaches the caller, after a
-        checkpoint is written where there are any.
+        Each is called with every event; see `crfkit.training.events`. What one raises reaches the caller,
+        after a checkpoint is written where there are any.
     progress : bool, optional
         Show progress; by default where standard error is a terminal.
     extractor : Extractor or ItemExtractor, optional

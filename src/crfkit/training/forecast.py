@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.structures.labels import Floats
+from crfkit.arrays import Floats
 
 __all__ = ["seconds_left"]
 

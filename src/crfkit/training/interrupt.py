@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from crfkit.events import Summary
 from crfkit.optimise.problem import End
+from crfkit.training.events import Summary
 
 __all__ = ["Interrupts", "interrupts", "listening", "pass_on"]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from crfkit.batch import Dataset
-from crfkit.model import Metric, Model, gold_labels
-from crfkit.structures.labels import Floats
+from crfkit.arrays import Floats
+from crfkit.data.dataset import Dataset
+from crfkit.models.model import Metric, Model, gold_labels
 
 __all__ = ["Judge", "function_of", "metric_for"]
 

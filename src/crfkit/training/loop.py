@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crfkit.events import Listener, Progress, StopTraining
+from crfkit.arrays import Floats
 from crfkit.optimise.problem import End, Run, Step, Stop
-from crfkit.structures.labels import Floats
 from crfkit.training.certificate import certify
 from crfkit.training.course import Course
+from crfkit.training.events import Listener, Progress, StopTraining
 from crfkit.training.forecast import seconds_left
 from crfkit.training.interrupt import Interrupts, interrupts
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, TextIO
 
-from crfkit.events import Begin, Checkpointed, Event, Failed, Finished, Progress
+from crfkit.training.events import Begin, Checkpointed, Event, Failed, Finished, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console

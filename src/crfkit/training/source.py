@@ -8,21 +8,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch, Dataset
-from crfkit.formats.columns import Columns
-from crfkit.layout import Layout, likely_pairs
-from crfkit.layout_plan import LayoutOptions
-from crfkit.model import Model
+from crfkit.arrays import Pointers
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.linear.layout import Layout, likely_pairs
+from crfkit.linear.plan import LayoutOptions
+from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
 from crfkit.objectives.gold import check_gold, kind_of_gold
+from crfkit.objectives.local import LocalProblem
 from crfkit.optimise.problem import Penalty, Smooth
 from crfkit.structures import Chain
-from crfkit.structures.labels import Pointers
-from crfkit.training.blocked import BlockedProblem, check_blocks
-from crfkit.training.blocked_layout import layout_of_blocks
-from crfkit.training.memm import LocalProblem
-from crfkit.training.stream import BlockedData
+from crfkit.training.blocks.layout import layout_of_blocks
+from crfkit.training.blocks.problem import BlockedProblem, check_blocks
+from crfkit.training.blocks.stream import BlockedData
 
 __all__ = ["Objective", "Source", "checked_dataset", "partial_pairs"]
 

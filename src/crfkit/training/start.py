@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.alphabet import Alphabet
-from crfkit.layout import Layout
-from crfkit.model import Model
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.data.alphabet import Alphabet
+from crfkit.linear.layout import Layout
+from crfkit.models.model import Model
 from crfkit.structures import Chain
-from crfkit.structures.labels import Floats, Ids, Pointers
 
 __all__ = ["checked_start", "moved", "warm_start"]
 
@@ -93,7 +93,7 @@ def moved(old: Layout, w: Floats, new: Layout, labels: Ids, attributes: Ids, edg
 
     Examples
     --------
-    >>> from crfkit.batch import Batch
+    >>> from crfkit.data.batch import Batch
     >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
     >>> old = Layout.observed(batch, 2, transitions="none")
     >>> new = Layout.all_pairs(batch, 2, transitions="none")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import _native
-from crfkit.events import COLUMNS, Event, Failed, Listener, Summary
 from crfkit.training.certificate import certify, exact_step
 from crfkit.training.choose import name_of
 from crfkit.training.convergence import has_converged, warn_about
+from crfkit.training.events import COLUMNS, Event, Failed, Listener, Summary
 from crfkit.training.loop import Course, Outcome, Rules
 
 if TYPE_CHECKING:

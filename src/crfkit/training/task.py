@@ -12,21 +12,21 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from crfkit import _native
-from crfkit.batch import Dataset
-from crfkit.events import Begin, Event, Failed, Finished, Listener, Summary
-from crfkit.layout import Layout
-from crfkit.layout_plan import LayoutOptions
-from crfkit.model import Metric, Model
-from crfkit.optimise.online import Mistaken
+from crfkit.arrays import Floats, Pointers
+from crfkit.data.dataset import Dataset
+from crfkit.linear.layout import Layout
+from crfkit.linear.plan import LayoutOptions
+from crfkit.models.model import Metric, Model
 from crfkit.optimise.problem import End, Optimiser, Penalty, Smooth, Stop
+from crfkit.optimise.sequential.online import Mistaken
 from crfkit.structures import Chain
-from crfkit.structures.labels import Floats, Pointers
-from crfkit.training.blocked import BlockedProblem
+from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.causes import cause_of
 from crfkit.training.certificate import curvature_of
 from crfkit.training.checkpoint import Checkpoints, Saver
 from crfkit.training.choose import by_name, check_learns, choose, name_of, suited
 from crfkit.training.convergence import remedy_for, warn_of_end
+from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
 from crfkit.training.fingerprint import described, digest, fingerprint_of
 from crfkit.training.interrupt import interrupts
 from crfkit.training.judge import Judge

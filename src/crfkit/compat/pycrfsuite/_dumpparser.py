@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crfkit.model import Model
+from crfkit.models.model import Model
 
 __all__ = ["CRFsuiteDumpParser", "ParsedDump", "dump_text", "parsed"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
-from crfkit.alphabet import Alphabet
-from crfkit.structures.labels import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.data.alphabet import Alphabet
 
 __all__ = ["ItemSequence", "Rows", "growing_rows"]
 

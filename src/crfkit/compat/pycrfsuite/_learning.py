@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit import inference
-from crfkit.alphabet import Alphabet
-from crfkit.batch import Batch
+from crfkit.arrays import Floats, Ids
 from crfkit.compat.pycrfsuite._items import Rows
 from crfkit.compat.pycrfsuite._methods import METHODS, Method
 from crfkit.compat.pycrfsuite._params import Parameters
-from crfkit.exchange.compact import compacted
-from crfkit.exchange.cqdb import write_strings
-from crfkit.exchange.crfsuite_write import crfsuite_bytes
-from crfkit.layout import Layout
-from crfkit.model import Model
-from crfkit.scoring import score
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
+from crfkit.linear.score import score
+from crfkit.models.files.compact import compacted
+from crfkit.models.files.cqdb import write_strings
+from crfkit.models.files.crfsuite_write import crfsuite_bytes
+from crfkit.models.model import Model
 from crfkit.structures import Chain
-from crfkit.structures.labels import Floats, Ids
 from crfkit.training.convergence import has_converged, remedy_for, warn_of_end
 from crfkit.training.interrupt import Interrupts, interrupts
 

@@ -17,15 +17,21 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from crfkit.batch import Batch
-from crfkit.layout import Layout
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood, Perceptron
-from crfkit.optimise.lbfgs import LBFGS
-from crfkit.optimise.mistakes import AROW, AveragedPerceptron, Corrector, PassiveAggressive, Variant
+from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.problem import End, Step
-from crfkit.optimise.stochastic import SGD
+from crfkit.optimise.sequential.mistakes import (
+    AROW,
+    AveragedPerceptron,
+    Corrector,
+    PassiveAggressive,
+    Variant,
+)
+from crfkit.optimise.sequential.stochastic import SGD
 from crfkit.structures import Chain
-from crfkit.structures.labels import Floats
 
 __all__ = ["METHODS", "Method", "Round"]
 

@@ -17,8 +17,8 @@ from typing import Any
 from crfkit import _native
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_text, parsed
 from crfkit.compat.pycrfsuite._items import ItemSequence
-from crfkit.exchange.crfsuite import read_crfsuite
-from crfkit.model import Model
+from crfkit.models.files.crfsuite import read_crfsuite
+from crfkit.models.model import Model
 
 __all__ = ["Tagger"]
 

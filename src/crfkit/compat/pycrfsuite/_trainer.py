@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crfkit.alphabet import Alphabet
 from crfkit.compat.pycrfsuite._items import ItemSequence, growing_rows
 from crfkit.compat.pycrfsuite._learning import Example, Learning
 from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.compat.pycrfsuite._params import Parameters, algorithm_of
+from crfkit.data.alphabet import Alphabet
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,0 +1,75 @@
+r"""Reading and writing data in any format.
+
+=============  ============================================================  =================
+format         what it is                                                    gives
+=============  ============================================================  =================
+``columns``    one token to a line, columns between TABs or blanks (CoNLL)   `Columns`
+``conllu``     CoNLL-U: ten named columns; comments and 1-2, 1.1 skipped     `Columns`
+``crfpp``      columns as CRF++ reads them                                   `Columns`
+``wapiti``     columns as Wapiti reads them                                  `Columns`
+``csv``        comma-separated values, one row per token                     `Columns`
+``parquet``    the same as a Parquet file                                    `Columns`
+``jsonl``      one JSON object per sequence, with tokens or with items       either
+``crfsuite``   CRFsuite's text: label and attributes between TABs            `Dataset`
+``mallet``     SimpleTagger's text: features and label between spaces        `Dataset`
+=============  ============================================================  =================
+
+`Columns` become a `Dataset` by templates; a `Dataset` has attributes already. The modules in
+`crfkit.data.formats` say exactly what each format can hold. Without a format, the content decides (CSV is
+told by its name); pass ``say=print`` to hear what was taken for what and why.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crfkit.data.assemble import concatenate
+    from crfkit.data.dataset import Dataset
+    from crfkit.data.formats.columns import Columns
+    from crfkit.data.formats.guess import Guess, guess
+    from crfkit.data.formats.tables import from_table, to_table
+    from crfkit.data.reading import FORMATS, read, stream
+    from crfkit.data.source import FormatError
+    from crfkit.data.writing import write
+
+__all__ = [
+    "FORMATS",
+    "Columns",
+    "Dataset",
+    "FormatError",
+    "Guess",
+    "concatenate",
+    "from_table",
+    "guess",
+    "read",
+    "stream",
+    "to_table",
+    "write",
+]
+
+_HOMES = {
+    "FORMATS": "reading",
+    "Columns": "formats.columns",
+    "Dataset": "dataset",
+    "FormatError": "source",
+    "Guess": "formats.guess",
+    "concatenate": "assemble",
+    "from_table": "formats.tables",
+    "guess": "formats.guess",
+    "read": "reading",
+    "stream": "reading",
+    "to_table": "formats.tables",
+    "write": "writing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crfkit.data' has no attribute {name!r}")
+    value = getattr(import_module(f"crfkit.data.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,69 @@
+"""Exact inference: every query on every structure, for one sequence or a batch.
+
+Each function takes the potentials that a structure made (`Chain.potentials`, `SemiMarkov.potentials`,
+`Tree.potentials`) and answers for one sequence, or for each sequence of a batch. All of them are views of
+one native sweep under different semirings:
+
+=================  ==========================================================================
+`log_partition`    log of the sum over all labellings, Sutton & McCallum (2006) eq. 1.29
+`marginals`        probability of every part, eq. 1.34
+`entropy`          log Z - <marginals, potentials>, with 0 * -inf = 0
+`decode`           the best labelling, eq. 1.35, or the best label at each position
+`kbest`            the k best labellings, distinct, best first
+`sample`           independent draws from p(y | x)
+`count`            how many labellings are allowed, as an exact integer
+`reachable`        which parts lie on some allowed labelling
+`score`            score of a given labelling; `log_prob`: minus log Z
+`span_probability` probability that a span has given labels, by constrained forward-backward
+=================  ==========================================================================
+
+A sequence without any allowed labelling has log partition -inf and count 0; queries that need a labelling
+raise a ValueError that names the sequence, and so does every query of a structure with constraints. An empty
+sequence has exactly one labelling, of score 0.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from crfkit.inference.queries import (
+    Labelling,
+    Marginals,
+    Potentials,
+    count,
+    decode,
+    entropy,
+    kbest,
+    log_partition,
+    log_prob,
+    marginals,
+    reachable,
+    sample,
+    score,
+    span_probability,
+)
+
+if TYPE_CHECKING:
+    from crfkit.inference import reference as reference
+
+__all__ = [
+    "Labelling",
+    "Marginals",
+    "Potentials",
+    "count",
+    "decode",
+    "entropy",
+    "kbest",
+    "log_partition",
+    "log_prob",
+    "marginals",
+    "reachable",
+    "sample",
+    "score",
+    "span_probability",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "reference":  # loaded when it is used
+        return import_module("crfkit.inference.reference")
+    raise AttributeError(f"module 'crfkit.inference' has no attribute {name!r}")

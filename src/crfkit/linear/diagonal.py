@@ -1,0 +1,90 @@
+"""The approximate diagonal of the Hessian of the likelihood: each position's variance of each feature.
+
+    H_f = sum_k sum_i [ E f(y_{i-1}, y_i, x_k, i)^2 - (E f(y_{i-1}, y_i, x_k, i))^2 ]
+
+Sha & Pereira (2003) section 3, the unnumbered equation for H_f: the square of a global feature is replaced by
+the squares of its local values, so that one sweep is enough. A node feature of value v on label y adds
+v^2 mu_i(y) (1 - mu_i(y)), a step adds mu_i(x, y) (1 - mu_i(x, y)); sequence weights scale both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crfkit import inference
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.data.batch import Batch
+from crfkit.linear.score import scatter, score, score_edges
+
+if TYPE_CHECKING:
+    from crfkit.linear.layout import Layout
+    from crfkit.structures import Chain
+
+__all__ = ["approximate_diagonal"]
+
+BLOCK_BYTES = 1 << 26  # of edge marginals in memory at a time
+
+
+def approximate_diagonal(
+    layout: Layout, chain: Chain, batch: Batch, weight: Floats, w: Floats, *, threads: int | None = None
+) -> Floats:
+    """Return H_f of the loss (not of its penalty) at w, [F]; block by block of sequences."""
+    diagonal = np.zeros(layout.weights)
+    for chosen in batch.cut(BLOCK_BYTES // (8 * layout.labels**2)):
+        part, weights = batch.select(chosen), weight[chosen]
+        scores = score(layout, w, part, threads=threads)
+        edge = scores.edge
+        if scores.per_position:
+            edge = score_edges(layout, w, part, 0, part.positions, threads=threads)
+        potentials = chain.potentials(
+            scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=part.seq_ptr
+        )
+        found = inference.marginals(potentials, edges_by_position=True, threads=threads)
+        each = np.repeat(weights, np.diff(part.seq_ptr))  # [P]
+        node = found.node * (1.0 - found.node) * each[:, None]  # [P, L]
+        steps = found.edge * (1.0 - found.edge) * each[:, None, None]  # [P, L, L]
+        filled = np.diff(part.seq_ptr) > 0
+        begins, ends = part.seq_ptr[:-1][filled], part.seq_ptr[1:][filled] - 1
+        scatter(
+            layout,
+            squared(part),
+            node,
+            steps,
+            node[begins].sum(axis=0),
+            node[ends].sum(axis=0),
+            threads=threads,
+            out=diagonal,
+            add=True,
+        )
+    return diagonal
+
+
+def squared(batch: Batch) -> Batch:
+    """Return the batch with the squares of its values; attributes that a position has twice add up first."""
+    attr_ptr, attr, value = _squares(batch.attr_ptr, batch.attr, batch.value)
+    made = replace(
+        batch,
+        attr_ptr=attr_ptr,
+        attr=attr,
+        value=value,
+        dense=None if batch.dense is None else batch.dense**2,
+    )
+    if batch.edge_ptr is None or batch.edge_attr is None:
+        return made
+    edge_ptr, edge_attr, edge_value = _squares(batch.edge_ptr, batch.edge_attr, batch.edge_value)
+    return replace(made, edge_ptr=edge_ptr, edge_attr=edge_attr, edge_value=edge_value)
+
+
+def _squares(ptr: Pointers, attr: Ids, value: Floats | None) -> tuple[Pointers, Ids, Floats | None]:
+    size = int(attr.max()) + 1 if attr.size else 1
+    keys = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * size + attr
+    found, inverse = np.unique(keys, return_inverse=True)
+    if len(found) == len(keys):
+        return ptr, attr, None if value is None else value**2
+    sums = np.bincount(inverse, value, minlength=len(found)).astype(np.float64)
+    counts = np.bincount(found // size, minlength=len(ptr) - 1)
+    merged = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return merged, (found % size).astype(np.int32), sums**2

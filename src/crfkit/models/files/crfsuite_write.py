@@ -1,0 +1,90 @@
+"""Models as files that CRFsuite reads, byte by byte as it writes them.
+
+Such a file has weights for (attribute, label) and (label, label) pairs and nothing else. What else a model
+has and would be lost is an error, not a silent change.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crfkit.arrays import Pointers
+from crfkit.models.files.compact import compacted
+from crfkit.models.files.cqdb import write_strings
+from crfkit.models.files.crfsuite import FEATURE
+from crfkit.models.files.refusals import refuse_lost
+from crfkit.models.model import Model
+
+__all__ = ["crfsuite_bytes"]
+
+
+def crfsuite_bytes(model: Model) -> bytes:
+    """Return the bytes of a CRFsuite model; a ValueError says what CRFsuite has no place for.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+    >>> crfsuite_bytes(model)[8:12]
+    b'FOMC'
+    """
+    refuse_lost(model, "CRFsuite")
+    model = compacted(model)
+    layout, L, A = model.layout, len(model.labels), model.layout.attributes
+    kept = len(layout.node_label)
+    if kept + len(layout.transition_cell) >= 1 << 27:
+        raise ValueError("the model has too many weights for CRFsuite's format, which ends at 4 GiB")
+    features = np.zeros(kept + len(layout.transition_cell), dtype=FEATURE)
+    features["source"][:kept] = np.repeat(np.arange(A), np.diff(layout.node_ptr))
+    features["label"][:kept] = layout.node_label
+    features["kind"][kept:] = 1
+    features["source"][kept:] = layout.transition_cell // L
+    features["label"][kept:] = layout.transition_cell % L
+    features["weight"] = model.w
+    labels = write_strings([_name(name, "label") for name in model.labels])
+    attributes = write_strings([_name(name, "attribute") for name in model.attributes])
+    feat = b"FEAT" + _words(12 + features.nbytes, len(features)) + features.tobytes()
+    at_labels = 48 + len(feat)
+    at_attributes = at_labels + len(labels)
+    strings = labels + attributes
+    strings += bytes(-len(strings) % 4)
+    at_lists = at_labels + len(strings)
+    leaving = np.bincount(layout.transition_cell // L, minlength=L)
+    step_ptr = kept + np.concatenate([[0], np.cumsum(leaving)])
+    lfrf = _references(b"LFRF", at_lists, step_ptr, extra=2)
+    at_states = at_lists + len(lfrf)
+    afrf = _references(b"AFRF", at_states, layout.node_ptr)
+    size = at_states + len(afrf)
+    if size >= 1 << 32:
+        raise ValueError("the file would have 4 GiB or more, which CRFsuite's format cannot hold")
+    head = b"lCRF" + _words(size) + b"FOMC" + _words(100, 0, L, A)
+    head += _words(48, at_labels, at_attributes, at_lists, at_states)
+    return b"".join([head, feat, strings, lfrf, afrf])
+
+
+def _name(name: str, what: str) -> bytes:
+    if "\0" in name:
+        raise ValueError(f"the {what} {name!r} holds a NUL, which CRFsuite's format cannot hold")
+    return name.encode()
+
+
+def _words(*numbers: int) -> bytes:
+    return np.array(numbers, dtype="<u4").tobytes()
+
+
+def _references(name: bytes, at: int, ptr: Pointers, extra: int = 0) -> bytes:
+    """Return a chunk of lists: features ptr[i] to ptr[i + 1] - 1 for each i."""
+    n = len(ptr) - 1
+    length = np.diff(ptr)
+    head = 12 + 4 * (n + extra)
+    begin = np.concatenate([[0], np.cumsum(length + 1)])  # in words
+    words = np.zeros(int(begin[-1]), dtype="<u4")
+    words[begin[:-1]] = length
+    inside = np.ones(len(words), dtype=np.bool_)
+    inside[begin[:-1]] = False
+    words[inside] = np.arange(ptr[0], ptr[-1])
+    offsets = np.zeros(n + extra, dtype="<u4")
+    offsets[:n] = at + head + 4 * begin[:-1]
+    size = head + words.nbytes
+    return name + _words(size, n + extra) + offsets.tobytes() + words.tobytes()

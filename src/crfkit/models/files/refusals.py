@@ -1,0 +1,72 @@
+"""What the format of another program has no place for: one sentence, before a file is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from crfkit.features.recipe import Recipe
+from crfkit.models.model import Model
+
+__all__ = ["check_recipe", "refuse_lost"]
+
+_REMEDY = "save it with Model.save, or train one without"
+_NAMES = {"crfkit": "crfkit's own dialect", "crfpp": "CRF++", "wapiti": "Wapiti"}
+
+
+def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None:
+    """Raise where a model has what the format of a program cannot hold; `holds` names exceptions.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]), order=2)
+    >>> refuse_lost(model, "CRF++")
+    Traceback (most recent call last):
+        ...
+    ValueError: the model has order 2, for which CRF++'s format has no place; save it with Model.save, or train one without
+    """  # noqa: E501
+    layout, parts = model.layout, model.layout.parts
+    lost = {
+        f"order {layout.order}": layout.order > 1,
+        "edge attributes": bool(model.w[parts["edge"]].any()),
+        "start weights": bool(model.w[parts["start"]].any()),
+        "stop weights": bool(model.w[parts["stop"]].any()),
+        "dense columns": layout.dense > 0,
+        "constraints": bool(model.chain.constraints),
+        "steps that are normalised by themselves": model.local,
+    }
+    what = [name for name, present in lost.items() if present and name not in holds]
+    if what:
+        raise ValueError(
+            f"the model has {' and '.join(what)}, for which {program}'s format has no place; {_REMEDY}"
+        )
+    unnamed = len(model.attributes) < layout.attributes or len(model.edge_attributes) < layout.edge_attributes
+    if unnamed:
+        raise ValueError(
+            f"the attributes of the model have no names (hashed ids?), and {program} needs them; {_REMEDY}"
+        )
+
+
+def check_recipe(recipe: Recipe, program: str, parse: Callable[[str], Recipe]) -> None:
+    """Raise unless the text of a recipe says, in the dialect of a program, what its templates do.
+
+    Examples
+    --------
+    >>> from crfkit.features import parse_crfpp
+    >>> check_recipe(Recipe.parse("word[0]"), "CRF++", parse_crfpp)
+    Traceback (most recent call last):
+        ...
+    ValueError: the model has templates of crfkit's own dialect, and CRF++ knows only its own; train with a CRF++ template file (crfkit train -t), or save it with Model.save
+    """  # noqa: E501
+    remedy = f"train with a {program} template file (crfkit train -t), or save it with Model.save"
+    if _NAMES[recipe.dialect] != program:
+        raise ValueError(
+            f"the model has templates of {_NAMES[recipe.dialect]}, and {program} knows only its own; {remedy}"
+        )
+    try:
+        same = parse(recipe.source).templates == recipe.templates
+    except ValueError:
+        same = False
+    if not same:
+        raise ValueError(f"the templates of the model were made by hand, without their text; {remedy}")

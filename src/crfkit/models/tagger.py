@@ -1,0 +1,103 @@
+"""Labels of one sequence at a time, for loops and servers: Python features in, strings out, in one call.
+
+`Model.predict` is for many sequences at once: it works on all cores and on data sets. A `Tagger` works on one
+thread and has next to no fixed price: items are walked, looked up, scored and decoded without an array or a
+Python object in between. Both give the same labels.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from math import exp
+from typing import Any
+
+from crfkit.arrays import Floats
+from crfkit.features.items import ItemExtractor
+from crfkit.models.model import Model
+
+__all__ = ["Tagger"]
+
+
+class Tagger:
+    """Labels and probabilities of single sequences.
+
+    Parameters
+    ----------
+    model : Model
+        With attributes that have names or are hashed from them.
+
+    Notes
+    -----
+    Threads may share a tagger, and taggers of one model share what is prepared of it. A sequence is what
+    `crfkit.features.ItemExtractor` takes for one: an iterable of items, dicts or iterables of strings. Models
+    with real-valued columns, limits on segment lengths or steps that are normalised each by itself go the way
+    of `Model.predict`, which is slower.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+    >>> tagger = Tagger(model)
+    >>> tagger.tag([["a"], ["the"], ["dog"]])
+    ['D', 'D', 'N']
+    >>> tagger.marginals([["dog"]]).shape, tagger.probability([["dog"]], ["N"]) > 0.5
+    ((1, 2), True)
+    """
+
+    def __init__(self, model: Model) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(f"model is {model!r:.60}, of type {type(model).__name__}; {_remedy(model)}")
+        if model.hashed is None and not len(model.attributes) and model.layout.attributes:
+            raise ValueError(
+                "the attributes of the model are ids without names: use Model.predict with a Batch"
+            )
+        self.model = model
+        self._decoder = model.decoder
+        self._ids = {name: y for y, name in enumerate(model.chain.labels)}
+        known = None if model.hashed is not None else model.attributes
+        self._extract = ItemExtractor(model.hashed, known, model.labels).freeze()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, by id."""
+        return self.model.chain.labels
+
+    def tag(self, items: Iterable[Any]) -> list[str]:
+        """Return the best labels of a sequence."""
+        if self._decoder is None:
+            return self.model.predict(self._extract([items]), threads=1)[0]
+        return self._decoder.tag(items)
+
+    def marginals(self, items: Iterable[Any]) -> Floats:
+        """Return the probability of every label at every position, [T, L]."""
+        if self._decoder is None:
+            return self.model.marginals(self._extract([items]), threads=1)[0]
+        return self._decoder.read(items).marginals()
+
+    def probability(self, items: Iterable[Any], labels: Iterable[str]) -> float:
+        """Return p(y | x) of labels, one for each item; 0 where the model does not know one of them."""
+        if isinstance(labels, str | bytes):
+            raise TypeError(f"labels is the string {labels!r:.60}, expected a list: one label for each item")
+        given = list(labels)
+        known = all(name in self._ids for name in given)
+        if self._decoder is None:
+            data = self._extract([items], [given])
+            return min(exp(self.model.log_likelihood(data, threads=1)[0]), 1.0) if known else 0.0
+        reading = self._decoder.read(items)
+        if len(given) != len(reading):
+            raise ValueError(f"there are {len(reading)} items and {len(given)} labels")
+        if not known:
+            return 0.0
+        score = reading.path_score([self._ids[name] for name in given])
+        return min(exp(score - reading.log_partition()), 1.0)
+
+
+def _remedy(given: object) -> str:
+    """Tell how to get a model of what was given for one."""
+    if isinstance(given, str | os.PathLike):
+        return f"load it first: Tagger(crfkit.load({os.fspath(given)!r}))"
+    if hasattr(given, "fit"):
+        return "give the model of the fitted estimator: Tagger(estimator.model_)"
+    return "expected a Model, from crfkit.load, crfkit.train or the model_ of an estimator"

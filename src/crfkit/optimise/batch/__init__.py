@@ -1,0 +1,1 @@
+"""Optimisers that look at all data before each step."""

@@ -1,0 +1,1 @@
+"""Optimisers that go from sequence to sequence."""

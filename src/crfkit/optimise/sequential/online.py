@@ -1,0 +1,143 @@
+"""What optimisers that visit sequence by sequence are given: flat arrays, and the strengths of two groups.
+
+The groups are the weights of attributes (in C++: rows) and all others: transitions, start and stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.optimise.problem import Penalty, Smooth
+
+__all__ = ["Mistaken", "Online", "OnlineArrays", "OnlineBlocks", "arrays_of", "begin_at", "evaluate"]
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineArrays:
+    """Labelled sequences, and which weights exist; in the order of the layout.
+
+    Examples
+    --------
+    >>> empty = np.zeros(0, dtype=np.int32)
+    >>> one = np.array([0, 1])
+    >>> arrays = OnlineArrays(one, one, empty[:1], None, empty[:1], 2, one, empty[:1], empty)
+    >>> arrays.strengths(Penalty(l1=0.5, l2=1.0), "SGD")
+    (0.5, 1.0, 0.5, 1.0)
+    """
+
+    seq_ptr: Pointers  #: [N + 1]
+    attr_ptr: Pointers  #: [P + 1]
+    attr: Ids  #: [nnz]
+    value: Floats | None  #: [nnz]
+    label: Ids  #: [P]
+    labels: int  #: L
+    row_ptr: Pointers  #: [A + 1] weights of each attribute
+    column: Ids  #: label of each
+    transition_cell: Ids  #: from * L + to of each transition that has a weight
+    start: bool = False
+    stop: bool = False
+    weight: Floats | None = None  #: [N] of the sequences
+    forbidden: Floats | None = None  #: [(L + 2) * L] 0 or -inf: transitions, start, stop
+
+    @cached_property
+    def native(self) -> _native.Labelled:
+        """The arrays as the kernels see them, checked."""
+        return _native.Labelled(**{name: getattr(self, name) for name in self.__dataclass_fields__})
+
+    @cached_property
+    def filled(self) -> Pointers:
+        """Sequences with at least one position."""
+        return np.flatnonzero(np.diff(self.seq_ptr)).astype(np.int64)
+
+    def order(self, seed: int, number: int) -> Pointers:
+        """Return the order of a pass, counted from 1: (seed, number) is all that it depends on."""
+        drawn: Pointers = np.random.default_rng([seed, number]).permutation(self.filled)
+        return drawn
+
+    def strengths(self, penalty: Penalty, who: str) -> tuple[float, float, float, float]:
+        """Return l1 and l2 of the attributes, and of all other weights."""
+        l1, small_l1 = self._by_group(penalty.l1, "l1", who)
+        l2, small_l2 = self._by_group(penalty.l2, "l2", who)
+        return l1, l2, small_l1, small_l2
+
+    def _by_group(self, given: float | Floats, name: str, who: str) -> tuple[float, float]:
+        if np.ndim(given) == 0:
+            return float(given), float(given)
+        array, nodes = np.asarray(given, dtype=np.float64), int(self.row_ptr[-1])
+        groups = array[:nodes], array[nodes:]
+        for group in groups:
+            if group.size and (group != group[0]).any():
+                raise ValueError(
+                    f"{name} differs within the weights of attributes or within the transitions; "
+                    f"{who} takes one strength for each of the two groups; LBFGS takes one for each weight"
+                )
+        first = [float(group[0]) if group.size else 0.0 for group in groups]
+        return first[0], first[1]
+
+
+@runtime_checkable
+class Online(Smooth, Protocol):
+    """A loss that is a sum over labelled sequences."""
+
+    def online(self) -> OnlineArrays:
+        """Return the arrays; raise a ValueError where the loss is not of this form."""
+        ...
+
+
+@runtime_checkable
+class OnlineBlocks(Smooth, Protocol):
+    """A loss that is a sum over labelled sequences in blocks, which need not be in memory together."""
+
+    def online_sizes(self, who: str) -> Pointers:
+        """Return how many sequences of each block are not empty; raise as `arrays_of` does."""
+        ...
+
+    def online_block(self, i: int) -> OnlineArrays:
+        """Return the arrays of one block."""
+        ...
+
+
+@runtime_checkable
+class Mistaken(Smooth, Protocol):
+    """A loss that comes from labelled sequences whose best labels are wrong."""
+
+    def mistakes(self) -> OnlineArrays:
+        """Return the arrays; raise a ValueError where the sequences are not of this form."""
+        ...
+
+
+def arrays_of(problem: Any, who: str) -> OnlineArrays:
+    """Return the arrays of a problem, or say why there are none."""
+    if not isinstance(problem, Online):
+        raise ValueError(f"{who} visits labelled sequences, {type(problem).__name__} has none; use LBFGS")
+    try:
+        return problem.online()
+    except ValueError as error:
+        raise ValueError(f"{who} does not take {error}; use LBFGS") from None
+
+
+def begin_at(w: Floats, size: int) -> Floats:
+    """Return a copy of the weights to begin at, checked."""
+    w = np.array(w, dtype=np.float64) + 0.0  # -0 marks a place without a weight in cpp/live.hpp
+    if w.shape != (size,):
+        raise ValueError(f"w has shape {w.shape}, expected ({size},)")
+    if not np.isfinite(w).all():
+        raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
+    return w
+
+
+def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float]:
+    """Return the penalised objective and the norm of its (pseudo-)gradient."""
+    gradient = np.empty_like(w)
+    value = problem.value_and_grad(w, gradient) + penalty.value(w)
+    gradient += penalty.l2 * w
+    l1 = np.broadcast_to(np.asarray(penalty.l1, dtype=np.float64), w.shape)
+    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
+    slope = np.where(w == 0.0, at_zero, gradient + l1 * np.sign(w))
+    return float(value), float(np.sqrt(slope @ slope))

@@ -1,0 +1,1 @@
+"""Training data that are larger than memory, in blocks on disk."""

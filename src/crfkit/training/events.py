@@ -1,0 +1,170 @@
+"""What happens in training, as it happens (events) and in the end (a summary).
+
+A listener is any function of one event; the progress display, logs and web pages are listeners. Nobody parses
+text. A listener that raises `StopTraining` ends the run with its message as the reason; any other exception
+of a listener ends it too, and reaches the caller of `train` after a checkpoint is written (where there are
+any) and every listener has heard of it as `Failed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:  # whoever opens a model needs no optimiser
+    from crfkit.arrays import Floats
+    from crfkit.optimise.problem import Step
+
+__all__ = [
+    "Begin",
+    "Checkpointed",
+    "Event",
+    "Failed",
+    "Finished",
+    "History",
+    "Listener",
+    "Progress",
+    "StopTraining",
+    "Summary",
+    "Unsaved",
+]
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Training begins: how large it is, and which method runs for what reason."""
+
+    sequences: int
+    positions: int
+    labels: int
+    attributes: int
+    weights: int
+    optimiser: str
+    why: str  #: why this optimiser
+    notes: tuple[str, ...] = ()  #: what else is worth knowing, in sentences
+    resumed: int = 0  #: iterations that a checkpoint already had
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One step is done."""
+
+    iteration: int
+    step: Step
+    score: float  #: on the dev set; nan when it was not evaluated
+    best: float  #: highest dev score so far; nan without one
+    best_iteration: int  #: where; 0 without one
+    seconds: float
+    eta: float  #: seconds left by the trend, at most; nan when nothing can be said
+    excess: float = float("nan")  #: certified: the objective is at most this fraction above its optimum
+
+
+@dataclass(frozen=True)
+class Checkpointed:
+    """A checkpoint was written."""
+
+    path: str
+    iteration: int
+    seconds: float  #: that writing took
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """A checkpoint could not be written; training goes on without it, and the one before is still whole."""
+
+    path: str
+    iteration: int
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """How a model came about: numbers, strings and arrays only, so that any format can keep it."""
+
+    objective: str  #: the options, as they would be written
+    loss: float  #: value of the objective (loss plus penalty) at the weights
+    gap: float  #: it is at most so far above the optimum; nan when nothing is known
+    certificate: str  #: the same in words
+    reason: str  #: why training stopped
+    optimiser: str
+    why: str  #: why this optimiser
+    seconds: float
+    iterations: int
+    evaluations: float  #: passes over the data
+    kept: int  #: the iteration whose weights were kept
+    score: float  #: dev score of these weights; nan without a dev set
+    metric: str  #: what the score is; empty without a dev set
+    seed: int
+    notes: tuple[str, ...]
+    versions: Mapping[str, str]
+    history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`
+    end: str = ""  #: the value of the `crfkit.optimise.End` of the run; empty in files that do not tell
+    converged: bool | None = None  #: whether the tolerance was met; None in files that do not tell
+
+    def __str__(self) -> str:
+        kept = "" if self.kept == self.iterations else f", weights of iteration {self.kept}"
+        scored = f" {self.metric} {self.score:.4f}." if self.metric else ""
+        return (
+            f"{self.optimiser}: {self.iterations} iterations{kept}, {self.seconds:.1f} s. "
+            f"Stopped: {self.reason}.{scored} Objective {self.loss:,.6g} "
+            f"(loss of {self.objective.partition('(')[0]} plus penalty). {self.certificate}"
+        )
+
+
+#: What the history of a `Summary` holds for each iteration.
+COLUMNS = ("objective", "gradient_norm", "length", "evaluations", "gap", "score", "seconds")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Training is over."""
+
+    reason: str
+    summary: Summary
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """Training ends by an exception, which is raised when every listener has been told."""
+
+    error: BaseException
+    model: Any  #: a `Model` with the weights so far; its ``training.kept`` is 0 where nothing was learned
+
+
+Event: TypeAlias = Begin | Progress | Checkpointed | Unsaved | Failed | Finished
+Listener: TypeAlias = Callable[[Event], object]
+
+
+class StopTraining(Exception):  # noqa: N818 - no error, like StopIteration
+    """Raised by a listener to end training; the message becomes the reason."""
+
+
+@dataclass
+class History:
+    """A listener that keeps every event.
+
+    Examples
+    --------
+    >>> from crfkit.optimise import Step
+    >>> history = History()
+    >>> history(Progress(1, Step(12.5), float("nan"), float("nan"), 0, 0.1, float("nan")))
+    >>> history.objectives
+    [12.5]
+    """
+
+    events: list[Event] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        """Keep an event."""
+        self.events.append(event)
+
+    @property
+    def objectives(self) -> list[float]:
+        """The objective after each step."""
+        return [event.step.objective for event in self.events if isinstance(event, Progress)]
+
+    @property
+    def scores(self) -> list[float]:
+        """The dev score after each step; nan where there is none."""
+        return [event.score for event in self.events if isinstance(event, Progress)]
