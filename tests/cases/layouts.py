@@ -1,4 +1,4 @@
-"""Random batches, layouts over them, and their weights by name: in a dictionary, along a path."""
+"""Layouts over random batches, and their weights by name: in a dictionary, along a path."""
 
 from __future__ import annotations
 
@@ -12,44 +12,11 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.structures import Chain
+from tests.cases.batches import random_batch
 
 
 def close(a: float, b: float) -> bool:
     return bool(abs(a - b) <= 1e-12 * (1.0 + abs(b)))
-
-
-def random_batch(
-    rng: np.random.Generator,
-    lengths: list[int],
-    A: int,
-    L: int,
-    *,
-    most: int = 4,
-    values: bool = False,
-    edges: bool = False,
-    dense: int = 0,
-    unknown: float = 0.0,
-) -> Batch:
-    """A batch with repeated attributes, empty positions and, on demand, values and edge attributes."""
-    P = sum(lengths)
-    seq_ptr = np.cumsum([0, *lengths])
-    counts, edge_counts = rng.integers(0, most + 1, P), rng.integers(0, 3, P)
-    edge_counts[seq_ptr[:-1][seq_ptr[:-1] < P]] = 0
-    nnz, edge_nnz = int(counts.sum()), int(edge_counts.sum())
-    label = rng.integers(0, L, P)
-    label[rng.random(P) < unknown] = -1
-    return Batch(
-        seq_ptr=seq_ptr,
-        attr_ptr=np.concatenate([[0], np.cumsum(counts)]),
-        attr=rng.integers(0, A, nnz).astype(np.int32),
-        value=rng.normal(size=nnz) if values else None,
-        label=label.astype(np.int32),
-        edge_ptr=np.concatenate([[0], np.cumsum(edge_counts)]) if edges else None,
-        edge_attr=rng.integers(0, 3, edge_nnz).astype(np.int32) if edges else None,
-        edge_value=rng.normal(size=edge_nnz) if edges and values else None,
-        dense=rng.normal(size=(P, dense)) if dense else None,
-        weight=rng.uniform(0.5, 2.0, len(lengths)),
-    )
 
 
 @st.composite
@@ -66,6 +33,7 @@ def problems(draw: st.DrawFn) -> tuple[Layout, Floats, Batch, np.random.Generato
         edges=L < 10 and draw(st.booleans()),
         dense=draw(st.sampled_from([0, 0, 3])),
         unknown=draw(st.sampled_from([0.0, 0.3])),
+        weights=True,
     )
     shown = draw(st.integers(0, A + 2))  # fewer than A: the rest are unknown
     make = draw(st.sampled_from([Layout.observed, Layout.all_pairs]))

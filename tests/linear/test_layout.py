@@ -16,7 +16,8 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout, likely_pairs
 from crfkit.linear.score import scatter, score, score_edges, transpose
 from crfkit.native import kernels
-from tests.cases.layouts import problems, random_batch, small
+from tests.cases.batches import random_batch
+from tests.cases.layouts import problems, small
 
 
 @given(problems())

@@ -14,7 +14,8 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import scatter, scatter_edges, score, score_edges, transpose
-from tests.cases.layouts import as_dict, close, edge_range, problems, random_batch
+from tests.cases.batches import random_batch
+from tests.cases.layouts import as_dict, close, edge_range, problems
 
 
 @given(problems())
@@ -80,7 +81,7 @@ def large(edges: bool = False, values: bool = False) -> tuple[Layout, Floats, Ba
     """Enough for many tasks, with a few attributes that are very frequent."""
     rng = np.random.default_rng(7)
     lengths = [int(T) for T in rng.integers(0, 50, 2400)]
-    batch = random_batch(rng, lengths, 20, 11, most=20, values=values, edges=edges)
+    batch = random_batch(rng, lengths, 20, 11, most=20, values=values, edges=edges, weights=True)
     rare = rng.integers(0, 4000, len(batch.attr)).astype(np.int32)
     attr = np.where(rng.random(len(rare)) < 0.5, rare, batch.attr)
     batch = dataclasses.replace(batch, attr=attr)
@@ -148,7 +149,7 @@ def test_every_instruction_set(level: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_finite_differences() -> None:
     rng = np.random.default_rng(3)
-    batch = random_batch(rng, [3, 0, 4], 5, 3, values=True, edges=True, dense=2)
+    batch = random_batch(rng, [3, 0, 4], 5, 3, values=True, edges=True, dense=2, weights=True)
     layout = Layout.all_pairs(batch, labels=3, start=True, stop=True)
     w = rng.normal(size=layout.weights)
 

@@ -17,7 +17,8 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import scatter, scatter_edges, score, score_edges
 from crfkit.structures import Chain
-from tests.cases.layouts import close, random_batch, small
+from tests.cases.batches import random_batch
+from tests.cases.layouts import close, small
 
 
 @st.composite
@@ -25,7 +26,7 @@ def runs(draw: st.DrawFn) -> tuple[Layout, Floats, Batch, np.random.Generator]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     L, order = draw(st.integers(1, 4)), draw(st.integers(0, 4))
     lengths = draw(st.lists(st.integers(0, 7), max_size=5))
-    batch = random_batch(rng, lengths, 5, L, unknown=draw(st.sampled_from([0.0, 0.2])))
+    batch = random_batch(rng, lengths, 5, L, unknown=draw(st.sampled_from([0.0, 0.2])), weights=True)
     layout = Layout.observed(
         batch,
         labels=L,

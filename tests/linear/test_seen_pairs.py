@@ -6,26 +6,16 @@ import numpy as np
 import pytest
 
 from crfkit import _native
-from crfkit.data.batch import Batch
 from crfkit.linear import plan as layout_plan
 from crfkit.linear.layout import Layout
-
-
-def make(labels: int, unlabelled: bool = False) -> Batch:
-    rng = np.random.default_rng(labels)
-    lengths = rng.integers(0, 6, size=40)
-    seq_ptr = np.concatenate([[0], np.cumsum(lengths)])
-    P = int(seq_ptr[-1])
-    attr_ptr = np.concatenate([[0], np.cumsum(rng.integers(0, 5, size=P))])
-    label = rng.integers(-1 if unlabelled else 0, labels, size=P).astype(np.int32)
-    attr = rng.integers(0, 30, size=int(attr_ptr[-1])).astype(np.int32)
-    return Batch(seq_ptr=seq_ptr, attr_ptr=attr_ptr, attr=attr, label=label)
+from tests.cases.batches import random_batch
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("labels", [2, 63, 64, 65, 200])
 def test_bits_and_index_agree(labels: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = make(labels, unlabelled=labels == 65)
+    rng = np.random.default_rng(labels)
+    batch = random_batch(rng, rng.integers(0, 6, 40), 30, labels, unknown=0.1 if labels == 65 else 0.0)
     bits = Layout.observed(batch, labels, threads=threads)
     monkeypatch.setattr(layout_plan, "_MOST_BITS", -1)
     index = Layout.observed(batch, labels, threads=threads)

@@ -1,0 +1,56 @@
+"""Random batches: the one maker that tests of layouts, objectives and optimisers draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crfkit.arrays import Pointers
+from crfkit.data.batch import Batch
+
+
+def random_batch(
+    rng: np.random.Generator,
+    lengths: Sequence[int] | Pointers,
+    A: int,
+    L: int,
+    *,
+    least: int = 0,
+    most: int = 4,
+    telling: float = 0.0,
+    values: bool = False,
+    edges: bool = False,
+    dense: int = 0,
+    unknown: float = 0.0,
+    weights: bool = False,
+) -> Batch:
+    """A labelled batch with repeated attributes and, on demand, everything else that a batch can hold.
+
+    Positions have from `least` to `most` of A attributes. A share of them, `telling`, is drawn from seven
+    that go with the position's label; the others are drawn from all. Values scatter around 1 and some are
+    negative. Edge attributes stand at first positions too, where no step ends and nothing may count them.
+    A share of the labels, `unknown`, is -1.
+    """
+    P = int(np.sum(lengths, dtype=np.int64))
+    seq_ptr = np.cumsum([0, *lengths])
+    counts, edge_counts = rng.integers(least, most + 1, P), rng.integers(0, 3, P)
+    nnz, edge_nnz = int(counts.sum()), int(edge_counts.sum())
+    label = rng.integers(0, L, P)
+    attr = rng.integers(0, A, nnz)
+    if telling:
+        own = (7 * np.repeat(label, counts) + rng.integers(0, 7, nnz)) % A
+        attr = np.where(rng.random(nnz) < telling, own, attr)
+    label[rng.random(P) < unknown] = -1
+    return Batch(
+        seq_ptr=seq_ptr,
+        attr_ptr=np.cumsum([0, *counts]),
+        attr=attr.astype(np.int32),
+        value=rng.normal(1.0, size=nnz) if values else None,
+        label=label.astype(np.int32),
+        edge_ptr=np.cumsum([0, *edge_counts]) if edges else None,
+        edge_attr=rng.integers(0, 3, edge_nnz).astype(np.int32) if edges else None,
+        edge_value=rng.normal(1.0, size=edge_nnz) if edges and values else None,
+        dense=rng.normal(size=(P, dense)) if dense else None,
+        weight=rng.uniform(0.5, 2.0, len(lengths)) if weights else None,
+    )
