@@ -15,27 +15,15 @@ from crfkit.objectives import Likelihood
 from crfkit.objectives.gold import run_counts
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
+from tests.cases.batches import random_batch
 from tests.cases.layouts import path_score
 
 L, A = 3, 7
 
 
-def batch(seed: int = 0, *, edges: bool = False, dense: bool = False, values: bool = False) -> Batch:
-    rng = np.random.default_rng(seed)
-    lengths = [3, 1, 4, 0, 2]
-    P = sum(lengths)
-    counts = rng.integers(0, 4, P)
-    edge_counts = rng.integers(0, 3, P)
-    return Batch(
-        seq_ptr=np.cumsum([0, *lengths]),
-        attr_ptr=np.cumsum([0, *counts]),
-        attr=rng.integers(0, A, counts.sum()).astype(np.int32),
-        value=rng.normal(size=counts.sum()) if values else None,
-        label=rng.integers(0, L, P).astype(np.int32),
-        edge_ptr=np.cumsum([0, *edge_counts]) if edges else None,
-        edge_attr=rng.integers(0, 2, edge_counts.sum()).astype(np.int32) if edges else None,
-        dense=rng.normal(size=(P, 2)) if dense else None,
-    )
+def batch(*, edges: bool = False, dense: bool = False, values: bool = False) -> Batch:
+    rng = np.random.default_rng(0)
+    return random_batch(rng, [3, 1, 4, 0, 2], A, L, values=values, edges=edges, dense=2 * dense)
 
 
 def soft(P: int) -> Any:

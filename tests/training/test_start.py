@@ -16,6 +16,7 @@ from crfkit.linear.layout import Layout
 from crfkit.objectives.local import LocalProblem
 from crfkit.structures.constraints import Forbid
 from crfkit.training.start import warm_start
+from tests.cases.batches import random_batch
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset, sentences
 
@@ -126,18 +127,7 @@ def test_starting_at_a_function() -> None:
 
 def batch(edges: bool) -> Batch:
     rng = np.random.default_rng(0)
-    lengths = [3, 1, 4, 0, 2]
-    P = sum(lengths)
-    return Batch(
-        seq_ptr=np.cumsum([0, *lengths]),
-        attr_ptr=np.arange(P + 1) * 2,
-        attr=rng.integers(0, 5, 2 * P, dtype=np.int32),
-        label=rng.integers(0, 3, P, dtype=np.int32),
-        edge_ptr=np.arange(P + 1) if edges else None,
-        edge_attr=rng.integers(0, 2, P, dtype=np.int32) if edges else None,
-        dense=rng.normal(size=(P, 2)),
-        weight=rng.uniform(0.5, 2.0, len(lengths)),
-    )
+    return random_batch(rng, [3, 1, 4, 0, 2], 5, 3, edges=edges, dense=2, weights=True)
 
 
 @pytest.mark.parametrize("edges", [False, True])
