@@ -13,19 +13,9 @@ from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
 from crfkit.optimise import Penalty, Step
 from crfkit.structures import Chain
+from tests.cases.batches import random_batch
 
 L, A = 4, 30
-
-
-def data(sequences: int = 60, seed: int = 0) -> Batch:
-    """Random sequences whose attributes tell something about the labels."""
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(1, 12, sequences)
-    counts = rng.integers(1, 5, lengths.sum())
-    label = rng.integers(0, L, lengths.sum())
-    telling = np.repeat(label, counts) * 7 + rng.integers(0, 7, counts.sum())
-    attr = np.where(rng.random(counts.sum()) < 0.6, telling, rng.integers(0, A, counts.sum()))
-    return Batch(seq_ptr=np.cumsum([0, *lengths]), attr_ptr=np.cumsum([0, *counts]), attr=attr, label=label)
 
 
 def noise(N: int = 40, T: int = 30, kinds: int = 5, values: int = 40, L: int = 4, seed: int = 0) -> Batch:
@@ -45,6 +35,12 @@ def problem_of(data: Batch, l2: float, L: int = 4) -> Any:
     layout = Layout.observed(data, L)
     objective = Likelihood(l2=l2)
     return objective.bind(layout, Chain(L), data), objective.penalty(layout)
+
+
+def data() -> Batch:
+    """Random sequences whose attributes tell something about the labels."""
+    rng = np.random.default_rng(0)
+    return random_batch(rng, rng.integers(1, 12, 60), A, L, least=1, telling=0.6)
 
 
 class Crf:

@@ -14,6 +14,7 @@ from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood, LikelihoodProblem
 from crfkit.optimise.problem import Penalty
 from crfkit.structures import Chain
+from tests.cases.batches import random_batch
 
 L, A, N = 4, 30, 60
 FLAT = Penalty(l2=1.0)
@@ -23,24 +24,16 @@ BOTH = Penalty(l1=1.0, l2=1.0)
 
 @cache
 def batch(*, values: bool = False, weights: bool = False) -> Batch:
+    """Labels are those that a random model scores highest, with noise: every attribute tells something."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(1, 9, N)
     lengths[7] = 0
-    P = int(lengths.sum())
-    counts = rng.integers(1, 5, P)
-    attr = rng.integers(0, A, counts.sum()).astype(np.int32)
-    value = rng.normal(size=len(attr)) if values else np.ones(len(attr))
-    ptr = np.cumsum([0, *counts])
-    truth = rng.normal(size=(A, L))
-    score = np.add.reduceat(truth[attr] * value[:, None], ptr[:-1]) + rng.gumbel(size=(P, L))  # [P, L]
-    return Batch(
-        seq_ptr=np.cumsum([0, *lengths]),
-        attr_ptr=ptr,
-        attr=attr,
-        value=value if values else None,
-        label=score.argmax(axis=1).astype(np.int32),
-        weight=rng.integers(0, 4, N).astype(np.float64) if weights else None,
-    )
+    made = random_batch(rng, lengths, A, L, least=1, values=values)
+    value = np.ones(len(made.attr)) if made.value is None else made.value
+    each = rng.normal(size=(A, L))[made.attr] * value[:, None]
+    score = np.add.reduceat(each, made.attr_ptr[:-1]) + rng.gumbel(size=(made.positions, L))  # [P, L]
+    made = replace(made, label=score.argmax(axis=1).astype(np.int32))
+    return replace(made, weight=rng.integers(0, 4, N).astype(np.float64)) if weights else made
 
 
 def layout_of(data: Batch, *, observed: bool = False) -> Layout:

@@ -16,25 +16,13 @@ from crfkit.optimise import Dual
 from crfkit.optimise.problem import Penalty, Step
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
+from tests.cases.batches import random_batch
 
 
-def batch(seed: int = 0, L: int = 4, A: int = 30, N: int = 60, values: bool = False) -> Batch:
+def batch(seed: int = 0, L: int = 4, A: int = 120, N: int = 60, values: bool = False) -> Batch:
     """Random sequences whose attributes say something about their labels; some attributes occur once."""
     rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, 9, N)
-    label = rng.integers(0, L, lengths.sum())
-    counts = rng.integers(1, 6, len(label))
-    attr = [
-        np.where(rng.random(k) < 0.6, (y * 5 + rng.integers(0, 7, k)) % A, rng.integers(0, 4 * A, k))
-        for y, k in zip(label, counts, strict=True)
-    ]
-    return Batch(
-        seq_ptr=np.concatenate([[0], np.cumsum(lengths)]),
-        attr_ptr=np.concatenate([[0], np.cumsum(counts)]),
-        attr=np.concatenate(attr).astype(np.int32),
-        value=1.0 + rng.normal(size=counts.sum()) if values else None,
-        label=label.astype(np.int32),
-    )
+    return random_batch(rng, rng.integers(0, 9, N), A, L, least=1, most=5, telling=0.6, values=values)
 
 
 def without(data: Batch, before: int, after: int) -> Batch:
@@ -66,7 +54,7 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
         True,
     ),
     "some transitions": (batch(5), Chain(4), Likelihood(l2=1.0), {"transitions": "observed"}, False),
-    "70 labels": (batch(6, L=70, A=300, N=120), Chain(70), Likelihood(l2=1.0), {"stop": True}, False),
+    "70 labels": (batch(6, L=70, A=1200, N=120), Chain(70), Likelihood(l2=1.0), {"stop": True}, False),
     "constraints": (
         without(batch(7), 1, 2),
         Chain(4, constraints=[Forbid("1", "2")]),
