@@ -9,7 +9,7 @@ WERROR ?= OFF
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip
-NATIVE := $(wildcard cpp/*.cpp cpp/*.hpp cpp/*/*.cpp cpp/*/*.hpp)
+NATIVE := $(wildcard $(foreach depth,* */* */*/*,cpp/$(depth).cpp cpp/$(depth).hpp))
 TYPED := $(wildcard src/crfkit tests bench examples)
 SAN := build/sanitize
 

@@ -1,12 +1,13 @@
 """The likelihood of a chain of order 1 in one native pass, with rows that positions share added up once.
 
 Where every position with attribute b also has attribute a, the row of b can be read as row(b) + row(a) and
-the occurrence of a dropped (`cpp/factor.hpp`): words imply their parts of speech, trigrams their bigrams.
+the occurrence of a dropped (`cpp/engine/likelihood/shared_rows.hpp`): words imply their parts of speech,
+trigrams their bigrams.
 Scores, sums and marginals are then made group by group of sequences while they are in the cache.
 
 Edge attributes change some of the steps into a position: the sweep mends what the shared table gives, on the
-way forward and again on the way back (`cpp/edge_factors.hpp`), so that there are never scores or credits of
-all steps of all positions.
+way forward and again on the way back (`cpp/kernels/linear/edge_factors.hpp`), so that there are never scores
+or credits of all steps of all positions.
 
 What it covers: chains of order 1, edge attributes, every kind of gold, sequence weights and constraints on
 transitions. Limits on segment lengths and real-valued columns are left to the general path.

@@ -31,7 +31,7 @@ def checked_alphabet(arrays: Mapping[str, Array], name: str) -> Alphabet:
     """Return a frozen alphabet that looks up in arrays of a file.
 
     Strings must tile the bytes, the table must hold one slot for each, and no look-up may take long
-    (``cpp/alphabet.hpp``).
+    (``cpp/text/alphabet.hpp``).
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Passes of the dual over the sequences, as Python sees them: weights, bounds, threads, state.
 
-The state of all sequences is native (`cpp/dual.hpp`, `cpp/dual_pass.hpp`): their marginals, a lower bound of
+The state of all sequences is native (`cpp/kernels/learn/dual.hpp`,
+`cpp/engine/sequential/dual_pass.hpp`): their marginals, a lower bound of
 their entropies, and v = sum (gold - marginals), from which w = soft(v, l1) / l2.
 """
 

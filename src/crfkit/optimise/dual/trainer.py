@@ -1,7 +1,7 @@
 """Training in the dual: fast first passes, L-BFGS for the last digits, a duality gap as certificate.
 
 The dual of penalised likelihood keeps a distribution over labellings for each sequence; a visit moves it
-towards the answer that the present weights give (cpp/dual.hpp has the formulas):
+towards the answer that the present weights give (cpp/kernels/learn/dual.hpp has the formulas):
 
 - ``step="mixture"``: stochastic dual coordinate ascent (Shalev-Shwartz & Zhang 2013; Le Priol et al. 2018).
   The best step of each visit follows from the gap of its sequence; there is no rate to choose.

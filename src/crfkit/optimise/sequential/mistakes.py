@@ -13,8 +13,8 @@ Collins (2002), Crammer et al. (2006), Mejer & Crammer (2010); losses and steps 
 loss of the last two is their cost. There is no penalty: averages and variances take its place. The objective
 of a step is the sum of the losses as they were met in the pass. A pass without a mistake is the last one: no
 weight would change any more, and the average is the one that all passes would give. Sequences come in an
-order that (seed, pass) draws, one after the other in a native loop (cpp/mistake_pass.hpp): threads are of no
-use and change nothing.
+order that (seed, pass) draws, one after the other in a native loop (cpp/kernels/learn/perceptron.hpp):
+threads are of no use and change nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from crfkit.optimise.sequential.online import Mistaken, OnlineArrays, begin_at
 __all__ = ["AROW", "AveragedPerceptron", "Corrector", "MistakeRun", "PassiveAggressive", "Variant"]
 
 Variant = Literal["hard", "linear", "squared"]
-_PERCEPTRON, _PASSIVE, _CONFIDENCE = range(3)  # `Remedy` of cpp/mistakes.hpp
+_PERCEPTRON, _PASSIVE, _CONFIDENCE = range(3)  # `Remedy` of cpp/shared/mistakes.hpp
 
 
 @dataclass(frozen=True, kw_only=True)

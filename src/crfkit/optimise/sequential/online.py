@@ -124,7 +124,7 @@ def arrays_of(problem: Any, who: str) -> OnlineArrays:
 
 def begin_at(w: Floats, size: int) -> Floats:
     """Return a copy of the weights to begin at, checked."""
-    w = np.array(w, dtype=np.float64) + 0.0  # -0 marks a place without a weight in cpp/live.hpp
+    w = np.array(w, dtype=np.float64) + 0.0  # -0 marks a place without a weight in cpp/shared/live.hpp
     if w.shape != (size,):
         raise ValueError(f"w has shape {w.shape}, expected ({size},)")
     if not np.isfinite(w).all():

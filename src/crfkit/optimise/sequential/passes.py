@@ -46,7 +46,7 @@ class Method(Protocol):
 
     @property
     def rule(self) -> int:
-        """The `Rule` of cpp/stochastic.hpp."""
+        """The `Rule` of cpp/shared/stochastic.hpp."""
         ...
 
     @property

@@ -16,7 +16,7 @@ evaluation. A loss that is not finite ends the run as "diverged", with the weigh
 Data may lie in blocks on disk, one of them in memory at a time; `visits.py` says in which order they are
 visited. What a rule remembers of weights goes on from block to block as if there were none.
 
-Formulas: cpp/sgd.hpp. One thread; the same seed gives the same bits.
+Formulas: cpp/kernels/learn/sgd.hpp. One thread; the same seed gives the same bits.
 """
 
 from __future__ import annotations
@@ -250,9 +250,10 @@ class AdaGrad(_ByPasses):
     Notes
     -----
     The composite mirror descent form: w <- soft(w - a g, a l1/N) / (1 + a l2/N), a = eta / (offset +
-    sqrt(sum of g^2)). The steps of weights that a sequence does not touch have a closed form (cpp/sgd.hpp),
-    which is applied when they are needed: exact, no approximation. Each step takes off little, so that under
-    L1 weights hover near 0 more often than they are 0; for exact zeros use SGDL1, BlockCoordinate or LBFGS.
+    sqrt(sum of g^2)). The steps of weights that a sequence does not touch have a closed form
+    (cpp/kernels/learn/sgd.hpp), which is applied when they are needed: exact, no approximation. Each step
+    takes off little, so that under L1 weights hover near 0 more often than they are 0; for exact zeros use
+    SGDL1, BlockCoordinate or LBFGS.
 
     Examples
     --------

@@ -1,0 +1,305 @@
+// How a batch is laid out for the evaluations of its likelihood: made once.
+//
+// Sequences become groups of lanes and blocks of groups (evaluation.hpp); the occurrences that
+// shared sums leave over (shared_rows.hpp) are laid out in the order of the sweep, those of rows
+// that a block has several times as partial sums; loops are cut into tasks.  All of it depends on
+// the data and the width of the vectors alone, not on the number of threads.
+#pragma once
+
+#include "engine/likelihood/archive.hpp"
+#include "engine/likelihood/edge_arrangement.hpp"
+#include "engine/likelihood/shared_rows.hpp"
+#include "engine/linear/index.hpp"
+#include "engine/threads/pool.hpp"
+
+namespace crfkit {
+
+struct Batched {
+  std::int64_t sequences;
+  const std::int64_t* seq_ptr;  // [N + 1]
+  Occurrences occurrences;
+  Occurrences edge_occurrences;  // null without edge attributes
+  const double* weight;          // [N] or null
+  const std::int32_t* label;     // [P] or null
+  const double* soft;            // [P, L] or null
+  const std::uint8_t* allowed;   // [P, L] or null
+};
+
+class Arrangement {
+ public:
+  static constexpr std::int64_t kTask = 1 << 14;  // rows added by a task
+  static constexpr std::int32_t kSeveral = 3;     // occurrences that make a partial sum
+
+  // The rows of the layout, as yet without weights.
+  Arrangement(const Kernels& kernels, const Batched& batch, const Rows& rows, const Rows& edge_rows,
+              std::int64_t table_bytes)
+      : kernels_(kernels), L_(rows.width), step_((rows.width + 7) / 8 * 8), rows_(rows) {
+    order_positions(batch);
+    const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
+    edges_ = batch.edge_occurrences.ptr
+                 ? EdgeArrangement(batch.edge_occurrences, edge_rows, L_, batch.sequences,
+                                   batch.seq_ptr, source_, block_)
+                 : EdgeArrangement(blocks);
+    lay_out(batch, table_bytes);
+    gold_ = {batch.label ? label_.data() : nullptr, batch.soft, batch.allowed, source_.data()};
+  }
+
+  // The arrangement that `pack` wrote, with the same rows and the same soft or allowed gold.
+  Arrangement(const Kernels& kernels, ArchiveReader from, const double* soft,
+              const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows)
+      : kernels_(kernels), L_(rows.width), step_((rows.width + 7) / 8 * 8), rows_(rows) {
+    each_part(*this, from);
+    edges_ = EdgeArrangement(from, edge_rows);
+    gold_ = {label_.empty() ? nullptr : label_.data(), soft, allowed, source_.data()};
+  }
+
+  void pack(ArchiveWriter& to) const {
+    each_part(*this, to);
+    EdgeArrangement::each_part(edges_, to);
+  }
+
+  std::int64_t positions() const { return static_cast<std::int64_t>(source_.size()); }
+  std::int64_t slots() const { return slots_.size(); }
+  std::int64_t rows_left() const { return left_.ptr.back(); }
+
+ protected:
+  struct Task {
+    std::int64_t first, last;
+  };
+
+  // Doubles of the pooled sums of a block: start, stop and table.
+  std::int64_t pooled_size() const { return (static_cast<std::int64_t>(L_) + 2) * step_; }
+
+  const Kernels& kernels_;
+  int L_, step_;
+  Rows rows_;
+  Slots slots_;
+
+  std::vector<Group> group_;
+  std::vector<Block> block_;            // [blocks + 1]
+  std::vector<std::int64_t> sequence_;  // [lanes in all]
+  std::vector<std::int32_t> length_;    // [lanes in all]
+  std::vector<double> weight_;          // [lanes in all]
+  std::vector<std::int32_t> source_;    // [P] position in the batch
+  std::vector<std::int32_t> label_;     // [P] or empty
+  Gold gold_ = {};
+
+  Lists left_;                                       // slots by position
+  std::vector<std::int64_t> single_ptr_, full_ptr_;  // [P + 1]
+  std::vector<std::int32_t> single_, column_;
+  std::vector<std::int64_t> full_;
+  std::vector<double> single_value_, full_value_;
+
+  std::vector<std::int32_t> loose_;  // attributes without a row in the table
+  Index loose_index_, partials_;
+  Index credits_;                                                // of slots
+  std::vector<std::vector<Task>> compose_tasks_, gather_tasks_;  // by level
+  std::vector<Task> loose_tasks_;
+  EdgeArrangement edges_{0};
+
+ private:
+  // Everything that is made here, but for rows_, edges_ and gold_.
+  template <class Self, class Archive>
+  static void each_part(Self& self, Archive& archive) {
+    const auto each = [&](auto&... parts) { (archive(parts), ...); };
+    each(self.slots_.attribute, self.slots_.level_ptr, self.slots_.member_ptr, self.slots_.member,
+         self.slots_.container_ptr, self.slots_.container);
+    each(self.group_, self.block_, self.sequence_, self.length_, self.weight_, self.source_,
+         self.label_);
+    each(self.left_.ptr, self.left_.id, self.left_.value, self.single_ptr_, self.full_ptr_,
+         self.single_, self.column_, self.full_, self.single_value_, self.full_value_, self.loose_);
+    for (auto* index : {&self.loose_index_, &self.partials_, &self.credits_})
+      each(index->ptr, index->position, index->value);
+    each(self.compose_tasks_, self.gather_tasks_, self.loose_tasks_);
+  }
+
+  void order_positions(const Batched& batch) {
+    Problem p = {};
+    p.sequences = batch.sequences;
+    p.seq_ptr = batch.seq_ptr;
+    const Blocks blocks = make_blocks(p, pooled_size());
+    const auto length = [&](std::int64_t n) { return batch.seq_ptr[n + 1] - batch.seq_ptr[n]; };
+    source_.reserve(batch.seq_ptr[batch.sequences]);
+    block_.push_back({0, 0, 0, 0});
+    for (std::int64_t b = 0; b < blocks.count(); ++b) {
+      std::int64_t i = blocks.first[b], end = blocks.first[b + 1];
+      while (end > i && length(blocks.order[end - 1]) == 0) --end;
+      while (i < end) {
+        const std::int64_t rest = end - i, most = kernels_.lanes(L_, length(blocks.order[i]));
+        const std::int64_t groups = (rest + most - 1) / most, lanes = (rest + groups - 1) / groups;
+        add_group(batch, blocks.order.data() + i, lanes);
+        i += lanes;
+      }
+      if (static_cast<std::int64_t>(group_.size()) > block_.back().group)
+        block_.push_back({static_cast<std::int64_t>(group_.size()), positions(), 0, 0});
+    }
+    if (!batch.label) return;
+    for (const std::int32_t p : source_) label_.push_back(batch.label[p]);
+  }
+
+  void add_group(const Batched& batch, const std::int64_t* sequence, std::int64_t lanes) {
+    const auto length = [&](std::int64_t n) { return batch.seq_ptr[n + 1] - batch.seq_ptr[n]; };
+    const std::int64_t rows = length(sequence[0]);
+    group_.push_back({positions(), static_cast<std::int64_t>(length_.size()),
+                      static_cast<std::int32_t>(lanes), static_cast<std::int32_t>(rows)});
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      sequence_.push_back(sequence[lane]);
+      length_.push_back(static_cast<std::int32_t>(length(sequence[lane])));
+      weight_.push_back(batch.weight ? batch.weight[sequence[lane]] : 1.0);
+    }
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t lane = 0; lane < lanes && length(sequence[lane]) >= rows - r; ++lane)
+        source_.push_back(static_cast<std::int32_t>(batch.seq_ptr[sequence[lane] + 1] - rows + r));
+  }
+
+  // The occurrences that are left, in the order of the sweep, and who has them.
+  void lay_out(const Batched& batch, std::int64_t table_bytes) {
+    const Occurrences& o = batch.occurrences;
+    Factoring f(o, batch.seq_ptr[batch.sequences], rows_.ptr, rows_.attributes, L_, table_bytes);
+    slots_ = std::move(f.slots);
+    order_loose(o, f);
+    std::vector<std::int32_t> place(rows_.attributes, -1);
+    for (std::size_t i = 0; i < loose_.size(); ++i) place[loose_[i]] = static_cast<std::int32_t>(i);
+    bool full = false;
+    for (const Reading reading : f.reading) full |= reading == Reading::full;
+    single_ptr_.push_back(0);
+    if (full) full_ptr_.push_back(0);
+    Lists loose;
+    for (const std::int32_t p : source_) {
+      for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+        const std::int32_t a = o.attr[i];
+        const double* value = o.value ? o.value + i : nullptr;
+        if (static_cast<std::uint32_t>(a) >= static_cast<std::uint64_t>(rows_.attributes) ||
+            f.absorbed[i])
+          continue;
+        if (f.slot[a] >= 0) {
+          left_.add(f.slot[a], value);
+        } else if (place[a] >= 0) {
+          loose.add(place[a], value);
+          add_loose(a, f.reading[a], value);
+        }
+      }
+      left_.close();
+      loose.close();
+      single_ptr_.push_back(static_cast<std::int64_t>(single_.size()));
+      if (full) full_ptr_.push_back(static_cast<std::int64_t>(full_.size()));
+    }
+    single_.resize(single_.size() + kAhead, 0);
+    full_.resize(full_.size() + kAhead, 0);
+    loose_index_ = Index(loose, static_cast<std::int64_t>(loose_.size()));
+    index_slots();
+    left_.id.resize(left_.id.size() + kAhead, 0);
+    cut_tasks();
+  }
+
+  void add_loose(std::int32_t a, Reading reading, const double* value) {
+    if (reading == Reading::full) {
+      full_.push_back(rows_.ptr[a]);
+      if (value) full_value_.push_back(*value);
+      return;
+    }
+    for (std::int64_t k = rows_.ptr[a]; k < rows_.ptr[a + 1]; ++k) {
+      single_.push_back(static_cast<std::int32_t>(k));
+      column_.push_back(rows_.column[k]);
+      if (value) single_value_.push_back(*value);
+    }
+  }
+
+  std::int64_t first_position(std::int64_t b) const { return block_[b].position; }
+
+  // Attributes without a row in the table: first those that occur in one block alone, by block.
+  void order_loose(const Occurrences& o, const Factoring& f) {
+    const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
+    constexpr std::int32_t kNowhere = -1, kEverywhere = -2;
+    std::vector<std::int32_t> home(rows_.attributes, kNowhere);
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      for (std::int64_t p = first_position(b); p < first_position(b + 1); ++p) {
+        for (std::int64_t i = o.ptr[source_[p]]; i < o.ptr[source_[p] + 1]; ++i) {
+          const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
+          if (a >= static_cast<std::uint64_t>(rows_.attributes)) continue;
+          home[a] =
+              home[a] == kNowhere || home[a] == b ? static_cast<std::int32_t>(b) : kEverywhere;
+        }
+      }
+    }
+    std::vector<std::int64_t> next(blocks + 1, 0);
+    const auto is_loose = [&](std::int64_t a) {
+      return f.reading[a] != Reading::table && rows_.ptr[a] < rows_.ptr[a + 1];
+    };
+    std::int64_t others = 0;
+    for (std::int64_t a = 0; a < rows_.attributes; ++a)
+      if (is_loose(a)) ++(home[a] < 0 ? others : next[home[a] + 1]);
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::int64_t b = 0; b <= blocks; ++b) block_[b].loose = next[b];
+    loose_.resize(next[blocks] + others);
+    for (std::int64_t a = 0; a < rows_.attributes; ++a)
+      if (is_loose(a))
+        loose_[next[home[a] < 0 ? blocks : home[a]]++] = static_cast<std::int32_t>(a);
+  }
+
+  // Rows that a block has kSeveral times or more become partial sums, counted from P on.
+  void index_slots() {
+    const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
+    const bool values = !left_.value.empty();
+    std::vector<std::int32_t> count(slots(), 0), partial(slots(), -1);
+    std::vector<std::int32_t> slot_of;  // [partial sums]
+    Lists summed, rest;                 // by position
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const std::int64_t first = left_.ptr[first_position(b)],
+                         last = left_.ptr[first_position(b + 1)];
+      for (std::int64_t i = first; i < last; ++i) ++count[left_.id[i]];
+      for (std::int64_t i = first; i < last; ++i) {
+        const std::int32_t s = left_.id[i];
+        if (count[s] < kSeveral || partial[s] >= 0) continue;
+        partial[s] = static_cast<std::int32_t>(slot_of.size());
+        slot_of.push_back(s);
+      }
+      for (std::int64_t p = first_position(b); p < first_position(b + 1); ++p) {
+        for (std::int64_t i = left_.ptr[p]; i < left_.ptr[p + 1]; ++i) {
+          const std::int32_t s = left_.id[i];
+          const double* value = values ? &left_.value[i] : nullptr;
+          partial[s] >= 0 ? summed.add(partial[s], value) : rest.add(s, value);
+        }
+        summed.close();
+        rest.close();
+      }
+      for (std::int64_t i = first; i < last; ++i) count[left_.id[i]] = 0, partial[left_.id[i]] = -1;
+      block_[b + 1].partial = static_cast<std::int64_t>(slot_of.size());
+    }
+    partials_ = Index(summed, static_cast<std::int64_t>(slot_of.size()));
+    const double one = 1.0;
+    for (const std::int32_t s : slot_of) rest.add(s, values ? &one : nullptr), rest.close();
+    credits_ = Index(rest, slots());
+  }
+
+  void cut_tasks() {
+    const Slots& f = slots_;
+    compose_tasks_.resize(f.levels());
+    gather_tasks_.resize(f.levels());
+    for (std::int64_t level = 0; level < f.levels(); ++level) {
+      const Task all{f.level_ptr[level], f.level_ptr[level + 1]};
+      compose_tasks_[level] =
+          cut(all, [&](std::int64_t s) { return 3 + f.member_ptr[s + 1] - f.member_ptr[s]; });
+      gather_tasks_[level] = cut(all, [&](std::int64_t s) {
+        return 3 + credits_.count(s) + f.container_ptr[s + 1] - f.container_ptr[s];
+      });
+    }
+    loose_tasks_ = cut({block_.back().loose, static_cast<std::int64_t>(loose_.size())},
+                       [&](std::int64_t i) { return 2 + loose_index_.count(i); });
+  }
+
+  template <class Work>
+  static std::vector<Task> cut(Task all, Work work) {
+    std::vector<Task> tasks;
+    std::int64_t sum = 0, begin = all.first;
+    for (std::int64_t i = all.first; i < all.last; ++i) {
+      sum += work(i);
+      if (sum < kTask && i + 1 < all.last) continue;
+      tasks.push_back({begin, i + 1});
+      begin = i + 1, sum = 0;
+    }
+    return tasks;
+  }
+};
+
+}  // namespace crfkit

@@ -1,0 +1,208 @@
+// Loss and gradient of the likelihood of one batch, again and again for other weights.
+//
+// An evaluation fills the table of rows level by level, scores and sums block by block, and gathers
+// credits level by level in the other direction.  Sums of blocks are added in their order: the same
+// bits for any number of threads.  Edge attributes cut the blocks into rounds.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "engine/likelihood/arrangement.hpp"
+#include "engine/linear/large_pages.hpp"
+
+namespace crfkit {
+
+struct Loss {
+  double value = 0.0;            // without start, steps and stop of the gold
+  bool finite = true;            // false: a score is not, and nothing else holds
+  std::int64_t impossible = -1;  // a sequence without a labelling
+};
+
+class Evaluator : public Arrangement {
+ public:
+  template <class... Given>
+  explicit Evaluator(Given&&... given) : Arrangement(std::forward<Given>(given)...) {
+    node_ = std::make_unique<Table>((positions() + partials_.size()) * step_);
+    table_ = std::make_unique<Table>(slots() * step_);
+    value_.resize(length_.size());
+    partial_ = std::make_unique<Table>(edges_.partial_size());
+    factor_ = std::make_unique<Table>(edges_.has_values() ? 0 : edges_.weights());
+    edge_rows_ = edges_.rows();
+  }
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+  ~Evaluator() {
+    for (void* workspace : idle_) kernels_.drop_workspace(workspace);
+  }
+
+  // Loss and gradient [node and edge weights] at the weights; credits of start and stop [L] and of
+  // the steps [L, L], of which the gold's are not yet taken off.
+  Loss evaluate(const double* weights, const double* edge, const double* start, const double* stop,
+                double* gradient, double* start_credit, double* stop_credit, double* edge_credit,
+                int threads) {
+    rows_.weight = weights;
+    EdgeRows edges;
+    Loss loss;
+    loss.finite = weigh_edges(weights, gradient, threads, &edges);
+    if (!loss.finite) return loss;
+    compose(threads);
+    loss = sum_blocks(edges, edge, start, stop, gradient, start_credit, stop_credit, edge_credit,
+                      threads);
+    if (loss.finite && loss.impossible < 0) gather(gradient, threads);
+    return loss;
+  }
+
+ private:
+  Composed composed() const {
+    return {slots_.attribute.data(), slots_.member_ptr.data(), slots_.member.data(),
+            slots_.container_ptr.data(), slots_.container.data()};
+  }
+
+  void compose(int threads) {
+    const Composed c = composed();
+    for (const std::vector<Task>& tasks : compose_tasks_)
+      parallel_for(static_cast<std::int64_t>(tasks.size()), threads, [&](std::int64_t i) {
+        kernels_.compose(rows_, c, tasks[i].first, tasks[i].last, table_->data());
+      });
+  }
+
+  // Factors and bounds of the edge weights, which follow the node weights; false when one of them
+  // is not finite.
+  bool weigh_edges(const double* weights, double* gradient, int threads, EdgeRows* edges) {
+    const std::int64_t offset = rows_.ptr[rows_.attributes];
+    *edges = edges_.view();
+    edges->weight = weights + offset;
+    edges->factor = edges_.has_values() ? nullptr : factor_->data();
+    edges->row = edge_rows_.data();
+    edges->partial = partial_->data();
+    edges->gradient = gradient + offset;
+    std::atomic<bool> finite{true};
+    const auto& tasks = edges_.attribute_tasks();
+    parallel_for(static_cast<std::int64_t>(tasks.size()), threads, [&](std::int64_t i) {
+      if (!kernels_.fill_factors(*edges, tasks[i].first, tasks[i].last)) finite = false;
+    });
+    return finite;
+  }
+
+  Loss sum_blocks(const EdgeRows& edges, const double* edge, const double* start,
+                  const double* stop, double* gradient, double* start_credit, double* stop_credit,
+                  double* edge_credit, int threads) {
+    Evaluation e = {};
+    e.edges = edges;
+    e.problem.shape = Shape::chain;
+    e.problem.labels = L_;
+    e.problem.order = 1;
+    e.problem.edge[0] = edge;
+    e.start = start;
+    e.stop = stop;
+    e.positions = positions();
+    e.block = block_.data();
+    e.group = group_.data();
+    e.length = length_.data();
+    e.weight = weight_.data();
+    e.rows = rows_;
+    e.table = table_->data();
+    const auto or_null = [](const auto& v) { return v.empty() ? nullptr : v.data(); };
+    e.residual = {left_.ptr.data(), left_.id.data(),       or_null(left_.value), or_null(full_ptr_),
+                  full_.data(),     or_null(full_value_),  single_ptr_.data(),   single_.data(),
+                  column_.data(),   or_null(single_value_)};
+    e.partials = partials_.view();
+    e.loose = loose();
+    e.gradient = gradient;
+    e.gold = gold_;
+    e.node = node_->data();
+    e.value = value_.data();
+    crfkit::Task sums = {};
+    sums.query = Query::sum;
+    struct Release {
+      const Kernels& kernels;
+      void* prepared;
+      ~Release() { kernels.release(prepared); }
+    } tables{kernels_, kernels_.prepare(e.problem, sums)};
+    const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
+    pooled_.resize(blocks);
+    std::vector<std::int64_t> impossible(blocks, -1);
+    std::atomic<bool> finite{true};
+    for (const EdgeArrangement::Round& round : edges_.rounds()) {
+      const auto& [first, last] = round.blocks;
+      parallel_for(last - first, threads, [&](std::int64_t i) {
+        const std::int64_t b = first + i;
+        pooled_[b].assign(pooled_size(), 0.0);
+        std::fill(partial_->data() + edges_.partial(b).first,
+                  partial_->data() + edges_.partial(b).last, 0.0);
+        void* workspace = take_workspace();
+        if (!kernels_.evaluate(e, tables.prepared, b, workspace, pooled_[b].data(), &impossible[b]))
+          finite = false;
+        give_back(workspace);
+      });
+      parallel_for(static_cast<std::int64_t>(round.tasks.size()), threads, [&](std::int64_t i) {
+        edges_.add(round, round.tasks[i], partial_->data(), edges.gradient);
+      });
+    }
+    Loss loss;
+    loss.finite = finite;
+    for (const std::int64_t lane : impossible)
+      if (lane >= 0 && (loss.impossible < 0 || sequence_[lane] < loss.impossible))
+        loss.impossible = sequence_[lane];
+    for (const double value : value_) loss.value += value;
+    add_pooled(0, 1, start_credit);
+    add_pooled(step_, 1, stop_credit);
+    add_pooled(2 * step_, L_, edge_credit);
+    return loss;
+  }
+
+  void add_pooled(std::int64_t at, int rows, double* out) const {
+    std::fill_n(out, static_cast<std::int64_t>(rows) * L_, 0.0);
+    for (const std::vector<double>& part : pooled_)
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < L_; ++j) out[i * L_ + j] += part[at + i * step_ + j];
+  }
+
+  Loose loose() const { return {loose_.data(), loose_index_.view()}; }
+
+  void gather(double* gradient, int threads) {
+    const Gathering g{composed(), credits_.view()};
+    const std::int64_t top = slots_.levels() - 1;
+    for (std::int64_t level = top; level >= 0; --level) {
+      const std::vector<Task>& tasks = gather_tasks_[level];
+      const std::int64_t rows = static_cast<std::int64_t>(tasks.size());
+      const std::int64_t others = level == 0 ? static_cast<std::int64_t>(loose_tasks_.size()) : 0;
+      parallel_for(rows + others, threads, [&](std::int64_t i) {
+        if (i < rows) {
+          kernels_.gather(rows_, g, node_->data(), tasks[i].first, tasks[i].last, table_->data(),
+                          gradient);
+        } else {
+          const Task& task = loose_tasks_[i - rows];
+          kernels_.gather_loose(rows_, loose(), node_->data(), task.first, task.last, gradient);
+        }
+      });
+    }
+  }
+
+  void* take_workspace() {
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      if (!idle_.empty()) {
+        void* workspace = idle_.back();
+        idle_.pop_back();
+        return workspace;
+      }
+    }
+    return kernels_.make_workspace();
+  }
+  void give_back(void* workspace) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    idle_.push_back(workspace);
+  }
+
+  std::unique_ptr<Table> node_, table_;
+  std::unique_ptr<Table> partial_, factor_;  // of edge weights
+  std::vector<EdgeRow> edge_rows_;           // [edge attributes]
+  std::vector<double> value_;                // [lanes in all]
+  std::vector<std::vector<double>> pooled_;  // by block
+  std::mutex guard_;
+  std::vector<void*> idle_;  // workspaces
+};
+
+}  // namespace crfkit

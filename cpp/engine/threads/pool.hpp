@@ -1,0 +1,107 @@
+// Blocks of sequences on threads.
+//
+// Which sequences form a block depends on the data alone, and sums over blocks are added in the
+// order of the blocks: the same bits for any number of threads.  Threads are started per call;
+// there is no pool to outlive a fork.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "shared/kernels.hpp"
+
+namespace crfkit {
+
+// Calls work(i) for i in [0, count) on up to `threads` threads.  The first exception is thrown
+// again here.
+template <class Work>
+void parallel_for(std::int64_t count, int threads, Work work) {
+  std::atomic<std::int64_t> next{0};
+  std::exception_ptr failure;
+  std::mutex guard;
+  const auto loop = [&] {
+    for (std::int64_t i; (i = next.fetch_add(1)) < count;) {
+      try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(guard);
+        if (!failure) failure = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  const int extra = static_cast<int>(std::min<std::int64_t>(threads, count)) - 1;
+  try {
+    for (int t = 0; t < extra; ++t) others.emplace_back(loop);
+  } catch (const std::system_error&) {
+    // No more threads to be had: those that started, and this one, do the work.
+  }
+  loop();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+struct Blocks {
+  std::vector<std::int64_t> order;  // all sequences, each block by falling length
+  std::vector<std::int64_t> first;  // [blocks + 1]
+
+  std::int64_t count() const { return static_cast<std::int64_t>(first.size()) - 1; }
+};
+
+// Consecutive sequences of about equal numbers of positions: at most 64 blocks, fewer where the
+// pooled sums are large.
+inline Blocks make_blocks(const Problem& p, std::int64_t pooled_size) {
+  const std::int64_t positions = p.seq_ptr[p.sequences], work = positions + p.sequences;
+  const std::int64_t by_memory =
+      std::max<std::int64_t>(8, (std::int64_t{1} << 24) / std::max<std::int64_t>(pooled_size, 1));
+  const std::int64_t wanted =
+      std::clamp<std::int64_t>(work / 1024, 1, std::min<std::int64_t>(64, by_memory));
+  Blocks blocks;
+  blocks.order.resize(p.sequences);
+  std::iota(blocks.order.begin(), blocks.order.end(), std::int64_t{0});
+  blocks.first.push_back(0);
+  for (std::int64_t b = 1; b <= wanted; ++b) {
+    std::int64_t n = blocks.first.back();
+    while (n < p.sequences && (b == wanted || (p.seq_ptr[n] + n) * wanted < work * b)) ++n;
+    if (n > blocks.first.back()) blocks.first.push_back(n);
+  }
+  const auto length = [&](std::int64_t n) { return p.seq_ptr[n + 1] - p.seq_ptr[n]; };
+  for (std::int64_t b = 0; b < blocks.count(); ++b)
+    std::stable_sort(blocks.order.begin() + blocks.first[b],
+                     blocks.order.begin() + blocks.first[b + 1],
+                     [&](std::int64_t i, std::int64_t j) { return length(i) > length(j); });
+  return blocks;
+}
+
+// Answers the task; returns the pooled credits, summed over the blocks (empty when they are not
+// wanted).
+inline std::vector<double> run_task(const Kernels& kernels, const Problem& p, const Task& task,
+                                    bool credits, int threads) {
+  const std::int64_t size = credits ? kernels.pooled_size(p) : 0;
+  const Blocks blocks = make_blocks(p, size);
+  struct Release {
+    const Kernels& kernels;
+    void* prepared;
+    ~Release() { kernels.release(prepared); }
+  } tables{kernels, kernels.prepare(p, task)};
+  std::vector<std::vector<double>> pooled(blocks.count());
+  parallel_for(blocks.count(), threads, [&](std::int64_t b) {
+    if (credits) pooled[b].assign(size, 0.0);
+    kernels.run(p, task, tables.prepared, blocks.order.data() + blocks.first[b],
+                blocks.first[b + 1] - blocks.first[b], credits ? pooled[b].data() : nullptr,
+                nullptr);
+  });
+  std::vector<double> sum(size, 0.0);
+  for (const std::vector<double>& part : pooled)
+    for (std::int64_t i = 0; i < size; ++i) sum[i] += part[i];
+  return sum;
+}
+
+}  // namespace crfkit

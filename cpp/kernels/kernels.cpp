@@ -1,0 +1,229 @@
+// Compiled once per instruction set: picks structure and semiring for a task and sweeps the
+// sequences of a call.
+#include "shared/kernels.hpp"
+
+#include "kernels/learn/dual.hpp"
+#include "kernels/learn/likelihood.hpp"
+#include "kernels/learn/perceptron.hpp"
+#include "kernels/learn/sgd.hpp"
+#include "kernels/linear/score_scatter.hpp"
+#include "kernels/simd/vectors.hpp"
+#include "kernels/sweep/best.hpp"
+#include "kernels/sweep/kbest.hpp"
+#include "kernels/sweep/ring.hpp"
+#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/trace.hpp"
+
+#define CRFKIT_TEXT(x) #x
+#define CRFKIT_NAME(x) CRFKIT_TEXT(x)
+
+namespace crfkit::CRFKIT_ARCH {
+namespace {
+
+// How many sequences share a sweep: enough for full register tiles, and with many labels enough to
+// pay for streaming the table, but no more than fit into the outer cache together.
+int lanes(int labels, std::int64_t longest) {
+  const int wanted = labels >= 256 ? 8 * kTile : labels >= 64 ? 4 * kTile : 2 * kTile;
+  const double bytes = 3.0 * 8.0 * padded(labels) * static_cast<double>(longest + 1), budget = 16e6;
+  const double fitting = budget / bytes;
+  return fitting >= wanted  ? wanted
+         : fitting >= kTile ? static_cast<int>(fitting) / kTile * kTile
+                            : 1;
+}
+
+int lanes_for(const Problem& p, const Task& t, std::int64_t longest) {
+  if (p.shape != Shape::chain || p.order != 1 || p.edge_step != 0 || t.credits.edge || t.expected)
+    return 1;
+  return lanes(p.labels, longest);
+}
+
+template <class Structure>
+void kbest(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  KBest semiring(s, call.task.k, call.arena);
+  forward(semiring, s);
+  for (int i = 0; i < call.task.k; ++i) {
+    const double score = semiring.score(s.row(s.rows() - 1), i);
+    call.task.path_score[*sequence * call.task.k + i] = score;
+    if (score == kZero) {
+      call.no_path(*sequence, i);
+    } else {
+      reverse(semiring.follow(s, i), s);
+      call.emit(s, semiring.cell, i);
+    }
+  }
+}
+
+template <class Structure, class Semiring>
+void draw(const Call& call, const Structure& s, const Semiring& semiring, std::int64_t sequence) {
+  Trace<Semiring, ChooseRandom> trace(semiring, s, call.arena);
+  for (int i = 0; i < call.task.k; ++i) {
+    double& score = call.task.path_score[sequence * call.task.k + i];
+    if (call.task.value[sequence] == kZero) {
+      score = kZero;
+      call.no_path(sequence, i);
+      continue;
+    }
+    reverse(trace.follow(s, ChooseRandom(call.task.seed, sequence, i)), s);
+    score = trace.score;
+    call.emit(s, trace.cell, i);
+  }
+}
+
+template <class Structure>
+void sample(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  if (!call.task.log_space) {
+    Scaled semiring(s, call.prepared.probabilities, call.arena, 1, nullptr);
+    forward(semiring, s);
+    if (semiring.exact()) {
+      call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1), 0);
+      return draw(call, s, semiring, *sequence);
+    }
+  }
+  LogSum semiring(s, call.prepared.scores, call.arena, nullptr);
+  forward(semiring, s);
+  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
+  draw(call, s, semiring, *sequence);
+}
+
+template <class Structure>
+void reach(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  Ring<Boolean> semiring(s, Boolean(), call.arena);
+  forward(semiring, s);
+  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1)) ? 0.0 : kZero;
+  if (call.wants_credits()) reverse(semiring, s);
+}
+
+template <class Structure>
+void count(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  Ring<Modular> semiring(s, Modular{call.task.prime}, call.arena);
+  forward(semiring, s);
+  call.task.residue[*sequence] = semiring.value(s.row(s.rows() - 1));
+}
+
+template <class Structure>
+void answer(const Call& call, const std::int64_t* sequences, int lanes) {
+  switch (call.task.query) {
+    case Query::sum:
+      return sum<Structure>(call, sequences, lanes);
+    case Query::best:
+      return best<Structure>(call, sequences);
+    case Query::kbest:
+      return kbest<Structure>(call, sequences);
+    case Query::sample:
+      return sample<Structure>(call, sequences);
+    case Query::reach:
+      return reach<Structure>(call, sequences);
+    case Query::count:
+      return count<Structure>(call, sequences);
+  }
+}
+
+void* prepare(const Problem& p, const Task& t) { return new Prepared(p, t); }
+void release(void* prepared) { delete static_cast<Prepared*>(prepared); }
+std::int64_t pooled_size(const Problem& p) { return PooledLayout(p).size; }
+
+void run(const Problem& p, const Task& t, const void* prepared, const std::int64_t* sequences,
+         std::int64_t count, double* pooled, void* scratch) {
+  Arena own;
+  Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
+  const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t n = sequences[i];
+    const std::int64_t rest = count - i;
+    int lanes = t.query == Query::sum && !t.log_space
+                    ? lanes_for(p, t, p.seq_ptr[n + 1] - p.seq_ptr[n])
+                    : 1;
+    const std::int64_t groups =
+        (rest + lanes - 1) / lanes;  // of about equal size, so that none is left over
+    lanes = static_cast<int>((rest + groups - 1) / groups);
+    arena.reset();
+    switch (p.shape) {
+      case Shape::chain:
+        answer<Chain>(call, sequences + i, lanes);
+        break;
+      case Shape::segments:
+        answer<Segments>(call, sequences + i, lanes);
+        break;
+      case Shape::tree:
+        answer<Tree>(call, sequences + i, lanes);
+        break;
+    }
+    i += lanes;
+  }
+  if (pooled && t.query == Query::sum && !t.log_space)
+    finish_products(p, call.prepared.probabilities, pooled);
+}
+
+void* make_scratch() { return new Arena; }
+void free_scratch(void* scratch) { delete static_cast<Arena*>(scratch); }
+void dual_answer(const Dual& dual, const std::int64_t* sequences, int lanes,
+                 const std::int64_t* soon, int next, Visit* visits, void* scratch) {
+  Arena& arena = *static_cast<Arena*>(scratch);
+  arena.reset();
+  DualVisit(dual, arena).answer(sequences, lanes, soon, next, visits);
+}
+void dual_apply(const Dual& dual, Visit& visit, int shard) {
+  Arena none;
+  DualVisit(dual, none).apply(visit, shard);
+}
+void dual_settle(const Dual& dual, Visit& visit) {
+  Arena none;
+  DualVisit(dual, none).settle(visit);
+}
+void dual_revise(const Dual& dual, Visit& visit) {
+  Arena none;
+  DualVisit(dual, none).revise(visit);
+}
+
+void* make_workspace() { return new Workspace; }
+void drop_workspace(void* workspace) { delete static_cast<Workspace*>(workspace); }
+
+bool evaluate(const Evaluation& e, const void* prepared, std::int64_t block, void* workspace,
+              double* pooled, std::int64_t* impossible) {
+  const Prepared& tables = *static_cast<const Prepared*>(prepared);
+  return evaluate_block(e, tables.probabilities, tables.scores, block,
+                        *static_cast<Workspace*>(workspace), pooled, impossible);
+}
+
+}  // namespace
+
+const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
+                         pooled_size,
+                         prepare,
+                         release,
+                         run,
+                         expand_rows,
+                         score_rows,
+                         scatter_rows,
+                         sum_runs,
+                         combine_vectors,
+                         shorten_vector,
+                         dot_vectors<double>,
+                         dot_vectors<Brief>,
+                         add_l2,
+                         pseudo_gradient,
+                         align,
+                         move_in_orthant,
+                         make_scratch,
+                         free_scratch,
+                         dual_answer,
+                         dual_apply,
+                         dual_settle,
+                         dual_revise,
+                         stochastic_visits,
+                         stochastic_settle,
+                         mistake_pass,
+                         lanes,
+                         make_workspace,
+                         drop_workspace,
+                         compose_rows,
+                         fill_factors,
+                         evaluate,
+                         gather_rows,
+                         gather_loose};
+
+}  // namespace crfkit::CRFKIT_ARCH

@@ -1,0 +1,21 @@
+// The best labelling of one sequence.
+#pragma once
+
+#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/trace.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+template <class Structure>
+inline void best(const Call& call, const std::int64_t* sequence) {
+  const Structure s = call.structure<Structure>(sequence, 1);
+  Max semiring(s, call.prepared.scores, call.arena, nullptr);
+  forward(semiring, s);
+  const double value = call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
+  if (value == kZero) return call.no_path(*sequence, 0);
+  Trace<Max, ChooseBest> trace(semiring, s, call.arena);
+  reverse(trace.follow(s, ChooseBest()), s);
+  call.emit(s, trace.cell, 0);
+}
+
+}  // namespace crfkit::CRFKIT_ARCH

@@ -1,0 +1,125 @@
+// Sums over the labellings of packed lanes: scaled, or lane by lane in log space where scaling
+// would lose too much.
+#pragma once
+
+#include "kernels/sweep/logs.hpp"
+#include "kernels/sweep/packed.hpp"
+#include "kernels/sweep/sweep.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+class GroupSum {
+ public:
+  // `problem` has the labels and the table, of which `probabilities` and `scores` are made.
+  GroupSum(const Problem& problem, const Tables& probabilities, const Tables& scores,
+           const Packed& rows, Arena& arena)
+      : problem_(problem),
+        probabilities_(probabilities),
+        scores_(scores),
+        s_(rows),
+        arena_(arena),
+        L_(problem.labels),
+        step_(padded(L_)) {}
+
+  // log Z of each lane; scores [positions, step] become credits times `weight` [lanes].  The
+  // padding of scores is never read; that of credits is 0. `watched`: some parts are forbidden;
+  // `restore` makes the scores again.  False when a score of edge attributes is not finite.
+  template <class Restore>
+  bool run(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
+           Restore restore) const {
+    bool done;
+    switch (step_ / W) {
+      case 1:
+        done = scaled<1>(node, weight, watched, sums, log_z);
+        break;
+      case 2:
+        done = scaled<2>(node, weight, watched, sums, log_z);
+        break;
+      case 3:
+        done = scaled<3>(node, weight, watched, sums, log_z);
+        break;
+      case 4:
+        done = scaled<4>(node, weight, watched, sums, log_z);
+        break;
+      default:
+        done = scaled<0>(node, weight, watched, sums, log_z);
+    }
+    if (done) return true;
+    restore();
+    bool finite = true;
+    for (int lane = 0; lane < s_.lanes(); ++lane)
+      log_z[lane] = in_logs(node, lane, weight[lane], sums, &finite);
+    return finite;
+  }
+
+ private:
+  template <int V>
+  bool scaled(double* node, const double* weight, bool watched, const EdgeSums& sums,
+              double* log_z) const {
+    PackedSum<V> semiring(s_, probabilities_.table[0], L_, weight, watched, node, sums, arena_);
+    forward(semiring, s_);
+    if (!semiring.exact()) return false;
+    for (int lane = 0; lane < s_.lanes(); ++lane)
+      log_z[lane] = semiring.value(s_, lane, s_.length(lane));
+    reverse(semiring, s_);
+    return true;
+  }
+
+  // One lane, laid out as a sequence of its own.
+  double in_logs(double* node, int lane, double weight, const EdgeSums& sums, bool* finite) const {
+    const int T = s_.length(lane);
+    const std::int64_t seq_ptr[2] = {0, T}, first = 0;
+    double* own = arena_.take<double>(static_cast<std::size_t>(T) * L_);  // [T, L]
+    for (int t = 0; t < T; ++t)
+      for (int j = 0; j < L_; ++j) own[t * L_ + j] = node[s_.position(lane, t) * step_ + j];
+    Problem p = problem_;
+    p.sequences = 1;
+    p.seq_ptr = seq_ptr;
+    p.node = own;
+    Task task = {};
+    task.credits.node = own;
+    if (sums.factors) *finite &= add_edge_scores(lane, *sums.factors, &p, &task);
+    const PooledLayout layout(p);
+    double* pooled = arena_.take<double>(layout.size, 0.0);
+    const Chain chain(p, task, pooled, &first, 1, arena_);
+    LogSum semiring(chain, scores_, arena_, nullptr);
+    forward(semiring, chain);
+    const double log_z = semiring.value(chain.row(chain.rows() - 1));
+    reverse(semiring, chain);
+    for (int t = 0; t < T; ++t)
+      for (int j = 0; j < step_; ++j)
+        node[s_.position(lane, t) * step_ + j] = j < L_ ? weight * own[t * L_ + j] : 0.0;
+    for (int t = 1; sums.factors && t < T; ++t)
+      sums.factors->add(s_.first() + s_.position(lane, t), task.credits.edge + t * p.edge_step,
+                        weight, sums.edge);
+    for (int c = 0; sums.edge && !sums.factors && c < L_ * step_; ++c)
+      sums.edge[lane * sums.lane_step + c] += weight * pooled[layout.table[0] + c];
+    return log_z;
+  }
+
+  // Scores and credits of steps by position, for one lane; false when a score is not finite.
+  bool add_edge_scores(int lane, const EdgeFactors& factors, Problem* p, Task* task) const {
+    const int T = s_.length(lane), cells = L_ * L_;
+    const double* shared = problem_.edge[0];
+    double* own = arena_.take<double>(static_cast<std::size_t>(T) * cells);  // [T, L, L]
+    bool finite = true;
+    for (int t = 0; t < T; ++t) {
+      double* score = own + static_cast<std::ptrdiff_t>(t) * cells;
+      for (int c = 0; c < cells; ++c) score[c] = shared[c];
+      factors.add_scores(s_.first() + s_.position(lane, t), score);
+      for (int c = 0; c < cells; ++c) finite &= score[c] - score[c] == 0.0 || shared[c] == kZero;
+    }
+    p->edge[0] = own;
+    p->edge_step = task->credits.edge_step = cells;
+    task->credits.edge = arena_.take<double>(static_cast<std::size_t>(T) * cells);
+    return finite;
+  }
+
+  const Problem& problem_;
+  const Tables &probabilities_, &scores_;
+  const Packed& s_;
+  Arena& arena_;
+  int L_, step_;
+};
+
+}  // namespace crfkit::CRFKIT_ARCH

@@ -1,0 +1,149 @@
+// The k best labellings, exact and distinct.
+//
+// A cell holds its k best partial scores, best first (-inf where fewer exist).  Alternatives are
+// merged by insertion; conjuncts (children of a tree variable) one after the other, the k best of
+// all pairs of sums.  The trace of a path repeats the merges of the cells that it visits to learn
+// where a score came from, so no pointers are kept.
+#pragma once
+
+#include "kernels/sweep/structure.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+class KBest {
+ public:
+  template <class Structure>
+  KBest(const Structure& s, int k, Arena& arena) : k_(k), arena_(arena) {
+    const Row last = s.row(s.rows() - 1);
+    scores_ = arena.take<double>(static_cast<std::size_t>(last.cell + last.cells()) * k);
+    list_ = arena.take<Entry>(k);
+    joined_ = arena.take<Entry>(k);
+    cell = arena.take<std::int64_t>(s.rows());
+    rank_ = arena.take<int>(s.rows());
+  }
+
+  double score(const Row& last, int path) const { return scores_[last.cell * k_ + path]; }
+
+  template <class Structure>
+  void pull(const Structure& s, int r) {
+    const Row row = s.row(r);
+    const Terms terms = s.terms(r, 0);
+    for (std::int64_t c = 0; c < row.cells(); ++c) {
+      const int j = static_cast<int>(c % row.step);
+      if (j >= row.n) continue;
+      double term = 0.0;
+      for (int i = 0; i < terms.count; ++i) term += terms.score[i][j];
+      Entry* best = combine(s, r, c, nullptr);
+      for (int i = 0; i < k_; ++i) scores_[(row.cell + c) * k_ + i] = best[i].score + term;
+    }
+  }
+
+  // Makes the next `reverse` follow path number `path`.
+  template <class Structure>
+  KBest& follow(const Structure& s, int path) {
+    for (int r = 0; r < s.rows(); ++r) cell[r] = -1;
+    cell[s.rows() - 1] = 0;
+    rank_[s.rows() - 1] = path;
+    return *this;
+  }
+
+  template <class Structure>
+  void push(const Structure& s, int r) {
+    if (cell[r] < 0 || s.in_count(r) == 0) return;
+    if constexpr (Structure::conjuncts) {
+      unwind(s, r);
+    } else {
+      take(combine(s, r, cell[r], nullptr)[rank_[r]]);
+    }
+  }
+
+  std::int64_t* cell;  // [rows] cell of the path, or -1
+
+ private:
+  struct Entry {
+    double score;
+    int source;         // row
+    std::int64_t from;  // cell in it
+    int rank;           // which of its k scores
+    int before;         // conjuncts: which entry of the list so far
+  };
+
+  // The k best of one cell without its terms.  Conjuncts: `history` (when given) receives the
+  // merged list after each edge.
+  template <class Structure>
+  Entry* combine(const Structure& s, int r, std::int64_t to, Entry* history) {
+    const int count = s.in_count(r);
+    clear(joined_);
+    if (count == 0 || Structure::conjuncts) joined_[0].score = 0.0;
+    for (int e = 0; e < count; ++e) {
+      const InEdge edge = s.in(r, e);
+      const Row row = s.row(r), source = s.row(edge.source);
+      Entry* into = joined_;
+      if constexpr (Structure::conjuncts) clear(into = list_);
+      visit_sources(row, source, edge, to, [&](std::int64_t from, double score) {
+        const double* x = scores_ + (source.cell + from) * k_;
+        for (int i = 0; i < k_; ++i)
+          if (!insert(into, {x[i] + score, edge.source, from, i, 0})) break;
+      });
+      if constexpr (Structure::conjuncts) {
+        Entry* merged = history ? history + static_cast<std::int64_t>(e) * k_ : list_two();
+        clear(merged);
+        for (int a = 0; a < k_; ++a) {
+          for (int b = 0; b < k_; ++b) {
+            Entry entry = list_[b];
+            entry.score += joined_[a].score;
+            entry.before = a;
+            if (!insert(merged, entry)) break;
+          }
+        }
+        for (int i = 0; i < k_; ++i) joined_[i] = merged[i];
+      }
+    }
+    return joined_;
+  }
+
+  void clear(Entry* list) const {
+    for (int i = 0; i < k_; ++i) list[i] = {kZero, -1, -1, 0, 0};
+  }
+
+  // Keeps the list sorted; equal scores stay in order of arrival.  False when the entry is too low
+  // for the list.
+  bool insert(Entry* list, const Entry& entry) const {
+    if (!(entry.score > list[k_ - 1].score)) return false;
+    int i = k_ - 1;
+    for (; i > 0 && list[i - 1].score < entry.score; --i) list[i] = list[i - 1];
+    list[i] = entry;
+    return true;
+  }
+
+  void take(const Entry& entry) {
+    cell[entry.source] = entry.from;
+    rank_[entry.source] = entry.rank;
+  }
+
+  template <class Structure>
+  void unwind(const Structure& s, int r) {
+    const int count = s.in_count(r);
+    Entry* history = arena_.take<Entry>(static_cast<std::size_t>(count) * k_);
+    combine(s, r, cell[r], history);
+    int i = rank_[r];
+    for (int e = count - 1; e >= 0; --e) {
+      const Entry& entry = history[static_cast<std::int64_t>(e) * k_ + i];
+      take(entry);
+      i = entry.before;
+    }
+  }
+
+  Entry* list_two() {
+    if (!two_) two_ = arena_.take<Entry>(k_);
+    return two_;
+  }
+
+  int k_;
+  Arena& arena_;
+  double* scores_;
+  Entry *list_, *joined_, *two_ = nullptr;
+  int* rank_;
+};
+
+}  // namespace crfkit::CRFKIT_ARCH

@@ -1,0 +1,109 @@
+// Shared transition tables in the forms that the dense steps read: packed scores, or packed
+// probabilities and their transpose.
+#pragma once
+
+#include "kernels/simd/product.hpp"
+#include "kernels/sweep/structure.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+// Spread of the finite scores of an array, and whether some are -inf.
+struct Spread {
+  double top = kZero, low = kInfinity;
+  bool holes = false;
+
+  void see(const double* score, std::int64_t n) {
+    Vec highest = splat(top), lowest = splat(low);
+    for (std::int64_t i = 0; i < n; i += W) {
+      const Vec v = load_part(score + i, n - i < W ? static_cast<int>(n - i) : W, score[0]);
+      highest = max(highest, v);
+      lowest = min(lowest, v);
+    }
+    top = max_of(highest);
+    const double least = min_of(lowest);
+    if (least > kZero) {
+      low = least;
+      return;
+    }
+    holes = true;
+    for (std::int64_t i = 0; i < n; ++i) low = score[i] > kZero && score[i] < low ? score[i] : low;
+  }
+  double range() const { return top > low ? top - low : 0.0; }
+  double safe_top() const { return top == kZero ? 0.0 : top; }  // -inf - -inf is no number
+};
+
+// One dense table of `blocks` matrices [n_in, n_out]; the source of row a in block m is a * blocks
+// + m.
+struct Table {
+  int blocks, n_in, n_out;
+  double* packed;      // scores, or probabilities exp(score - top)
+  double* transposed;  // probabilities only
+  Spread spread;
+
+  const double* matrix(int m) const { return packed + m * packed_size(n_in, n_out); }
+  const double* matrix_transposed(int m) const { return transposed + m * packed_size(n_out, n_in); }
+
+  void shape(int blocks_, int n_in_, int n_out_) { blocks = blocks_, n_in = n_in_, n_out = n_out_; }
+
+  void take(Arena& arena, bool with_transpose) {
+    packed = arena.take<double>(blocks * packed_size(n_in, n_out));
+    transposed = with_transpose ? arena.take<double>(blocks * packed_size(n_out, n_in)) : nullptr;
+  }
+
+  void fill_scores(const double* score) {
+    const std::ptrdiff_t row_step = static_cast<std::ptrdiff_t>(blocks) * n_out;
+    for (int m = 0; m < blocks; ++m)
+      pack(score + static_cast<std::ptrdiff_t>(m) * n_out, row_step, 1, n_in, n_out, kZero,
+           packed + m * packed_size(n_in, n_out), [](Vec v) { return v; });
+  }
+
+  void fill_probabilities(const double* score) {
+    spread = Spread();
+    spread.see(score, static_cast<std::int64_t>(blocks) * n_in * n_out);
+    const Vec top = splat(spread.safe_top());
+    const auto to_probability = [top](Vec v) { return exp(v - top); };
+    const std::ptrdiff_t row_step = static_cast<std::ptrdiff_t>(blocks) * n_out;
+    for (int m = 0; m < blocks; ++m) {
+      const double* block = score + static_cast<std::ptrdiff_t>(m) * n_out;
+      pack(block, row_step, 1, n_in, n_out, kZero, packed + m * packed_size(n_in, n_out),
+           to_probability);
+      if (transposed)
+        pack(block, 1, row_step, n_out, n_in, kZero, transposed + m * packed_size(n_out, n_in),
+             to_probability);
+    }
+  }
+};
+
+// credit += products * probabilities of block m, where `products` are sums of outer products.
+inline void add_credits(const Table& table, int m, const double* products, double* credit) {
+  const int step = padded(table.n_out);
+  for (int a = 0; a < table.n_in; ++a) {
+    const std::int64_t row = (static_cast<std::int64_t>(a) * table.blocks + m) * step;
+    for (int j = 0; j < step; j += W) {
+      const Vec probability = load(table.matrix(m) + packed_index(table.n_in, table.n_out, a, j));
+      store(credit + row + j, load(credit + row + j) + load(products + row + j) * probability);
+    }
+  }
+}
+
+// The shared tables of a problem, made once per call and read by all threads.
+struct Tables {
+  Arena arena;
+  int count = 0;
+  Table table[kMaxOrder];
+
+  Tables(const Problem& p, bool wanted, bool probabilities) {
+    if (!wanted || p.shape == Shape::tree || p.edge_step != 0) return;
+    count = p.order;
+    for (int h = 1; h <= p.order; ++h) {
+      const bool full = h == p.order;
+      const int blocks = static_cast<int>(power(p.labels, full ? h - 1 : h));
+      table[h - 1].shape(blocks, full ? p.labels : 1, p.labels);
+      table[h - 1].take(arena, probabilities);
+      probabilities ? table[h - 1].fill_probabilities(p.edge[h - 1])
+                    : table[h - 1].fill_scores(p.edge[h - 1]);
+    }
+  }
+};
+
+}  // namespace crfkit::CRFKIT_ARCH

@@ -1,0 +1,246 @@
+// Block coordinate descent for Python.
+//
+// A block is the weights of one attribute; transitions, start and stop are the last three.  For
+// each, with p the marginals under the present weights, v the values and c the weights of the
+// sequences,
+//     g = sum c v (p - gold),  h = sum c v^2 p (1 - p)       over the positions that have the
+//     attribute h <- kappa * max(1, max |g / h|) * h,  w <- soft(h w - g, l1) / (h + l2)
+// (Sokolovska et al. 2010; Lavergne et al. 2010; Wapiti's bcd).  Scores of all positions are kept
+// and changed with the weights, and the sequences of a block are swept together.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "python/labelled.hpp"
+#include "shared/kernels.hpp"
+
+namespace crfkit {
+namespace {
+
+double soft(double z, double l1) { return z > l1 ? z - l1 : z < -l1 ? z + l1 : 0.0; }
+
+// Gradient and curvature of one block, and the step that they ask for.
+struct CoordinateBlock {
+  std::vector<double> g, h;
+
+  explicit CoordinateBlock(std::size_t n) : g(n, 0.0), h(n, 0.0) {}
+
+  void clear() {
+    std::fill(g.begin(), g.end(), 0.0);
+    std::fill(h.begin(), h.end(), 0.0);
+  }
+  void add(std::size_t i, double c, double v, double p) {
+    g[i] += c * v * p;
+    h[i] += c * v * v * p * (1.0 - p);
+  }
+  // Raises the curvature of the entries that are used, until no step is longer than 1 / kappa.
+  template <class Each>
+  void stabilise(double kappa, Each each) {
+    double factor = 1.0;
+    each([&](std::size_t i) {
+      h[i] = std::max(h[i], kLeast);
+      factor = std::max(factor, std::fabs(g[i]) / h[i]);
+    });
+    each([&](std::size_t i) { h[i] *= factor * kappa; });
+  }
+  double next(std::size_t i, double w, double l1, double l2) const {
+    return soft(h[i] * w - g[i], l1) / (h[i] + l2);
+  }
+
+  static constexpr double kLeast = 1e-10;  // curvature where the model is certain
+};
+
+class CoordinateTrainer {
+ public:
+  explicit CoordinateTrainer(const Labelled& data) : data_(data) {
+    nb::gil_scoped_release release;
+    const std::int64_t P = data_.positions(), A = data_.attributes(), N = data_.sequences();
+    const Occurrences o = data_.occurrences();
+    const auto known = [&](std::int64_t i) { return o.attr[i] >= 0 && o.attr[i] < A; };
+    ptr_.assign(A + 1, 0);
+    for (std::int64_t i = 0; i < o.ptr[P]; ++i)
+      if (known(i)) ++ptr_[o.attr[i] + 1];
+    for (std::int64_t a = 0; a < A; ++a) ptr_[a + 1] += ptr_[a];
+    position_.resize(ptr_[A]);
+    if (o.value) value_.resize(ptr_[A]);
+    std::vector<std::int64_t> next(ptr_.begin(), ptr_.end() - 1);
+    for (std::int64_t p = 0; p < P; ++p) {
+      for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+        if (!known(i)) continue;
+        const std::int64_t at = next[o.attr[i]]++;
+        position_[at] = p;
+        if (o.value) value_[at] = o.value[i];
+      }
+    }
+    sequence_.resize(P);
+    for (std::int64_t n = 0; n < N; ++n)
+      for (std::int64_t p = data_.seq_ptr.data()[n]; p < data_.seq_ptr.data()[n + 1]; ++p)
+        sequence_[p] = n;
+    node_.resize(P * data_.labels);
+    found_.resize(P * data_.labels);
+    value_of_.resize(N);
+    table_.resize((data_.labels + 2) * data_.labels);
+  }
+
+  // One round over all blocks, in the weights w [F].
+  void pass(const Kernels& kernels, const Written& w, const Reals& strengths, double kappa) {
+    data_.check_weights(w.size());
+    if (strengths.size() != 4 || !(kappa > 0.0)) refuse("strengths: 4 numbers, kappa: above 0");
+    nb::gil_scoped_release release;
+    score(w.data());
+    Problem p = problem();
+    Task task = {};
+    task.query = Query::sum;
+    task.value = value_of_.data();
+    task.credits.node = found_.data();
+    const std::unique_ptr<void, void (*)(void*)> prepared(kernels.prepare(p, task),
+                                                          kernels.release);
+    CoordinateBlock block(data_.labels);
+    for (std::int64_t a = 0; a < data_.attributes(); ++a) {
+      collect(a);
+      pooled_.assign(kernels.pooled_size(p), 0.0);
+      kernels.run(p, task, prepared.get(), chosen_.data(),
+                  static_cast<std::int64_t>(chosen_.size()), pooled_.data(), nullptr);
+      update(a, w.data(), strengths.data()[0], strengths.data()[1], kappa, block);
+    }
+    if (data_.weights() > data_.node_weights())
+      update_small(kernels, p, prepared.get(), w.data(), strengths.data()[2], strengths.data()[3],
+                   kappa);
+  }
+
+ private:
+  double share(std::int64_t n) const { return data_.share ? data_.share->data()[n] : 1.0; }
+  std::int64_t length(std::int64_t n) const {
+    return data_.seq_ptr.data()[n + 1] - data_.seq_ptr.data()[n];
+  }
+
+  void score(const double* w) {
+    const int L = data_.labels;
+    std::fill(node_.begin(), node_.end(), 0.0);
+    for (std::int64_t a = 0; a < data_.attributes(); ++a)
+      for (std::int64_t k = data_.row_ptr.data()[a]; k < data_.row_ptr.data()[a + 1]; ++k)
+        move(a, data_.column.data()[k], w[k]);
+    for (int k = 0; k < (L + 2) * L; ++k)
+      table_[k] = data_.forbidden ? data_.forbidden->data()[k] : 0.0;
+    data_.visit_small([&](std::int64_t k, int i, int j) { table_[i * L + j] += w[k]; });
+  }
+  // Adds to the scores of one label what a change of its weight does.
+  void move(std::int64_t a, int label, double change) {
+    if (change == 0.0) return;
+    for (std::int64_t i = ptr_[a]; i < ptr_[a + 1]; ++i)
+      node_[position_[i] * data_.labels + label] += change * (value_.empty() ? 1.0 : value_[i]);
+  }
+  Problem problem() const {
+    const int L = data_.labels;
+    Problem p = {};
+    p.shape = Shape::chain;
+    p.sequences = data_.sequences();
+    p.seq_ptr = data_.seq_ptr.data();
+    p.labels = L;
+    p.order = 1;
+    p.node = node_.data();
+    p.edge[0] = table_.data();
+    p.start = table_.data() + L * L;
+    p.stop = p.start + L;
+    return p;
+  }
+
+  // The sequences that have an attribute, by falling length.
+  void collect(std::int64_t a) {
+    chosen_.clear();
+    for (std::int64_t i = ptr_[a]; i < ptr_[a + 1]; ++i) {
+      const std::int64_t n = sequence_[position_[i]];
+      if ((chosen_.empty() || chosen_.back() != n) && share(n) > 0.0) chosen_.push_back(n);
+    }
+    std::stable_sort(chosen_.begin(), chosen_.end(),
+                     [&](std::int64_t x, std::int64_t y) { return length(x) > length(y); });
+  }
+
+  void update(std::int64_t a, double* w, double l1, double l2, double kappa,
+              CoordinateBlock& block) {
+    const int L = data_.labels;
+    const std::int64_t first = data_.row_ptr.data()[a], last = data_.row_ptr.data()[a + 1];
+    const std::int32_t* column = data_.column.data();
+    block.clear();
+    for (std::int64_t i = ptr_[a]; i < ptr_[a + 1];) {
+      const std::int64_t p = position_[i];
+      const double c = share(sequence_[p]);
+      double v = 0.0;
+      for (; i < ptr_[a + 1] && position_[i] == p; ++i) v += value_.empty() ? 1.0 : value_[i];
+      if (c == 0.0) continue;
+      for (std::int64_t k = first; k < last; ++k)
+        block.add(column[k], c, v, found_[p * L + column[k]]);
+      block.g[data_.label.data()[p]] -= c * v;
+    }
+    block.stabilise(kappa, [&](auto f) {
+      for (std::int64_t k = first; k < last; ++k) f(column[k]);
+    });
+    for (std::int64_t k = first; k < last; ++k) {
+      const double before = w[k];
+      w[k] = block.next(column[k], before, l1, l2);
+      move(a, column[k], w[k] - before);
+    }
+  }
+
+  // Transitions, start and stop: three blocks from one sweep over all sequences.
+  void update_small(const Kernels& kernels, const Problem& whole, const void* prepared, double* w,
+                    double l1, double l2, double kappa) {
+    const int L = data_.labels;
+    CoordinateBlock block((L + 2) * L);
+    std::vector<double> edge;
+    for (std::int64_t n = 0; n < data_.sequences(); ++n) {
+      const std::int64_t T = length(n), first = data_.seq_ptr.data()[n], seq_ptr[2] = {0, T},
+                         one = 0;
+      const double c = share(n);
+      if (T == 0 || c == 0.0) continue;
+      edge.assign(T * L * L, 0.0);
+      Problem p = whole;
+      p.sequences = 1;
+      p.seq_ptr = seq_ptr;
+      p.node = node_.data() + first * L;
+      Task task = {};
+      task.query = Query::sum;
+      task.value = value_of_.data() + n;
+      task.credits.node = found_.data() + first * L;
+      task.credits.edge = edge.data();
+      task.credits.edge_step = static_cast<std::int64_t>(L) * L;
+      kernels.run(p, task, prepared, &one, 1, pooled_.data(), nullptr);
+      const std::int32_t* gold = data_.label.data() + first;
+      for (std::int64_t t = 1; t < T; ++t) {
+        for (int k = 0; k < L * L; ++k) block.add(k, c, 1.0, edge[t * L * L + k]);
+        block.g[gold[t - 1] * L + gold[t]] -= c;
+      }
+      for (int j = 0; j < L; ++j) {
+        block.add(L * L + j, c, 1.0, task.credits.node[j]);
+        block.add((L + 1) * L + j, c, 1.0, task.credits.node[(T - 1) * L + j]);
+      }
+      block.g[L * L + gold[0]] -= c;
+      block.g[(L + 1) * L + gold[T - 1]] -= c;
+    }
+    const auto part = [L](int i) { return i < L ? 0 : i - L + 1; };
+    for (int which = 0; which < 3; ++which)
+      block.stabilise(kappa, [&](auto f) {
+        data_.visit_small([&](std::int64_t, int i, int j) {
+          if (part(i) == which) f(i * L + j);
+        });
+      });
+    data_.visit_small(
+        [&](std::int64_t k, int i, int j) { w[k] = block.next(i * L + j, w[k], l1, l2); });
+  }
+
+  Labelled data_;
+  std::vector<std::int64_t> ptr_, position_, sequence_, chosen_;
+  std::vector<double> value_, node_, found_, value_of_, table_, pooled_;
+};
+
+}  // namespace
+
+void bind_coordinate(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<CoordinateTrainer>(m, "CoordinateTrainer")
+      .def(nb::init<const Labelled&>(), "data"_a)
+      .def("run", &CoordinateTrainer::pass, "kernels"_a, "w"_a, "strengths"_a, "kappa"_a);
+}
+
+}  // namespace crfkit

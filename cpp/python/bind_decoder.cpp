@@ -1,0 +1,111 @@
+// One sequence at a time for Python: Decoder (what a model needs, shared by threads) and Reading (a
+// sequence that was scored, to ask several things about it).
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/decoder.hpp"
+
+namespace crfkit {
+namespace {
+
+// A sequence that was read and scored; nanobind keeps its decoder alive.
+struct Reading {
+  const Decoder& decoder;
+  std::vector<double> node;  // [T, L]
+
+  std::size_t size() const { return node.size() / decoder.labels(); }
+
+  nb::list tag() const {
+    if (node.empty()) return nb::list();
+    return decoder.with_workspace([&](Workspace& with) { return decoder.tag(node, with); });
+  }
+  double log_partition() const {
+    if (node.empty()) return 0.0;
+    return decoder.with_workspace(
+        [&](Workspace& with) { return decoder.log_partition(node, with); });
+  }
+  double path_score(const std::vector<std::int32_t>& path) const {
+    check_length("the labelling", path.size(), static_cast<std::int64_t>(size()));
+    for (const std::int32_t y : path)
+      if (y < 0 || y >= decoder.labels()) refuse("label " + text(y) + " does not exist");
+    return decoder.path_score(node, path);
+  }
+  nb::object marginals() const {
+    Array<double> found({size(), static_cast<std::size_t>(decoder.labels())});
+    if (!node.empty())
+      decoder.with_workspace([&](Workspace& with) {
+        decoder.marginals(node, found.data.get(), with);
+        return 0;
+      });
+    return found.give();
+  }
+};
+
+std::unique_ptr<Reading> read(const Decoder& decoder, nb::handle items) {
+  auto made = std::make_unique<Reading>(Reading{decoder, {}});
+  decoder.with_workspace([&](Workspace& with) {
+    decoder.read(items, with);
+    decoder.score(with, made->node);
+    return 0;
+  });
+  return made;
+}
+
+// Rows of ids, as Batch has them; ids that do not exist are ignored.
+std::unique_ptr<Reading> read_rows(const Decoder& decoder, const Pointers& ptr,
+                                   const Integers& attr, const std::optional<Reals>& value) {
+  auto made = std::make_unique<Reading>(Reading{decoder, {}});
+  const Occurrences o = occurrences(ptr, attr, value);
+  decoder.with_workspace([&](Workspace& with) {
+    with.walk.ptr.assign(o.ptr, o.ptr + ptr.size());
+    for (std::size_t i = 0; i < attr.size(); ++i)
+      with.walk.add(o.attr[i], o.value ? o.value[i] : 1.0);
+    decoder.score(with, made->node);
+    return 0;
+  });
+  return made;
+}
+
+nb::list tag(const Decoder& decoder, nb::handle items) {
+  return decoder.with_workspace([&](Workspace& with) {
+    decoder.read(items, with);
+    decoder.score(with, with.node);
+    return with.node.empty() ? nb::list() : decoder.tag(with.node, with);
+  });
+}
+
+Names names_of(nb::handle names) {
+  if (nb::isinstance<Frozen>(names)) return nb::cast<const Frozen&>(names).view();
+  return nb::cast<Hasher*>(names);
+}
+
+}  // namespace
+
+void bind_decoder(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<Reading>(m, "Reading")
+      .def("__len__", &Reading::size)
+      .def("tag", &Reading::tag)
+      .def("log_partition", &Reading::log_partition)
+      .def("path_score", &Reading::path_score, "path"_a)
+      .def("marginals", &Reading::marginals);
+  nb::class_<Decoder>(m, "Decoder")
+      .def(
+          "__init__",
+          [](Decoder* self, const Kernels& kernels, nb::handle names, const ReadyRows& rows,
+             std::vector<Scores> tables, std::optional<Scores> start, std::optional<Scores> stop,
+             nb::tuple labels) {
+            new (self) Decoder(kernels, names_of(names), rows, std::move(tables), start, stop,
+                               std::move(labels));
+          },
+          "kernels"_a, "names"_a, "rows"_a, "tables"_a, "start"_a.none(), "stop"_a.none(),
+          "labels"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def("tag", &tag, "items"_a.none())
+      .def("read", &read, "items"_a.none(), nb::keep_alive<0, 1>())
+      .def("read_rows", &read_rows, "ptr"_a, "attr"_a, "value"_a.none(), nb::keep_alive<0, 1>());
+}
+
+}  // namespace crfkit

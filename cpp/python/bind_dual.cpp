@@ -1,0 +1,307 @@
+// Dual training for Python: the state of all sequences, and passes over them.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/sequential/compiled.hpp"
+#include "engine/sequential/dual_pass.hpp"
+#include "python/arrays.hpp"
+#include "python/labelled.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr float kGoldPotential = 13.0f;  // log-potential of gold labels at the start
+
+class DualTrainer {
+ public:
+  // strengths: l1 and l2 of attributes, then of transitions, start and stop.
+  DualTrainer(const Labelled& data, const Reals& strengths, bool exponentiated, int threads)
+      : data_(data), L_(data.labels), step_((L_ + 7) / 8 * 8) {
+    if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
+      refuse("strengths: l1, l2 > 0, and the same for transitions");
+    {
+      nb::gil_scoped_release release;
+      compiled_ = std::make_unique<CompiledOf<float>>(
+          data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),
+          data_.row_ptr.data(), data_.column.data(), true, threads);
+      begin_at_gold();
+      if (exponentiated) {
+        theta_node_.resize(node_.size());
+        for (std::size_t i = 0; i < node_.size(); ++i) theta_node_[i] = kGoldPotential * node_[i];
+        theta_edge_.assign(edge_.size(), 0.0f);
+        rate_.assign(data_.sequences(), 0.5);
+      }
+    }
+    connect(strengths.data(), exponentiated);
+  }
+
+  // Visits sequences in the given order.
+  nb::tuple run(const Kernels& kernels, const Pointers& order, double relax, double threshold,
+                bool ramp, int threads) {
+    dual_.relax = relax;
+    dual_.threshold = threshold;
+    return pass(kernels, order, ramp, threads);
+  }
+
+  // Gives every sequence the distribution of these scores: node [P, L], edge [L, L], ends [2, L].
+  nb::tuple begin(const Kernels& kernels, const Reals& node, const Reals& edge,
+                  const std::optional<Reals>& ends, const Pointers& order, int threads) {
+    if (node.size() != data_.label.size() * L_ || static_cast<int>(edge.size()) != L_ * L_ ||
+        (ends && static_cast<int>(ends->size()) != 2 * L_))
+      refuse("scores of another shape");
+    struct Given {
+      Dual& dual;
+      ~Given() { dual.given = dual.given_edge = dual.given_ends = nullptr; }
+    } reset{dual_};
+    dual_.given = node.data();
+    dual_.given_edge = edge.data();
+    dual_.given_ends = ends ? ends->data() : nullptr;
+    dual_.threshold = 0.0;
+    return pass(kernels, order, false, threads);
+  }
+
+  // v in the order of the layout.
+  void read(const Written& out) const {
+    data_.check_weights(out.size());
+    double* v = out.data();
+    compiled_->read(v);
+    std::int64_t n = 0;
+    for (const CompiledOf<float>::Lone& lone : compiled_->lone()) {
+      while (data_.seq_ptr.data()[n + 1] <= lone.position) ++n;
+      read_lone(lone, data_.share ? data_.share->data()[n] : 1.0, v);
+    }
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { v[k] = small_[i * step_ + j]; });
+  }
+
+  // v as the marginals now have it, without the rounding of the rows that the passes change.
+  void exact(const Written& out, int threads) const {
+    data_.check_weights(out.size());
+    nb::gil_scoped_release release;
+    const std::int32_t* label = data_.label.data();
+    gather(
+        out, false, threads,
+        [&](std::int64_t p, int y) { return (label[p] == y ? 1.0 : 0.0) - node_[p * step_ + y]; },
+        [&](std::int64_t n, double c, std::vector<double>& small) {
+          for (std::int64_t p = data_.seq_ptr.data()[n] + 1; p < data_.seq_ptr.data()[n + 1]; ++p)
+            small[label[p - 1] * step_ + label[p]] += c;
+          for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] -= c * edge_[n * L_ * step_ + k];
+        });
+  }
+
+  // Roughly the diagonal of the Hessian of the loss, from the marginals now: mu (1 - mu) at the
+  // positions of each weight (values count as squares), expected counts for transitions and ends.
+  void diagonal(const Written& out, int threads) const {
+    data_.check_weights(out.size());
+    nb::gil_scoped_release release;
+    gather(
+        out, true, threads,
+        [&](std::int64_t p, int y) {
+          const double mu = node_[p * step_ + y];
+          return mu * (1.0 - mu);
+        },
+        [&](std::int64_t n, double c, std::vector<double>& small) {
+          for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] += c * edge_[n * L_ * step_ + k];
+        });
+  }
+
+  // The sum of weight * entropy.
+  double entropy() const {
+    double sum = 0.0;
+    for (std::size_t n = 0; n < entropy_.size(); ++n)
+      sum += (data_.share ? data_.share->data()[n] : 1.0) * entropy_[n];
+    return sum;
+  }
+
+  // Everything that a run consists of, and back: v as `read` gives it, and arrays by name.
+  nb::dict state() {
+    nb::dict parts;
+    for (const auto& [name, values] : floats()) parts[name] = give(std::vector<float>(*values));
+    for (const auto& [name, values] : doubles()) parts[name] = give(std::vector<double>(*values));
+    return parts;
+  }
+  void restore(const Reals& v, const nb::dict& parts) {
+    data_.check_weights(v.size());
+    for (const auto& [name, values] : floats()) put(parts, name, *values);
+    for (const auto& [name, values] : doubles()) put(parts, name, *values);
+    compiled_->write(v.data());
+    data_.visit_small(
+        [&](std::int64_t k, std::int64_t i, int j) { small_[i * step_ + j] = v.data()[k]; });
+  }
+
+ private:
+  // out[k] = sum over the positions of weight k of node(position, label), times the value there or
+  // its square; edge(sequence, weight, sums) adds what a sequence has for transitions.  Two halves
+  // of the data, whatever the number of threads.
+  template <class Node, class Edge>
+  void gather(const Written& out, bool squares, int threads, Node node, Edge edge) const {
+    const std::int64_t* seq_ptr = data_.seq_ptr.data();
+    const std::int64_t N = data_.sequences();
+    const std::int64_t middle =
+        std::lower_bound(seq_ptr, seq_ptr + N, data_.positions() / 2) - seq_ptr;
+    std::vector<double> second(out.size()), small[2];
+    parallel_for(2, threads, [&](std::int64_t half) {
+      double* sum = half ? second.data() : out.data();
+      std::fill_n(sum, out.size(), 0.0);
+      small[half].assign((L_ + 2) * step_, 0.0);
+      gather_some(half ? middle : 0, half ? N : middle, squares, node, edge, sum, small[half]);
+    });
+    for (std::size_t k = 0; k < second.size(); ++k) out.data()[k] += second[k];
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) {
+      out.data()[k] = small[0][i * step_ + j] + small[1][i * step_ + j];
+    });
+  }
+
+  // The same for sequences [n, end), without transitions, whose sums go to `small`.
+  template <class Node, class Edge>
+  void gather_some(std::int64_t n, std::int64_t end, bool squares, Node node, Edge edge,
+                   double* sum, std::vector<double>& small) const {
+    const Occurrences o = data_.occurrences();
+    std::vector<double> credit(L_);
+    for (; n < end; ++n) {
+      const double c = data_.share ? data_.share->data()[n] : 1.0;
+      const std::int64_t first = data_.seq_ptr.data()[n], last = data_.seq_ptr.data()[n + 1];
+      for (std::int64_t p = first; p < last; ++p) {
+        for (int y = 0; y < L_; ++y) {
+          credit[y] = c * node(p, y);
+          if (p == first) small[L_ * step_ + y] += credit[y];
+          if (p + 1 == last) small[(L_ + 1) * step_ + y] += credit[y];
+        }
+        for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+          const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
+          if (a >= static_cast<std::uint64_t>(data_.attributes())) continue;
+          const double value = o.value ? squares ? o.value[i] * o.value[i] : o.value[i] : 1.0;
+          for (std::int64_t k = data_.row_ptr.data()[a]; k < data_.row_ptr.data()[a + 1]; ++k)
+            sum[k] += value * credit[data_.column.data()[k]];
+        }
+      }
+      edge(n, c, small);
+    }
+  }
+
+  template <class T>
+  using Parts = std::vector<std::pair<const char*, std::vector<T>*>>;
+  Parts<float> floats() {
+    return {{"node", &node_},
+            {"edge", &edge_},
+            {"theta_node", &theta_node_},
+            {"theta_edge", &theta_edge_}};
+  }
+  Parts<double> doubles() {
+    return {{"entropy", &entropy_}, {"curvature", &curvature_}, {"rate", &rate_}};
+  }
+  template <class T>
+  static void put(const nb::dict& parts, const char* name, std::vector<T>& values) {
+    using Given = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    if (!parts.contains(name)) refuse(std::string("the state lacks ") + name);
+    const Given given = nb::cast<Given>(parts[name]);
+    if (given.size() != values.size())
+      refuse(std::string(name) + " of the state has another size: it belongs to other data");
+    std::copy_n(given.data(), values.size(), values.data());
+  }
+
+  // Every sequence has its gold labels for sure: v = 0.
+  void begin_at_gold() {
+    const std::int64_t N = data_.sequences();
+    const std::int32_t* label = data_.label.data();
+    reserve_large(node_, data_.positions() * step_);
+    reserve_large(edge_, N * L_ * step_);
+    node_.assign(data_.positions() * step_, 0.0f);
+    edge_.assign(N * L_ * step_, 0.0f);
+    entropy_.assign(N, 0.0);
+    curvature_.assign(N, 2.0);
+    for (std::int64_t p = 0; p < data_.positions(); ++p) node_[p * step_ + label[p]] = 1.0f;
+    for (std::int64_t n = 0; n < N; ++n)
+      for (std::int64_t p = data_.seq_ptr.data()[n] + 1; p < data_.seq_ptr.data()[n + 1]; ++p)
+        edge_[(n * L_ + label[p - 1]) * step_ + label[p]] += 1.0f;
+  }
+
+  void connect(const double* strengths, bool exponentiated) {
+    small_.assign((L_ + 2) * step_, 0.0);
+    steps_.assign((L_ + 2) * step_, 0.0);
+    data_.visit_small([&](std::int64_t, std::int64_t i, int j) { steps_[i * step_ + j] = 1.0; });
+    dual_.live = compiled_->view();
+    LiveOf<float>& live = dual_.live;
+    live.transition = small_.data();
+    live.steps = steps_.data();
+    live.start = data_.start ? small_.data() + L_ * step_ : nullptr;
+    live.stop = data_.stop ? small_.data() + (L_ + 1) * step_ : nullptr;
+    if (data_.forbidden) {
+      forbidden_.assign((L_ + 2) * step_, 0.0);
+      for (int i = 0; i < L_ + 2; ++i)
+        std::copy_n(data_.forbidden->data() + i * L_, L_, forbidden_.data() + i * step_);
+      live.forbidden = forbidden_.data();
+      live.forbidden_at = forbidden_.data() + L_ * step_;
+    }
+    dual_.seq_ptr = data_.seq_ptr.data();
+    dual_.label = data_.label.data();
+    dual_.weight = data_.share ? data_.share->data() : nullptr;
+    dual_.node = node_.data();
+    dual_.edge = edge_.data();
+    dual_.entropy = entropy_.data();
+    dual_.curvature = curvature_.data();
+    dual_.theta_node = exponentiated ? theta_node_.data() : nullptr;
+    dual_.theta_edge = exponentiated ? theta_edge_.data() : nullptr;
+    dual_.rate = exponentiated ? rate_.data() : nullptr;
+    dual_.l1 = strengths[0];
+    dual_.l2 = strengths[1];
+    dual_.transition_l1 = strengths[2];
+    dual_.transition_l2 = strengths[3];
+  }
+
+  nb::tuple pass(const Kernels& kernels, const Pointers& order, bool ramp, int threads) {
+    for (std::size_t i = 0; i < order.size(); ++i)
+      if (order.data()[i] < 0 || order.data()[i] >= data_.sequences())
+        refuse("order: there is no sequence " + std::to_string(order.data()[i]));
+    if (threads < 1) refuse("threads is " + std::to_string(threads) + ", expected 1 or more");
+    PassTotals totals;
+    {
+      nb::gil_scoped_release release;
+      totals = DualPass(kernels, dual_, order.data(), static_cast<std::int64_t>(order.size()), ramp,
+                        threads)
+                   .run();
+    }
+    return nb::make_tuple(totals.gap, totals.gain, totals.revised, totals.visits);
+  }
+
+  void read_lone(const CompiledOf<float>::Lone& lone, double c, double* v) const {
+    const std::int64_t p = lone.position;
+    const std::int64_t* row = data_.row_ptr.data() + lone.attribute;
+    for (std::int64_t k = row[0]; k < row[1]; ++k) {
+      const std::int32_t y = data_.column.data()[k];
+      v[k] = c * ((y == data_.label.data()[p] ? 1.0 : 0.0) - node_[p * step_ + y]);
+    }
+  }
+
+  Labelled data_;
+  int L_;
+  std::int64_t step_;
+  std::unique_ptr<CompiledOf<float>> compiled_;
+  std::vector<float> node_, edge_, theta_node_, theta_edge_;
+  std::vector<double> entropy_, curvature_, rate_;
+  std::vector<double> small_, steps_, forbidden_;  // [L + 2, step]: transitions, start, stop
+  Dual dual_ = {};
+};
+
+}  // namespace
+
+void bind_dual(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<DualTrainer>(m, "DualTrainer")
+      .def(nb::init<const Labelled&, const Reals&, bool, int>(), "data"_a, "strengths"_a,
+           "exponentiated"_a, "threads"_a)
+      .def("run", &DualTrainer::run, "kernels"_a, "order"_a, "relax"_a, "threshold"_a, "ramp"_a,
+           "threads"_a)
+      .def("begin", &DualTrainer::begin, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(),
+           "order"_a, "threads"_a)
+      .def("read", &DualTrainer::read, "out"_a)
+      .def("exact", &DualTrainer::exact, "out"_a, "threads"_a)
+      .def("diagonal", &DualTrainer::diagonal, "out"_a, "threads"_a)
+      .def("entropy", &DualTrainer::entropy)
+      .def("state", &DualTrainer::state)
+      .def("restore", &DualTrainer::restore, "v"_a, "parts"_a);
+}
+
+}  // namespace crfkit

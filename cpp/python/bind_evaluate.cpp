@@ -1,0 +1,193 @@
+// The likelihood of a batch for Python: made once, evaluated again and again.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "engine/likelihood/evaluator.hpp"
+#include "python/row_plan.hpp"
+
+namespace crfkit {
+namespace {
+
+using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// The rows of a layout; whoever gives them has checked them.
+struct BoundRows {
+  Pointers ptr;
+  Integers column;
+  int width;
+
+  std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  std::int64_t weights() const { return ptr.data()[attributes()]; }
+  Rows unweighted() const {
+    return {attributes(), width, ptr.data(), column.data(), nullptr, nullptr, 0, nullptr};
+  }
+};
+
+// An evaluator with the arrays that it refers to.
+struct BoundEvaluator {
+  BoundRows rows;
+  std::optional<BoundRows> edge_rows;
+  std::optional<Matrix> soft;
+  std::optional<Mask> allowed;
+  std::unique_ptr<Evaluator> evaluator;
+  std::mutex guard;  // one evaluation at a time
+
+  BoundEvaluator(const BoundRows& rows_, const std::optional<BoundRows>& edge_rows_,
+                 const std::optional<Matrix>& soft_, const std::optional<Mask>& allowed_)
+      : rows(rows_), edge_rows(edge_rows_), soft(soft_), allowed(allowed_) {}
+
+  std::int64_t weights() const { return rows.weights() + (edge_rows ? edge_rows->weights() : 0); }
+  Rows edges() const { return edge_rows ? edge_rows->unweighted() : Rows{}; }
+  const double* soft_data() const { return soft ? soft->data() : nullptr; }
+  const std::uint8_t* allowed_data() const {
+    return allowed ? reinterpret_cast<const std::uint8_t*>(allowed->data()) : nullptr;
+  }
+};
+
+template <class Given>
+void check_matrix(const char* name, const Given& given, std::int64_t rows, std::int64_t columns) {
+  check_length(name, given.shape(0), rows);
+  check_length((std::string("a row of ") + name).c_str(), given.shape(1), columns);
+}
+
+std::unique_ptr<BoundEvaluator> make_evaluator(
+    const Kernels& kernels, const RowPlan& rows, const Pointers& seq_ptr, const Pointers& attr_ptr,
+    const Integers& attr, const std::optional<Reals>& value, const std::optional<Reals>& weight,
+    const std::optional<Integers>& label, const std::optional<Matrix>& soft,
+    const std::optional<Mask>& allowed, const RowPlan* edge_rows,
+    const std::optional<Pointers>& edge_ptr, const std::optional<Integers>& edge_attr,
+    const std::optional<Reals>& edge_value, std::int64_t table_bytes) {
+  const Occurrences o = occurrences(attr_ptr, attr, value);
+  const std::int64_t P = static_cast<std::int64_t>(attr_ptr.size()) - 1;
+  check_pointers(seq_ptr, "seq_ptr", P);
+  const std::int64_t N = static_cast<std::int64_t>(seq_ptr.size()) - 1;
+  if (rows.weights() >= std::int64_t{1} << 31) refuse("2^31 node weights or more");
+  if (label.has_value() + soft.has_value() + allowed.has_value() != 1)
+    refuse("gold is one of label, soft and allowed");
+  Occurrences edges = {};
+  if (edge_rows) {
+    if (!edge_ptr || !edge_attr) refuse("edge rows need edge_ptr and edge_attr");
+    check_length("edge_ptr", edge_ptr->size(), P + 1);
+    if (edge_rows->width != rows.width * rows.width) refuse("edge rows are not of labels squared");
+    edges = occurrences(*edge_ptr, *edge_attr, edge_value);
+  }
+  if (weight) check_length("weight", weight->size(), N);
+  if (soft) check_matrix("soft", *soft, P, rows.width);
+  if (allowed) check_matrix("allowed", *allowed, P, rows.width);
+  if (label) {
+    check_length("label", label->size(), P);
+    for (std::int64_t p = 0; p < P; ++p)
+      if (label->data()[p] < 0 || label->data()[p] >= rows.width)
+        refuse("label[" + text(p) + "] is out of range");
+  }
+  std::optional<BoundRows> bound_edges;
+  if (edge_rows) bound_edges = BoundRows{edge_rows->ptr, edge_rows->column, edge_rows->width};
+  auto made = std::make_unique<BoundEvaluator>(BoundRows{rows.ptr, rows.column, rows.width},
+                                               bound_edges, soft, allowed);
+  const Batched batch{N,
+                      seq_ptr.data(),
+                      o,
+                      edges,
+                      weight ? weight->data() : nullptr,
+                      label ? label->data() : nullptr,
+                      made->soft_data(),
+                      made->allowed_data()};
+  nb::gil_scoped_release release;
+  made->evaluator = std::make_unique<Evaluator>(kernels, batch, made->rows.unweighted(),
+                                                made->edges(), table_bytes);
+  return made;
+}
+
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenBytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::uint64_t packed_size(const BoundEvaluator& bound) {
+  ArchiveWriter counter(nullptr);
+  bound.evaluator->pack(counter);
+  return counter.bytes();
+}
+
+void pack(const BoundEvaluator& bound, const WrittenBytes& out) {
+  check_length("out", out.size(), static_cast<std::int64_t>(packed_size(bound)));
+  nb::gil_scoped_release release;
+  ArchiveWriter writer(out.data());
+  bound.evaluator->pack(writer);
+}
+
+// What `pack` wrote in this process, for the same rows and gold, which were checked then.
+std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const Pointers& ptr,
+                                       const Integers& column,
+                                       const std::optional<Pointers>& edge_row_ptr,
+                                       const std::optional<Integers>& edge_column,
+                                       const std::optional<Matrix>& soft,
+                                       const std::optional<Mask>& allowed, const Bytes& packed) {
+  if (edge_row_ptr.has_value() != edge_column.has_value())
+    refuse("edge_row_ptr and edge_column go together");
+  std::optional<BoundRows> edges;
+  if (edge_row_ptr) edges = BoundRows{*edge_row_ptr, *edge_column, width * width};
+  auto made = std::make_unique<BoundEvaluator>(BoundRows{ptr, column, width}, edges, soft, allowed);
+  {
+    nb::gil_scoped_release release;
+    made->evaluator = std::make_unique<Evaluator>(
+        kernels, ArchiveReader(packed.data(), packed.size()), made->soft_data(),
+        made->allowed_data(), made->rows.unweighted(), made->edges());
+  }
+  if (soft) check_matrix("soft", *soft, made->evaluator->positions(), width);
+  if (allowed) check_matrix("allowed", *allowed, made->evaluator->positions(), width);
+  return made;
+}
+
+// Loss and gradient; returns (loss, whether all scores are finite, a sequence without labelling).
+nb::tuple evaluate(BoundEvaluator& bound, const Reals& weights, const Scores& edge,
+                   const std::optional<Scores>& start, const std::optional<Scores>& stop,
+                   const Written& gradient, const Written& start_credit, const Written& stop_credit,
+                   const WrittenMatrix& edge_credit, int threads) {
+  check_threads(threads);
+  const std::int64_t L = bound.rows.width;
+  if (static_cast<std::int64_t>(weights.size()) < bound.weights())
+    refuse("the weights are fewer than the layout has");
+  check_length("gradient", gradient.size(), static_cast<std::int64_t>(weights.size()));
+  check_shape(edge, "edge", {L, L});
+  if (start) check_shape(*start, "start", {L});
+  if (stop) check_shape(*stop, "stop", {L});
+  check_length("start_credit", start_credit.size(), L);
+  check_length("stop_credit", stop_credit.size(), L);
+  check_matrix("edge_credit", edge_credit, L, L);
+  Loss loss;
+  {
+    nb::gil_scoped_release release;
+    const std::lock_guard<std::mutex> lock(bound.guard);
+    loss = bound.evaluator->evaluate(
+        weights.data(), edge.data(), start ? start->data() : nullptr, stop ? stop->data() : nullptr,
+        gradient.data(), start_credit.data(), stop_credit.data(), edge_credit.data(), threads);
+  }
+  return nb::make_tuple(loss.value, loss.finite, loss.impossible);
+}
+
+}  // namespace
+
+void bind_evaluate(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<BoundEvaluator>(m, "Evaluator")
+      .def_static("of", &make_evaluator, "kernels"_a, "rows"_a, "seq_ptr"_a, "attr_ptr"_a, "attr"_a,
+                  "value"_a.none(), "weight"_a.none(), "label"_a.none(), "soft"_a.none(),
+                  "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
+                  "edge_attr"_a.none(), "edge_value"_a.none(), "table_bytes"_a)
+      .def_static("unpack", &unpack, "kernels"_a, "width"_a, "ptr"_a, "column"_a,
+                  "edge_row_ptr"_a.none(), "edge_column"_a.none(), "soft"_a.none(),
+                  "allowed"_a.none(), "packed"_a)
+      .def_prop_ro("packed_size", &packed_size)
+      .def("pack", &pack, "out"_a)
+      .def_prop_ro("table_rows", [](const BoundEvaluator& b) { return b.evaluator->slots(); })
+      .def_prop_ro("rows_left", [](const BoundEvaluator& b) { return b.evaluator->rows_left(); })
+      .def("evaluate", &evaluate, "weights"_a, "edge"_a, "start"_a.none(), "stop"_a.none(),
+           "gradient"_a, "start_credit"_a, "stop_credit"_a, "edge_credit"_a, "threads"_a);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,391 @@
+// Text to ids for Python: alphabets, columns, templates.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/threads/pool.hpp"
+#include "python/arrays.hpp"
+#include "python/frozen.hpp"
+#include "text/columns.hpp"
+#include "text/expand.hpp"
+#include "text/utf8.hpp"
+
+namespace crfkit {
+namespace {
+
+using Ids = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// ---- alphabets
+
+nb::object text(std::string_view s) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape");
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+// The bytes of a str, kept alive by it.
+std::string_view bytes_of(nb::handle h) {
+  Py_ssize_t n;
+  const char* p = PyUnicode_Check(h.ptr()) ? PyUnicode_AsUTF8AndSize(h.ptr(), &n) : nullptr;
+  if (!p) {
+    if (PyErr_Occurred()) throw nb::python_error();
+    throw nb::type_error("expected str");
+  }
+  return {p, static_cast<std::size_t>(n)};
+}
+
+template <class Find>
+nb::object look_up_all(nb::list strings, Find find) {
+  std::vector<std::int32_t> ids;
+  ids.reserve(strings.size());
+  for (nb::handle h : strings) ids.push_back(find(bytes_of(h)));
+  return give(std::move(ids));
+}
+
+nb::object find_all(const AlphabetView& names, nb::list strings) {
+  std::vector<std::pair<std::string_view, std::uint64_t>> wanted;  // the list keeps the strings
+  wanted.reserve(strings.size());
+  for (nb::handle h : strings) wanted.emplace_back(bytes_of(h), hash_bytes(bytes_of(h)));
+  std::vector<std::int32_t> ids(wanted.size());
+  constexpr std::size_t together = 256;
+  for (std::size_t first = 0; first < wanted.size(); first += together)
+    find_many(
+        names, std::min(together, wanted.size() - first),
+        [&](std::size_t i) { return wanted[first + i]; },
+        [&](std::size_t i, std::int32_t id) { ids[first + i] = id; });
+  return give(std::move(ids));
+}
+
+// Strings of a text, each of which must be new and UTF-8; returns how many were added before one
+// that is not.
+std::size_t add_spans(Alphabet& names, const Bytes& text, const Pointers& begin,
+                      const Pointers& end) {
+  if (begin.size() != end.size()) throw nb::value_error("begin and end differ in length");
+  const std::string_view whole(reinterpret_cast<const char*>(text.data()), text.size());
+  const auto size = static_cast<std::int64_t>(whole.size());
+  for (std::size_t i = 0; i < begin.size(); ++i)
+    if (begin.data()[i] < 0 || begin.data()[i] > end.data()[i] || end.data()[i] > size)
+      throw nb::value_error("a string lies outside the text");
+  nb::gil_scoped_release release;
+  return names.add_spans(whole, begin.data(), end.data(), begin.size(), valid_utf8);
+}
+
+nb::list all_strings(const AlphabetView& a) {
+  nb::list strings;
+  for (std::uint64_t i = 0; i < a.size; ++i) strings.append(text(a.at(i)));
+  return strings;
+}
+
+nb::object string_at(const AlphabetView& a, std::int64_t i) {
+  if (i < 0 || static_cast<std::uint64_t>(i) >= a.size)
+    throw nb::index_error("no string has this id");
+  return text(a.at(static_cast<std::uint64_t>(i)));
+}
+
+// ---- templates
+
+using RawView = std::tuple<int, std::string, std::string, bool>;  // column, kind, pattern, lower
+using RawPart = std::tuple<std::string, int, int, bool>;          // literal, view, offset, absolute
+using RawTemplate = std::tuple<bool, bool, std::vector<RawPart>>;  // node, edge, parts
+
+class Features {
+ public:
+  Features(const std::vector<RawView>& views, const std::vector<RawTemplate>& templates,
+           const std::string& padding)
+      : padding_(padding == "wapiti" ? Padding::wapiti : Padding::crfpp) {
+    for (const auto& [column, kind, pattern, lower] : views) {
+      View view{column,
+                kind == "test"    ? View::test
+                : kind == "match" ? View::match
+                : kind == "same"  ? View::same
+                                  : View::python,
+                lower,
+                WapitiRegex(pattern),
+                {},
+                {0},
+                {}};
+      if (column < 0) throw nb::value_error("a view has a negative column");
+      views_.push_back(std::move(view));
+    }
+    for (const auto& [node, edge, parts] : templates) {
+      Template made{node, edge, {}};
+      for (const auto& [literal, view, offset, absolute] : parts) {
+        if (view >= static_cast<int>(views_.size()))
+          throw nb::value_error("a template names a view that is not there");
+        made.parts.push_back({literal, view, offset, absolute});
+      }
+      templates_.push_back(std::move(made));
+    }
+    expander_ = std::make_unique<Expander>(views_, templates_, padding_, node_names_, edge_names_);
+  }
+
+  void freeze(std::shared_ptr<Frozen> node, std::shared_ptr<Frozen> edge) {
+    frozen_node_ = std::move(node), frozen_edge_ = std::move(edge);
+    expander_ = std::make_unique<Expander>(views_, templates_, padding_, node_names_, edge_names_);
+    expander_->freeze(frozen_node_->view(), frozen_edge_->view());
+  }
+
+  // Brings the views of a column up to date with its tokens; returns how many tokens Python's views
+  // still lack.
+  std::size_t update(int view, const Alphabet& tokens) {
+    views_.at(view).update(tokens);
+    return tokens.size() - views_[view].known();
+  }
+  std::size_t known(int view) const { return views_.at(view).known(); }
+  void supply(int view, nb::list values) {
+    for (nb::handle entry : values) {
+      if (!entry.is_none()) {
+        if (PyUnicode_Check(entry.ptr())) {
+          views_.at(view).add(bytes_of(entry));
+        } else {
+          for (nb::handle one : entry) views_.at(view).add(bytes_of(one));
+        }
+      }
+      views_.at(view).close();
+    }
+  }
+
+  nb::tuple expand(const std::vector<Ids>& columns, const Pointers& seq_ptr, int threads) {
+    Tokens tokens;
+    check(columns, seq_ptr);
+    for (const Ids& ids : columns) tokens.column.push_back(ids.data());
+    tokens.seq_ptr = seq_ptr.data();
+    const std::int64_t N = static_cast<std::int64_t>(seq_ptr.size()) - 1;
+    Attributes node, edge;
+    {
+      nb::gil_scoped_release release;
+      if (threads <= 1 || N < 2 * threads) {
+        expander_->expand(tokens, 0, N, node, edge);
+      } else {
+        expand_in_ranges(tokens, N, threads, node, edge);
+      }
+    }
+    return nb::make_tuple(give(std::move(node.ptr)), give(std::move(node.attr)),
+                          give(std::move(edge.ptr)), give(std::move(edge.attr)));
+  }
+
+  const Alphabet& node_names() const { return node_names_; }
+  const Alphabet& edge_names() const { return edge_names_; }
+
+ private:
+  void check(const std::vector<Ids>& columns, const Pointers& seq_ptr) const {
+    if (seq_ptr.size() < 1 || seq_ptr.data()[0] != 0)
+      throw nb::value_error("seq_ptr must begin with 0");
+    for (std::size_t n = 1; n < seq_ptr.size(); ++n)
+      if (seq_ptr.data()[n] < seq_ptr.data()[n - 1]) throw nb::value_error("seq_ptr falls");
+    const std::int64_t P = seq_ptr.data()[seq_ptr.size() - 1];
+    for (const Ids& ids : columns)
+      if (static_cast<std::int64_t>(ids.size()) != P)
+        throw nb::value_error("a column has not one token per position");
+    for (const View& view : views_) {
+      if (view.column >= static_cast<int>(columns.size()))
+        throw nb::value_error("a view asks for a missing column");
+      const std::int32_t* id = columns[view.column].data();
+      const std::int32_t known = static_cast<std::int32_t>(view.known());
+      bool good = true;
+      for (std::int64_t p = 0; p < P; ++p) good &= id[p] >= 0 && id[p] < known;
+      if (!good) throw nb::value_error("a column holds a token id that its view does not know");
+    }
+  }
+
+  // Ranges of sequences with alphabets of their own, merged in order: ids as if one thread had seen
+  // everything.
+  void expand_in_ranges(const Tokens& tokens, std::int64_t N, int threads, Attributes& node,
+                        Attributes& edge) {
+    struct Range {
+      Alphabet node_names, edge_names;
+      std::int64_t first, last;
+      Attributes node, edge;
+    };
+    std::vector<Range> ranges(threads);
+    const std::int64_t P = tokens.seq_ptr[N];
+    std::int64_t n = 0;
+    for (int t = 0; t < threads; ++t) {
+      ranges[t].first = n;
+      while (n < N && (t + 1 == threads || tokens.seq_ptr[n] * threads < P * (t + 1))) ++n;
+      ranges[t].last = n;
+    }
+    parallel_for(threads, threads, [&](std::int64_t t) {
+      Range& range = ranges[t];
+      if (t == 0) {  // the first range knows what came before it, and needs no merging
+        expander_->expand(tokens, range.first, range.last, range.node, range.edge);
+        return;
+      }
+      Expander local(views_, templates_, padding_, range.node_names, range.edge_names);
+      if (frozen_node_) local.freeze(frozen_node_->view(), frozen_edge_->view());
+      local.expand(tokens, range.first, range.last, range.node, range.edge);
+    });
+    std::vector<std::vector<std::int32_t>> node_id(threads), edge_id(threads);
+    if (!frozen_node_) {
+      for (int t = 1; t < threads; ++t) {
+        node_id[t] = node_names_.merge(ranges[t].node_names);
+        edge_id[t] = edge_names_.merge(ranges[t].edge_names);
+      }
+    }
+    std::vector<std::size_t> node_at(threads + 1, node.attr.size()),
+        edge_at(threads + 1, edge.attr.size());
+    for (int t = 0; t < threads; ++t) {
+      node_at[t + 1] = node_at[t] + ranges[t].node.attr.size();
+      edge_at[t + 1] = edge_at[t] + ranges[t].edge.attr.size();
+      append_ptr(ranges[t].node.ptr, node_at[t], node.ptr);
+      append_ptr(ranges[t].edge.ptr, edge_at[t], edge.ptr);
+    }
+    node.attr.resize(node_at[threads]);
+    edge.attr.resize(edge_at[threads]);
+    parallel_for(threads, threads, [&](std::int64_t t) {
+      rename(ranges[t].node.attr, node_id[t], node.attr.data() + node_at[t]);
+      rename(ranges[t].edge.attr, edge_id[t], edge.attr.data() + edge_at[t]);
+    });
+  }
+
+  static void append_ptr(const std::vector<std::int64_t>& from, std::size_t shift,
+                         std::vector<std::int64_t>& into) {
+    for (std::size_t i = 1; i < from.size(); ++i)
+      into.push_back(from[i] + static_cast<std::int64_t>(shift));
+  }
+  static void rename(const std::vector<std::int32_t>& from, const std::vector<std::int32_t>& id,
+                     std::int32_t* out) {
+    for (std::size_t i = 0; i < from.size(); ++i) out[i] = id.empty() ? from[i] : id[from[i]];
+  }
+
+  Padding padding_;
+  std::vector<View> views_;
+  std::vector<Template> templates_;
+  Alphabet node_names_, edge_names_;
+  std::unique_ptr<Expander> expander_;
+  std::shared_ptr<Frozen> frozen_node_, frozen_edge_;
+};
+
+}  // namespace
+
+void bind_features(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<Alphabet>(m, "Alphabet")
+      .def(nb::init<>())
+      .def("__len__", &Alphabet::size)
+      .def("__getitem__", [](const Alphabet& a, std::int64_t i) { return string_at(a.view(), i); })
+      .def("strings", [](const Alphabet& a) { return all_strings(a.view()); })
+      .def("add", [](Alphabet& a, nb::str s) { return a.add(bytes_of(s)); })
+      .def("find", [](const Alphabet& a, nb::str s) { return a.find(bytes_of(s)); })
+      .def("add_all",
+           [](Alphabet& a, nb::list strings) {
+             return look_up_all(strings, [&](std::string_view s) { return a.add(s); });
+           })
+      .def("find_all",
+           [](const Alphabet& a, nb::list strings) {
+             return look_up_all(strings, [&](std::string_view s) { return a.find(s); });
+           })
+      .def("hashed",
+           [](const Alphabet& a, std::int64_t size) {
+             if (size < 1 || size > 0x7fffffff)
+               throw nb::value_error("size must lie between 1 and 2^31 - 1");
+             return give(a.hashed(static_cast<std::uint64_t>(size)));
+           })
+      .def("add_spans", &add_spans, "text"_a, "begin"_a, "end"_a)
+      // Ids here of all strings of another alphabet, which are added.
+      .def("merge", [](Alphabet& a, const Alphabet& other) { return give(a.merge(other)); })
+      .def("arrays", [](const Alphabet& a) {
+        const AlphabetView v = a.view();
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(v.bytes);
+        return nb::make_tuple(give(std::vector<std::uint8_t>(bytes, bytes + v.byte_count)),
+                              give(std::vector<std::uint64_t>(v.begin, v.begin + v.size + 1)),
+                              give(a.settled_slots()));
+      });
+
+  nb::class_<Frozen>(m, "FrozenAlphabet")
+      .def_static("from_arrays", &freeze, "bytes"_a, "begin"_a, "slots"_a)
+      .def("__len__", [](const Frozen& a) { return a.begin.size() - 1; })
+      .def("__getitem__", [](const Frozen& a, std::int64_t i) { return string_at(a.view(), i); })
+      .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
+      .def("find", [](const Frozen& a, nb::str s) { return a.view().find(bytes_of(s)); })
+      .def("find_all",
+           [](const Frozen& a, nb::list strings) { return find_all(a.view(), strings); })
+      .def("arrays", [](const Frozen& a) { return nb::make_tuple(a.bytes, a.begin, a.slots); });
+
+  nb::class_<ColumnParser>(m, "ColumnParser")
+      .def(
+          "__init__",
+          [](ColumnParser* self, std::optional<std::string> separator, std::string comment,
+             bool skip_docstart, bool blank_starts_end) {
+            if (separator && separator->size() != 1)
+              throw nb::value_error("separator must be one character");
+            new (self)
+                ColumnParser({separator ? std::optional<char>((*separator)[0]) : std::nullopt,
+                              std::move(comment), skip_docstart, blank_starts_end});
+          },
+          "separator"_a.none(), "comment"_a, "skip_docstart"_a, "blank_starts_end"_a)
+      // None, or the line of a mistake and what it is.
+      .def("feed",
+           [](ColumnParser& p,
+              nb::bytes chunk) -> std::optional<std::tuple<std::int64_t, std::string>> {
+             try {
+               p.feed({chunk.c_str(), chunk.size()});
+             } catch (const BadLine& bad) {
+               return std::tuple(bad.line, bad.what);
+             }
+             return std::nullopt;
+           })
+      .def("finish",
+           [](ColumnParser& p) -> std::optional<std::tuple<std::int64_t, std::string>> {
+             try {
+               p.finish();
+             } catch (const BadLine& bad) {
+               return std::tuple(bad.line, bad.what);
+             }
+             return std::nullopt;
+           })
+      .def("take",
+           [](ColumnParser& p) {
+             ColumnParser::Taken taken = p.take();
+             nb::list ids;
+             for (auto& column : taken.ids) ids.append(give(std::move(column)));
+             return nb::make_tuple(ids, give(std::move(taken.seq_ptr)),
+                                   give(std::move(taken.line)));
+           })
+      .def_prop_ro("columns", &ColumnParser::columns)
+      .def(
+          "alphabet",
+          [](ColumnParser& p, std::size_t column) -> Alphabet& {
+            if (column >= p.columns()) throw nb::index_error("no such column");
+            return p.alphabet(column);
+          },
+          nb::rv_policy::reference_internal);
+
+  nb::class_<Features>(m, "Features")
+      .def(nb::init<const std::vector<RawView>&, const std::vector<RawTemplate>&,
+                    const std::string&>(),
+           "views"_a, "templates"_a, "padding"_a)
+      .def("freeze",
+           [](Features& f, const Frozen& node, const Frozen& edge) {
+             f.freeze(std::make_shared<Frozen>(node), std::make_shared<Frozen>(edge));
+           })
+      .def("update", &Features::update, "view"_a, "tokens"_a)
+      .def(
+          "lacking",
+          [](const Features& f, int view, const Alphabet& tokens) {
+            nb::list strings;
+            for (std::size_t i = f.known(view); i < tokens.size(); ++i)
+              strings.append(text(tokens.at(i)));
+            return strings;
+          },
+          "view"_a, "tokens"_a)
+      .def("supply", &Features::supply, "view"_a, "values"_a)
+      .def("expand", &Features::expand, "columns"_a, "seq_ptr"_a, "threads"_a)
+      .def_prop_ro("node_names", &Features::node_names, nb::rv_policy::reference_internal)
+      .def_prop_ro("edge_names", &Features::edge_names, nb::rv_policy::reference_internal);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,211 @@
+// Vector work of the optimisers for Python (vectors.hpp): fixed blocks of weights on threads, sums
+// added in the order of the blocks.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/threads/pool.hpp"
+#include "python/arrays.hpp"
+#include "python/checked.hpp"
+
+namespace crfkit {
+namespace {
+
+using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Briefs = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenBriefs = nb::ndarray<std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Written = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+constexpr std::int64_t kBlock = 8192;  // weights of one task
+
+std::string text(std::size_t n) { return std::to_string(n); }
+
+void check_length(const char* name, std::size_t has, std::size_t expected) {
+  if (has != expected)
+    refuse(std::string(name) + " has " + text(has) + " entries, expected " + text(expected));
+}
+
+void check_threads(int threads) {
+  if (threads < 1) refuse("threads is " + std::to_string(threads) + ", expected 1 or more");
+}
+
+// One strength for all weights, or one for each.
+struct Strength {
+  const double* value;
+  bool shared;
+
+  Strength(const char* name, const Reals& given, std::size_t F)
+      : value(given.data()), shared(given.size() == 1) {
+    if (!shared) check_length(name, given.size(), F);
+  }
+};
+
+std::vector<const double*> pointers(const std::vector<Reals>& vectors, std::size_t F) {
+  std::vector<const double*> data;
+  for (const Reals& vector : vectors) {
+    check_length("a vector", vector.size(), F);
+    data.push_back(vector.data());
+  }
+  return data;
+}
+
+// Brief vectors have zeros behind them, up to a whole cache line (32 of them).
+std::size_t brief_length(std::size_t F) { return (F + 31) / 32 * 32; }
+std::vector<const std::uint16_t*> pointers(const std::vector<Briefs>& briefs, std::size_t F) {
+  std::vector<const std::uint16_t*> data;
+  for (const Briefs& brief : briefs) {
+    check_length("a brief vector", brief.size(), brief_length(F));
+    data.push_back(brief.data());
+  }
+  return data;
+}
+
+// Calls work(first, last, sums) for each block, where sums has `count` zeros, and adds these up.
+template <class Work>
+std::vector<double> by_blocks(std::size_t F, std::size_t count, int threads, Work work) {
+  const std::int64_t size = static_cast<std::int64_t>(F), blocks = (size + kBlock - 1) / kBlock;
+  std::vector<double> part(static_cast<std::size_t>(blocks) * count), sum(count);
+  parallel_for(blocks, threads, [&](std::int64_t b) {
+    work(b * kBlock, std::min(size, (b + 1) * kBlock), part.data() + b * count);
+  });
+  for (std::int64_t b = 0; b < blocks; ++b)
+    for (std::size_t i = 0; i < count; ++i) sum[i] += part[b * count + i];
+  return sum;
+}
+
+void combine(const Kernels& kernels, const Reals& coefficients, const std::vector<Reals>& vectors,
+             const std::vector<Briefs>& briefs, const Written& out, int threads) {
+  check_threads(threads);
+  check_length("coefficients", coefficients.size(), vectors.size() + briefs.size());
+  const std::vector<const double*> data = pointers(vectors, out.size());
+  const std::vector<const std::uint16_t*> brief = pointers(briefs, out.size());
+  nb::gil_scoped_release release;
+  by_blocks(out.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
+    kernels.combine_vectors(coefficients.data(), data.data(), static_cast<int>(data.size()),
+                            brief.data(), static_cast<int>(brief.size()), first, last, out.data());
+  });
+}
+
+void shorten(const Kernels& kernels, const Written& x, const WrittenBriefs& out, int threads) {
+  check_threads(threads);
+  check_length("out", out.size(), brief_length(x.size()));
+  nb::gil_scoped_release release;
+  by_blocks(x.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
+    kernels.shorten_vector(x.data(), first, last, out.data());
+  });
+}
+
+// Products of vectors of doubles or of brief numbers, by one of the two kernels, with others.
+template <class Vectors, class Dot>
+nb::object products(const Vectors& vectors, const std::vector<Reals>& others, int threads,
+                    Dot dot) {
+  check_threads(threads);
+  const std::size_t F = others.empty() ? 0 : others[0].size();
+  const auto left = pointers(vectors, F);
+  const std::vector<const double*> right = pointers(others, F);
+  Array<double> found({left.size(), right.size()});
+  {
+    nb::gil_scoped_release release;
+    const std::vector<double> sums =
+        by_blocks(F, left.size() * right.size(), threads,
+                  [&](std::int64_t first, std::int64_t last, double* part) {
+                    dot(left.data(), static_cast<int>(left.size()), right.data(),
+                        static_cast<int>(right.size()), first, last, part);
+                  });
+    std::copy(sums.begin(), sums.end(), found.data.get());
+  }
+  return found.give();
+}
+
+nb::object dots(const Kernels& kernels, const std::vector<Reals>& vectors,
+                const std::vector<Reals>& others, int threads) {
+  return products(vectors, others, threads, kernels.dot_vectors);
+}
+
+nb::object brief_dots(const Kernels& kernels, const std::vector<Briefs>& briefs,
+                      const std::vector<Reals>& others, int threads) {
+  return products(briefs, others, threads, kernels.dot_briefs);
+}
+
+std::vector<double> add_l2(const Kernels& kernels, const Reals& l2, const Reals& w,
+                           const Written& gradient, const std::optional<Reals>& direction,
+                           int threads) {
+  check_threads(threads);
+  const std::size_t F = w.size();
+  const Strength strength("l2", l2, F);
+  check_length("gradient", gradient.size(), F);
+  if (direction) check_length("direction", direction->size(), F);
+  nb::gil_scoped_release release;
+  return by_blocks(F, 4, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
+    kernels.add_l2(strength.value, strength.shared, w.data(),
+                   direction ? direction->data() : nullptr, first, last, gradient.data(), sums);
+  });
+}
+
+std::vector<double> pseudo_gradient(const Kernels& kernels, const Reals& l1, const Reals& w,
+                                    const Reals& gradient, const Written& out, int threads) {
+  check_threads(threads);
+  const std::size_t F = w.size();
+  const Strength strength("l1", l1, F);
+  check_length("gradient", gradient.size(), F);
+  check_length("out", out.size(), F);
+  nb::gil_scoped_release release;
+  return by_blocks(F, 2, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
+    kernels.pseudo_gradient(strength.value, strength.shared, w.data(), gradient.data(), first, last,
+                            out.data(), sums);
+  });
+}
+
+double align(const Kernels& kernels, const Reals& l1, const Reals& pseudo, const Written& direction,
+             int threads) {
+  check_threads(threads);
+  const std::size_t F = pseudo.size();
+  const Strength strength("l1", l1, F);
+  check_length("direction", direction.size(), F);
+  nb::gil_scoped_release release;
+  return by_blocks(F, 1, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
+    kernels.align(strength.value, strength.shared, pseudo.data(), first, last, direction.data(),
+                  sums);
+  })[0];
+}
+
+std::vector<double> move_in_orthant(const Kernels& kernels, const Reals& l1, const Reals& w,
+                                    const Reals& pseudo, const Reals& direction, double length,
+                                    const Written& out, int threads) {
+  check_threads(threads);
+  const std::size_t F = w.size();
+  const Strength strength("l1", l1, F);
+  check_length("pseudo", pseudo.size(), F);
+  check_length("direction", direction.size(), F);
+  check_length("out", out.size(), F);
+  nb::gil_scoped_release release;
+  return by_blocks(F, 3, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
+    kernels.move_in_orthant(strength.value, strength.shared, w.data(), pseudo.data(),
+                            direction.data(), length, first, last, out.data(), sums);
+  });
+}
+
+}  // namespace
+
+void bind_vectors(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("combine", &combine, "kernels"_a, "coefficients"_a, "vectors"_a, "briefs"_a,
+        "out"_a.noconvert(), "threads"_a);
+  m.def("shorten", &shorten, "kernels"_a, "x"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+  m.def("brief_dots", &brief_dots, "kernels"_a, "briefs"_a, "others"_a, "threads"_a);
+  m.def("dots", &dots, "kernels"_a, "vectors"_a, "others"_a, "threads"_a);
+  m.def("add_l2", &add_l2, "kernels"_a, "l2"_a, "w"_a, "gradient"_a.noconvert(),
+        "direction"_a.none(), "threads"_a);
+  m.def("pseudo_gradient", &pseudo_gradient, "kernels"_a, "l1"_a, "w"_a, "gradient"_a,
+        "out"_a.noconvert(), "threads"_a);
+  m.def("align", &align, "kernels"_a, "l1"_a, "pseudo"_a, "direction"_a.noconvert(), "threads"_a);
+  m.def("move_in_orthant", &move_in_orthant, "kernels"_a, "l1"_a, "w"_a, "pseudo"_a, "direction"_a,
+        "length"_a, "out"_a.noconvert(), "threads"_a);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,272 @@
+// Problems made from Python's arrays.  Shapes and ranges are checked here, once; the kernels trust
+// what they get.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/problem.hpp"
+
+namespace crfkit {
+
+namespace nb = nanobind;
+
+using Scores = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+[[noreturn]] inline void refuse(const std::string& message) {
+  throw nb::value_error(message.c_str());
+}
+
+inline std::string index_text(const Scores& a, std::int64_t flat) {
+  std::string text;
+  for (int axis = static_cast<int>(a.ndim()) - 1; axis >= 0; --axis) {
+    const std::int64_t n = static_cast<std::int64_t>(a.shape(axis));
+    text = std::to_string(flat % n) + (text.empty() ? "" : ", ") + text;
+    flat /= n;
+  }
+  return "[" + text + "]";
+}
+
+inline std::string shape_text(const Scores& a) {
+  std::string text;
+  for (std::size_t axis = 0; axis < a.ndim(); ++axis)
+    text += (axis ? ", " : "") + std::to_string(a.shape(axis));
+  return "(" + text + (a.ndim() == 1 ? ",)" : ")");
+}
+
+inline void check_scores(const Scores& a, const char* name) {
+  const double* score = a.data();
+  const std::int64_t n = static_cast<std::int64_t>(a.size());
+  constexpr std::int64_t chunk = 4096;
+  for (std::int64_t i = 0; i < n; i += chunk) {
+    const std::int64_t end = std::min(n, i + chunk);
+    bool good = true;
+    for (std::int64_t j = i; j < end; ++j)
+      good &= score[j] < std::numeric_limits<double>::infinity();
+    if (good) continue;
+    for (std::int64_t j = i; j < end; ++j)
+      if (!(score[j] < std::numeric_limits<double>::infinity()))
+        refuse(std::string(name) + index_text(a, j) + " is " +
+               (std::isnan(score[j]) ? "nan" : "inf") +
+               "; scores must be finite, or -inf for what is forbidden");
+  }
+}
+
+inline void check_shape(const Scores& a, const char* name, const std::vector<std::int64_t>& shape) {
+  bool same = a.ndim() == shape.size();
+  for (std::size_t axis = 0; same && axis < shape.size(); ++axis)
+    same = static_cast<std::int64_t>(a.shape(axis)) == shape[axis];
+  if (same) return check_scores(a, name);
+  std::string wanted;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    wanted += (axis ? ", " : "") + std::to_string(shape[axis]);
+  refuse(std::string(name) + " has shape " + shape_text(a) + ", expected (" + wanted +
+         (shape.size() == 1 ? ",)" : ")"));
+}
+
+// Non-falling pointers from 0 to `end`.
+inline void check_pointers(const Pointers& a, const char* name, std::int64_t end) {
+  const std::int64_t n = static_cast<std::int64_t>(a.size());
+  const std::string text(name);
+  if (n == 0) refuse(text + " is empty; it needs a first entry 0");
+  if (a.data()[0] != 0) refuse(text + "[0] is " + std::to_string(a.data()[0]) + ", expected 0");
+  for (std::int64_t i = 1; i < n; ++i) {
+    if (a.data()[i] < a.data()[i - 1])
+      refuse(text + "[" + std::to_string(i) + "] is " + std::to_string(a.data()[i]) + ", below " +
+             text + "[" + std::to_string(i - 1) + "] = " + std::to_string(a.data()[i - 1]));
+    if (a.data()[i] - a.data()[i - 1] >= (std::int64_t{1} << 30))
+      refuse(text + "[" + std::to_string(i) + "]: a sequence of 2^30 positions or more");
+  }
+  if (a.data()[n - 1] != end)
+    refuse(text + " ends at " + std::to_string(a.data()[n - 1]) + ", expected " +
+           std::to_string(end));
+}
+
+// ---- a batch of scored structures, with the arrays that it refers to
+
+struct Scored {
+  Problem p = {};
+  std::vector<Scores> scores;
+  std::vector<Pointers> pointers;
+  std::vector<Integers> integers;
+
+  const double* keep(const Scores& a) { return scores.emplace_back(a).data(); }
+  const double* keep(const std::optional<Scores>& a, const char* name) {
+    if (!a) return nullptr;
+    check_shape(*a, name, {p.labels});
+    return keep(*a);
+  }
+
+  void set_sequences(const Pointers& seq_ptr, std::int64_t positions) {
+    check_pointers(seq_ptr, "seq_ptr", positions);
+    p.sequences = static_cast<std::int64_t>(seq_ptr.size()) - 1;
+    p.seq_ptr = pointers.emplace_back(seq_ptr).data();
+  }
+
+  void set_labels(std::int64_t labels) {
+    if (labels < 1) refuse("node has no labels: its last axis is 0");
+    if (labels >= (1 << 20)) refuse("more than 2^20 labels");
+    p.labels = static_cast<int>(labels);
+  }
+
+  // edge [L, L], or [P, L, L] whose entry p enters position p.
+  void set_edge(const Scores& edge, std::int64_t positions) {
+    const std::int64_t L = p.labels;
+    p.order = 1;
+    if (edge.ndim() == 3) {
+      check_shape(edge, "edge", {positions, L, L});
+      p.edge_step = L * L;
+    } else {
+      check_shape(edge, "edge", {L, L});
+    }
+    p.edge[0] = keep(edge);
+  }
+
+  std::int64_t positions() const { return p.seq_ptr[p.sequences]; }
+};
+
+inline std::unique_ptr<Scored> make_chain(const Scores& node, const std::vector<Scores>& tables,
+                                          const std::optional<Scores>& start,
+                                          const std::optional<Scores>& stop,
+                                          const Pointers& seq_ptr) {
+  auto made = std::make_unique<Scored>();
+  Problem& p = made->p;
+  p.shape = Shape::chain;
+  if (node.ndim() != 2)
+    refuse("node has shape " + shape_text(node) + ", expected (positions, labels)");
+  const std::int64_t positions = static_cast<std::int64_t>(node.shape(0));
+  made->set_labels(static_cast<std::int64_t>(node.shape(1)));
+  check_scores(node, "node");
+  p.node = made->keep(node);
+  made->set_sequences(seq_ptr, positions);
+  if (tables.empty() || tables.size() > kMaxOrder)
+    refuse("a chain has order 1 to " + std::to_string(kMaxOrder) + ", not " +
+           std::to_string(tables.size()));
+  if (tables.size() == 1) {
+    made->set_edge(tables[0], positions);
+  } else {
+    double cells = 1.0;
+    std::vector<std::int64_t> shape = {p.labels};
+    for (std::size_t h = 1; h <= tables.size(); ++h) {
+      shape.push_back(p.labels);
+      check_shape(tables[h - 1], ("edge of order " + std::to_string(h)).c_str(), shape);
+      p.edge[h - 1] = made->keep(tables[h - 1]);
+      cells *= p.labels;
+    }
+    if (cells >= 0x1p31)
+      refuse("2^31 label tuples or more: lower the order or the number of labels");
+    p.order = static_cast<int>(tables.size());
+  }
+  p.start = made->keep(start, "start");
+  p.stop = made->keep(stop, "stop");
+  return made;
+}
+
+inline std::unique_ptr<Scored> make_segments(const Scores& segment, const Scores& edge,
+                                             const std::optional<Scores>& start,
+                                             const std::optional<Scores>& stop,
+                                             const Pointers& seq_ptr) {
+  auto made = std::make_unique<Scored>();
+  Problem& p = made->p;
+  p.shape = Shape::segments;
+  if (segment.ndim() != 3)
+    refuse("segment has shape " + shape_text(segment) + ", expected (positions, lengths, labels)");
+  const std::int64_t positions = static_cast<std::int64_t>(segment.shape(0));
+  if (segment.shape(1) < 1)
+    refuse("segment allows no length: its second axis (the longest segment D) is 0");
+  if (segment.shape(1) >= (1u << 30)) refuse("segments of 2^30 positions or more");
+  p.longest = static_cast<int>(segment.shape(1));
+  made->set_labels(static_cast<std::int64_t>(segment.shape(2)));
+  check_scores(segment, "segment");
+  p.segment = made->keep(segment);
+  made->set_sequences(seq_ptr, positions);
+  made->set_edge(edge, positions);
+  p.start = made->keep(start, "start");
+  p.stop = made->keep(stop, "stop");
+  return made;
+}
+
+inline void check_tree(const Problem& p, std::int64_t node_size, std::int64_t edge_size) {
+  std::vector<std::int32_t> state;
+  for (std::int64_t n = 0; n < p.sequences; ++n) {
+    const std::int64_t begin = p.seq_ptr[n], size = p.seq_ptr[n + 1] - begin;
+    const std::int32_t* parent = p.parent + begin;
+    for (std::int64_t v = 0; v < size; ++v) {
+      const std::string at = "[" + std::to_string(begin + v) + "]";
+      if (p.width[begin + v] < 1)
+        refuse("width" + at + " is " + std::to_string(p.width[begin + v]) + ", expected 1 or more");
+      if (parent[v] < -1 || parent[v] >= size)
+        refuse("parent" + at + " is " + std::to_string(parent[v]) +
+               ", expected -1 (a root) or 0 to " + std::to_string(size - 1) +
+               ", a variable of the same tree");
+      const std::int64_t rows = p.width[begin + v],
+                         columns = parent[v] < 0 ? 0 : p.width[begin + parent[v]];
+      if (p.node_ptr[begin + v + 1] - p.node_ptr[begin + v] != rows)
+        refuse("node of variable " + std::to_string(begin + v) + " has " +
+               std::to_string(p.node_ptr[begin + v + 1] - p.node_ptr[begin + v]) +
+               " scores, expected its width " + std::to_string(rows));
+      if (p.edge_ptr[begin + v + 1] - p.edge_ptr[begin + v] != rows * columns)
+        refuse("edge of variable " + std::to_string(begin + v) + " has " +
+               std::to_string(p.edge_ptr[begin + v + 1] - p.edge_ptr[begin + v]) +
+               " scores, expected " + std::to_string(rows) + " x " + std::to_string(columns) +
+               " (its labels by its parent's)");
+    }
+    // Walk up from every variable; 0 new, 1 on this walk, 2 known to end at a root.
+    state.assign(size, 0);
+    for (std::int64_t v = 0; v < size; ++v) {
+      std::int64_t u = v;
+      for (; u >= 0 && state[u] == 0; u = parent[u]) state[u] = 1;
+      if (u >= 0 && state[u] == 1)
+        refuse("parent[" + std::to_string(begin + u) + "] closes a cycle; a tree has none");
+      for (u = v; u >= 0 && state[u] == 1; u = parent[u]) state[u] = 2;
+    }
+  }
+  if (node_size != p.node_ptr[p.seq_ptr[p.sequences]] ||
+      edge_size != p.edge_ptr[p.seq_ptr[p.sequences]])
+    refuse("node_ptr or edge_ptr does not end at the size of node or edge");
+}
+
+inline std::unique_ptr<Scored> make_tree(const Scores& node, const Pointers& node_ptr,
+                                         const Scores& edge, const Pointers& edge_ptr,
+                                         const Integers& parent, const Integers& width,
+                                         const Pointers& seq_ptr) {
+  auto made = std::make_unique<Scored>();
+  Problem& p = made->p;
+  p.shape = Shape::tree;
+  p.order = 1;
+  const std::int64_t variables = static_cast<std::int64_t>(parent.size());
+  if (static_cast<std::int64_t>(width.size()) != variables)
+    refuse("width has " + std::to_string(width.size()) +
+           " entries, expected one per variable: " + std::to_string(variables));
+  for (const Pointers* a : {&node_ptr, &edge_ptr})
+    if (static_cast<std::int64_t>(a->size()) != variables + 1)
+      refuse("node_ptr and edge_ptr need one entry per variable and one more");
+  check_shape(node, "node", {static_cast<std::int64_t>(node.size())});
+  check_shape(edge, "edge", {static_cast<std::int64_t>(edge.size())});
+  check_pointers(node_ptr, "node_ptr", static_cast<std::int64_t>(node.size()));
+  check_pointers(edge_ptr, "edge_ptr", static_cast<std::int64_t>(edge.size()));
+  made->set_sequences(seq_ptr, variables);
+  p.node = made->keep(node);
+  p.edge[0] = made->keep(edge);
+  p.node_ptr = made->pointers.emplace_back(node_ptr).data();
+  p.edge_ptr = made->pointers.emplace_back(edge_ptr).data();
+  p.parent = made->integers.emplace_back(parent).data();
+  p.width = made->integers.emplace_back(width).data();
+  p.labels = 1;
+  check_tree(p, static_cast<std::int64_t>(node.size()), static_cast<std::int64_t>(edge.size()));
+  for (std::int64_t v = 0; v < variables; ++v)
+    p.labels = std::max(p.labels, static_cast<int>(p.width[v]));
+  return made;
+}
+
+}  // namespace crfkit

@@ -1,0 +1,40 @@
+// Rows of weights that are ready to be read: those of several weights spread out into a table.
+// Filling it costs more than scoring a few sequences, so where weights stay it is made once.
+#pragma once
+
+#include "engine/linear/large_pages.hpp"
+#include "engine/threads/pool.hpp"
+#include "python/row_plan.hpp"
+
+namespace crfkit {
+
+inline constexpr std::int64_t kScoreBlock = 512;  // positions, or rows of the table, of one task
+
+class ReadyRows {
+ public:
+  // `weights` are all weights; those of the rows begin at `offset`.  The plan must stay.
+  ReadyRows(const Kernels& kernels, const RowPlan& plan, Reals weights, std::int64_t offset,
+            int threads)
+      : weights_(std::move(weights)), table_(plan.table_bytes() / 8) {
+    const std::int64_t F = static_cast<std::int64_t>(weights_.size());
+    if (offset < 0 || offset + plan.weights() > F)
+      refuse("the weights are fewer than the layout has");
+    view_ = plan.view(weights_.data() + offset, F - offset, table_.data());
+    nb::gil_scoped_release release;
+    const std::int64_t wide = static_cast<std::int64_t>(plan.wide.size());
+    parallel_for((wide + kScoreBlock - 1) / kScoreBlock, threads, [&](std::int64_t b) {
+      kernels.expand(view_, plan.wide.data() + b * kScoreBlock,
+                     std::min(kScoreBlock, wide - b * kScoreBlock),
+                     table_.data() + b * kScoreBlock * plan.step());
+    });
+  }
+
+  const Rows& view() const { return view_; }
+
+ private:
+  Reals weights_;
+  Table table_;
+  Rows view_;
+};
+
+}  // namespace crfkit

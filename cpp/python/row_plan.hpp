@@ -1,0 +1,119 @@
+// The rows of a layout, checked, and how each is read when scores are made.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "python/checked.hpp"
+#include "shared/rows.hpp"
+
+namespace crfkit {
+
+using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Written = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline constexpr std::int64_t kNarrow = 1;  // weights of a narrow row, at the most; 4: 40 % slower
+inline constexpr int kWidest = 1 << Place::kCountBits;
+
+inline std::string text(std::int64_t n) { return std::to_string(n); }
+
+inline void check_length(const char* name, std::size_t has, std::int64_t expected) {
+  if (static_cast<std::int64_t>(has) != expected)
+    refuse(std::string(name) + " has " + text(static_cast<std::int64_t>(has)) +
+           " entries, expected " + text(expected));
+}
+
+inline void check_threads(int threads) {
+  if (threads < 1) refuse("threads is " + text(threads) + ", expected 1 or more");
+}
+
+// The rows of a layout and how each is read.
+struct RowPlan {
+  Pointers ptr;
+  Integers column;
+  int width;
+  std::vector<std::int64_t> place;  // empty when every row is full
+  std::vector<std::int32_t> wide;   // attributes with a row in the table
+
+  RowPlan(int width_, Pointers ptr_, Integers column_, std::int64_t table_bytes)
+      : ptr(ptr_), column(column_), width(width_) {
+    if (width < 1 || width >= kWidest)
+      refuse("a row has " + text(width) + " columns, expected 1 to " + text(kWidest - 1));
+    if (attributes() >= std::int64_t{1} << 31) refuse("2^31 attributes or more");
+    check_row_pointers();
+    check_columns();
+    plan(table_bytes);
+  }
+
+  std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  std::int64_t weights() const { return ptr.data()[attributes()]; }
+  std::int64_t step() const { return (width + 7) / 8 * 8; }
+  std::int64_t table_bytes() const { return static_cast<std::int64_t>(wide.size()) * step() * 8; }
+
+  Rows view(const double* weight, std::int64_t readable, const double* table) const {
+    return {
+        attributes(), width,    ptr.data(), column.data(), place.empty() ? nullptr : place.data(),
+        weight,       readable, table};
+  }
+
+ private:
+  void check_row_pointers() const {
+    if (ptr.size() == 0 || ptr.data()[0] != 0) refuse("the rows of a layout must begin with 0");
+    for (std::int64_t a = 0; a < attributes(); ++a)
+      if (ptr.data()[a + 1] < ptr.data()[a])
+        refuse("the row of attribute " + text(a) + " has a negative length");
+    check_length("the columns of a layout", column.size(), weights());
+  }
+  void check_columns() const {
+    for (std::int64_t a = 0; a < attributes(); ++a) {
+      std::int32_t before = -1;
+      for (std::int64_t k = ptr.data()[a]; k < ptr.data()[a + 1]; ++k) {
+        if (column.data()[k] <= before || column.data()[k] >= width)
+          refuse("weight " + text(k) + " of attribute " + text(a) + " is in column " +
+                 text(column.data()[k]) + "; columns rise and lie in 0 to " + text(width - 1));
+        before = column.data()[k];
+      }
+    }
+  }
+  void plan(std::int64_t budget) {
+    std::int64_t full = 0;
+    for (std::int64_t a = 0; a < attributes(); ++a) {
+      const std::int64_t n = ptr.data()[a + 1] - ptr.data()[a];
+      full += n == width;
+      if (n > kNarrow && n < width) wide.push_back(static_cast<std::int32_t>(a));
+    }
+    if (full == attributes()) return;
+    if (table_bytes() > budget) wide.clear();
+    wide.shrink_to_fit();
+    place.resize(attributes());
+    std::size_t w = 0;
+    for (std::int64_t a = 0; a < attributes(); ++a) {
+      const std::int64_t first = ptr.data()[a], n = ptr.data()[a + 1] - first;
+      if (n == width) {
+        place[a] = Place::full(first);
+      } else if (w < wide.size() && wide[w] == a) {
+        place[a] = Place::wide(static_cast<std::int64_t>(w++) * step());
+      } else {
+        place[a] = Place::narrow(first, n);
+      }
+    }
+  }
+};
+
+inline Occurrences occurrences(const Pointers& ptr, const Integers& attr,
+                               const std::optional<Reals>& value) {
+  if (ptr.size() == 0) refuse("attr_ptr is empty; it needs a first entry 0");
+  const std::int64_t P = static_cast<std::int64_t>(ptr.size()) - 1;
+  check_pointers(ptr, "attr_ptr", static_cast<std::int64_t>(attr.size()));
+  if (P >= std::int64_t{1} << 31) refuse("a batch has 2^31 positions or more: use several");
+  if (value) check_length("value", value->size(), static_cast<std::int64_t>(attr.size()));
+  return {ptr.data(), attr.data(), value ? value->data() : nullptr};
+}
+
+}  // namespace crfkit
