@@ -55,8 +55,8 @@ std::unique_ptr<Reading> read(const Decoder& decoder, nb::handle items) {
 }
 
 // Rows of ids, as Batch has them; ids that do not exist are ignored.
-std::unique_ptr<Reading> read_rows(const Decoder& decoder, const Pointers& ptr,
-                                   const Integers& attr, const std::optional<Reals>& value) {
+std::unique_ptr<Reading> read_rows(const Decoder& decoder, Pointers ptr, Integers attr,
+                                   const std::optional<KeptReals>& value) {
   auto made = std::make_unique<Reading>(Reading{decoder, {}});
   const Occurrences o = occurrences(ptr, attr, value);
   decoder.with_workspace([&](Workspace& with) {

@@ -1,15 +1,11 @@
 // The likelihood of a batch for Python: made once, evaluated again and again.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/unique_ptr.h>
-
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "engine/likelihood/evaluator.hpp"
-#include "python/row_plan.hpp"
+#include "engine/linear/row_plan.hpp"
+#include "python/checked.hpp"
 
 namespace crfkit {
 namespace {
@@ -18,8 +14,8 @@ using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>
 
 // The rows of a layout; whoever gives them has checked them.
 struct BoundRows {
-  Pointers ptr;
-  Integers column;
+  KeptPointers ptr;
+  KeptIntegers column;
   int width;
 
   std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
@@ -57,12 +53,12 @@ void check_matrix(const char* name, const Given& given, std::int64_t rows, std::
 }
 
 std::unique_ptr<BoundEvaluator> make_evaluator(
-    const Kernels& kernels, const RowPlan& rows, const Pointers& seq_ptr, const Pointers& attr_ptr,
-    const Integers& attr, const std::optional<Reals>& value, const std::optional<Reals>& weight,
-    const std::optional<Integers>& label, const std::optional<Matrix>& soft,
+    const Kernels& kernels, const RowPlan& rows, Pointers seq_ptr, Pointers attr_ptr, Integers attr,
+    const std::optional<KeptReals>& value, const std::optional<KeptReals>& weight,
+    const std::optional<KeptIntegers>& label, const std::optional<Matrix>& soft,
     const std::optional<Mask>& allowed, const RowPlan* edge_rows,
-    const std::optional<Pointers>& edge_ptr, const std::optional<Integers>& edge_attr,
-    const std::optional<Reals>& edge_value, std::int64_t table_bytes) {
+    const std::optional<KeptPointers>& edge_ptr, const std::optional<KeptIntegers>& edge_attr,
+    const std::optional<KeptReals>& edge_value, std::int64_t table_bytes) {
   const Occurrences o = occurrences(attr_ptr, attr, value);
   const std::int64_t P = static_cast<std::int64_t>(attr_ptr.size()) - 1;
   check_pointers(seq_ptr, "seq_ptr", P);
@@ -94,8 +90,8 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
                       seq_ptr.data(),
                       o,
                       edges,
-                      weight ? weight->data() : nullptr,
-                      label ? label->data() : nullptr,
+                      data_or_null(weight),
+                      data_or_null(label),
                       made->soft_data(),
                       made->allowed_data()};
   nb::gil_scoped_release release;
@@ -104,8 +100,8 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
   return made;
 }
 
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using WrittenBytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = std::span<const std::uint8_t>;
+using WrittenBytes = std::span<std::uint8_t>;
 
 std::uint64_t packed_size(const BoundEvaluator& bound) {
   ArchiveWriter counter(nullptr);
@@ -113,7 +109,7 @@ std::uint64_t packed_size(const BoundEvaluator& bound) {
   return counter.bytes();
 }
 
-void pack(const BoundEvaluator& bound, const WrittenBytes& out) {
+void pack(const BoundEvaluator& bound, WrittenBytes out) {
   check_length("out", out.size(), static_cast<std::int64_t>(packed_size(bound)));
   nb::gil_scoped_release release;
   ArchiveWriter writer(out.data());
@@ -121,12 +117,12 @@ void pack(const BoundEvaluator& bound, const WrittenBytes& out) {
 }
 
 // What `pack` wrote in this process, for the same rows and gold, which were checked then.
-std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const Pointers& ptr,
-                                       const Integers& column,
-                                       const std::optional<Pointers>& edge_row_ptr,
-                                       const std::optional<Integers>& edge_column,
+std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const KeptPointers& ptr,
+                                       const KeptIntegers& column,
+                                       const std::optional<KeptPointers>& edge_row_ptr,
+                                       const std::optional<KeptIntegers>& edge_column,
                                        const std::optional<Matrix>& soft,
-                                       const std::optional<Mask>& allowed, const Bytes& packed) {
+                                       const std::optional<Mask>& allowed, Bytes packed) {
   if (edge_row_ptr.has_value() != edge_column.has_value())
     refuse("edge_row_ptr and edge_column go together");
   std::optional<BoundRows> edges;
@@ -144,9 +140,9 @@ std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const 
 }
 
 // Loss and gradient; returns (loss, whether all scores are finite, a sequence without labelling).
-nb::tuple evaluate(BoundEvaluator& bound, const Reals& weights, const Scores& edge,
+nb::tuple evaluate(BoundEvaluator& bound, Reals weights, const Scores& edge,
                    const std::optional<Scores>& start, const std::optional<Scores>& stop,
-                   const Written& gradient, const Written& start_credit, const Written& stop_credit,
+                   Written gradient, Written start_credit, Written stop_credit,
                    const WrittenMatrix& edge_credit, int threads) {
   check_threads(threads);
   const std::int64_t L = bound.rows.width;

@@ -1,12 +1,7 @@
 // Text to ids for Python: alphabets, columns, templates.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
@@ -17,15 +12,13 @@
 #include "engine/threads/pool.hpp"
 #include "python/arrays.hpp"
 #include "python/frozen.hpp"
+#include "python/spans.hpp"
 #include "text/columns.hpp"
 #include "text/expand.hpp"
 #include "text/utf8.hpp"
 
 namespace crfkit {
 namespace {
-
-using Ids = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // ---- alphabets
 
@@ -71,8 +64,7 @@ nb::object find_all(const AlphabetView& names, nb::list strings) {
 
 // Strings of a text, each of which must be new and UTF-8; returns how many were added before one
 // that is not.
-std::size_t add_spans(Alphabet& names, const Bytes& text, const Pointers& begin,
-                      const Pointers& end) {
+std::size_t add_spans(Alphabet& names, const Bytes& text, Pointers begin, Pointers end) {
   if (begin.size() != end.size()) throw nb::value_error("begin and end differ in length");
   const std::string_view whole(reinterpret_cast<const char*>(text.data()), text.size());
   const auto size = static_cast<std::int64_t>(whole.size());
@@ -158,10 +150,10 @@ class Features {
     }
   }
 
-  nb::tuple expand(const std::vector<Ids>& columns, const Pointers& seq_ptr, int threads) {
+  nb::tuple expand(const std::vector<KeptIntegers>& columns, Pointers seq_ptr, int threads) {
     Tokens tokens;
     check(columns, seq_ptr);
-    for (const Ids& ids : columns) tokens.column.push_back(ids.data());
+    for (Integers ids : columns) tokens.column.push_back(ids.data());
     tokens.seq_ptr = seq_ptr.data();
     const std::int64_t N = static_cast<std::int64_t>(seq_ptr.size()) - 1;
     Attributes node, edge;
@@ -181,13 +173,13 @@ class Features {
   const Alphabet& edge_names() const { return edge_names_; }
 
  private:
-  void check(const std::vector<Ids>& columns, const Pointers& seq_ptr) const {
+  void check(const std::vector<KeptIntegers>& columns, Pointers seq_ptr) const {
     if (seq_ptr.size() < 1 || seq_ptr.data()[0] != 0)
       throw nb::value_error("seq_ptr must begin with 0");
     for (std::size_t n = 1; n < seq_ptr.size(); ++n)
       if (seq_ptr.data()[n] < seq_ptr.data()[n - 1]) throw nb::value_error("seq_ptr falls");
     const std::int64_t P = seq_ptr.data()[seq_ptr.size() - 1];
-    for (const Ids& ids : columns)
+    for (Integers ids : columns)
       if (static_cast<std::int64_t>(ids.size()) != P)
         throw nb::value_error("a column has not one token per position");
     for (const View& view : views_) {

@@ -1,7 +1,4 @@
 // Python features to ids, for Python: the walk of items.hpp over any kind of alphabet.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/unique_ptr.h>
 
 #include <cstdint>
 #include <memory>
@@ -11,13 +8,10 @@
 #include "python/arrays.hpp"
 #include "python/frozen.hpp"
 #include "python/items.hpp"
+#include "python/spans.hpp"
 
 namespace crfkit {
 namespace {
-
-using Ids = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // A walk; the alphabet that it looks up in is kept alive by nanobind.
 class Walk {
@@ -34,17 +28,16 @@ class Walk {
   }
 
   // Rows of ids that the caller has checked; without values all are 1.
-  void append_rows(const Pointers& ptr, const Ids& ids, nb::object values) {
-    const Reals given = values.is_none() ? Reals() : nb::cast<Reals>(values);
+  void append_rows(Pointers ptr, Integers ids, const std::optional<KeptReals>& values) {
     if (ptr.size() < 1 || ptr.data()[0] != 0 ||
         ptr.data()[ptr.size() - 1] != static_cast<std::int64_t>(ids.size()))
       throw nb::value_error("ptr does not span the ids");
-    if (given.is_valid() && given.size() != ids.size())
+    if (values && values->size() != ids.size())
       throw nb::value_error("ids and values differ in number");
     const auto shift = static_cast<std::int64_t>(walk_.attr.size());
     for (std::size_t i = 1; i < ptr.size(); ++i) walk_.ptr.push_back(shift + ptr.data()[i]);
     for (std::size_t i = 0; i < ids.size(); ++i)
-      walk_.add(ids.data()[i], given.is_valid() ? given.data()[i] : 1);
+      walk_.add(ids.data()[i], values ? (*values)[i] : 1);
   }
 
   nb::tuple take() {

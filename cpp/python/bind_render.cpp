@@ -1,15 +1,10 @@
 // Ids to text for Python: columns of strings as lines.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/vector.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "python/checked.hpp"
 #include "python/frozen.hpp"
-#include "python/row_plan.hpp"
 
 namespace crfkit {
 namespace {
@@ -21,8 +16,7 @@ AlphabetView view_of(nb::handle alphabet) {
 
 // One line for each position with the strings of all columns, TABs between them, and an empty line
 // after every sequence.
-nb::bytes render_lines(nb::list alphabets, const std::vector<Integers>& ids,
-                       const Pointers& seq_ptr) {
+nb::bytes render_lines(nb::list alphabets, const std::vector<KeptIntegers>& ids, Pointers seq_ptr) {
   std::vector<AlphabetView> names;
   for (nb::handle alphabet : alphabets) names.push_back(view_of(alphabet));
   check_length("ids", ids.size(), static_cast<std::int64_t>(names.size()));

@@ -1,53 +1,37 @@
 // Vector work of the optimisers for Python (vectors.hpp): fixed blocks of weights on threads, sums
 // added in the order of the blocks.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/checks.hpp"
 #include "engine/threads/pool.hpp"
 #include "python/arrays.hpp"
-#include "python/checked.hpp"
+#include "python/spans.hpp"
 
 namespace crfkit {
 namespace {
 
-using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Briefs = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using WrittenBriefs = nb::ndarray<std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Written = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Briefs = Kept<std::uint16_t>;
+using WrittenBriefs = std::span<std::uint16_t>;
 
 constexpr std::int64_t kBlock = 8192;  // weights of one task
-
-std::string text(std::size_t n) { return std::to_string(n); }
-
-void check_length(const char* name, std::size_t has, std::size_t expected) {
-  if (has != expected)
-    refuse(std::string(name) + " has " + text(has) + " entries, expected " + text(expected));
-}
-
-void check_threads(int threads) {
-  if (threads < 1) refuse("threads is " + std::to_string(threads) + ", expected 1 or more");
-}
 
 // One strength for all weights, or one for each.
 struct Strength {
   const double* value;
   bool shared;
 
-  Strength(const char* name, const Reals& given, std::size_t F)
+  Strength(const char* name, Reals given, std::size_t F)
       : value(given.data()), shared(given.size() == 1) {
     if (!shared) check_length(name, given.size(), F);
   }
 };
 
-std::vector<const double*> pointers(const std::vector<Reals>& vectors, std::size_t F) {
+std::vector<const double*> pointers(const std::vector<KeptReals>& vectors, std::size_t F) {
   std::vector<const double*> data;
-  for (const Reals& vector : vectors) {
+  for (Reals vector : vectors) {
     check_length("a vector", vector.size(), F);
     data.push_back(vector.data());
   }
@@ -78,8 +62,8 @@ std::vector<double> by_blocks(std::size_t F, std::size_t count, int threads, Wor
   return sum;
 }
 
-void combine(const Kernels& kernels, const Reals& coefficients, const std::vector<Reals>& vectors,
-             const std::vector<Briefs>& briefs, const Written& out, int threads) {
+void combine(const Kernels& kernels, Reals coefficients, const std::vector<KeptReals>& vectors,
+             const std::vector<Briefs>& briefs, Written out, int threads) {
   check_threads(threads);
   check_length("coefficients", coefficients.size(), vectors.size() + briefs.size());
   const std::vector<const double*> data = pointers(vectors, out.size());
@@ -91,7 +75,7 @@ void combine(const Kernels& kernels, const Reals& coefficients, const std::vecto
   });
 }
 
-void shorten(const Kernels& kernels, const Written& x, const WrittenBriefs& out, int threads) {
+void shorten(const Kernels& kernels, Written x, WrittenBriefs out, int threads) {
   check_threads(threads);
   check_length("out", out.size(), brief_length(x.size()));
   nb::gil_scoped_release release;
@@ -102,7 +86,7 @@ void shorten(const Kernels& kernels, const Written& x, const WrittenBriefs& out,
 
 // Products of vectors of doubles or of brief numbers, by one of the two kernels, with others.
 template <class Vectors, class Dot>
-nb::object products(const Vectors& vectors, const std::vector<Reals>& others, int threads,
+nb::object products(const Vectors& vectors, const std::vector<KeptReals>& others, int threads,
                     Dot dot) {
   check_threads(threads);
   const std::size_t F = others.empty() ? 0 : others[0].size();
@@ -122,19 +106,18 @@ nb::object products(const Vectors& vectors, const std::vector<Reals>& others, in
   return found.give();
 }
 
-nb::object dots(const Kernels& kernels, const std::vector<Reals>& vectors,
-                const std::vector<Reals>& others, int threads) {
+nb::object dots(const Kernels& kernels, const std::vector<KeptReals>& vectors,
+                const std::vector<KeptReals>& others, int threads) {
   return products(vectors, others, threads, kernels.dot_vectors);
 }
 
 nb::object brief_dots(const Kernels& kernels, const std::vector<Briefs>& briefs,
-                      const std::vector<Reals>& others, int threads) {
+                      const std::vector<KeptReals>& others, int threads) {
   return products(briefs, others, threads, kernels.dot_briefs);
 }
 
-std::vector<double> add_l2(const Kernels& kernels, const Reals& l2, const Reals& w,
-                           const Written& gradient, const std::optional<Reals>& direction,
-                           int threads) {
+std::vector<double> add_l2(const Kernels& kernels, Reals l2, Reals w, Written gradient,
+                           const std::optional<KeptReals>& direction, int threads) {
   check_threads(threads);
   const std::size_t F = w.size();
   const Strength strength("l2", l2, F);
@@ -147,8 +130,8 @@ std::vector<double> add_l2(const Kernels& kernels, const Reals& l2, const Reals&
   });
 }
 
-std::vector<double> pseudo_gradient(const Kernels& kernels, const Reals& l1, const Reals& w,
-                                    const Reals& gradient, const Written& out, int threads) {
+std::vector<double> pseudo_gradient(const Kernels& kernels, Reals l1, Reals w, Reals gradient,
+                                    Written out, int threads) {
   check_threads(threads);
   const std::size_t F = w.size();
   const Strength strength("l1", l1, F);
@@ -161,8 +144,7 @@ std::vector<double> pseudo_gradient(const Kernels& kernels, const Reals& l1, con
   });
 }
 
-double align(const Kernels& kernels, const Reals& l1, const Reals& pseudo, const Written& direction,
-             int threads) {
+double align(const Kernels& kernels, Reals l1, Reals pseudo, Written direction, int threads) {
   check_threads(threads);
   const std::size_t F = pseudo.size();
   const Strength strength("l1", l1, F);
@@ -174,9 +156,8 @@ double align(const Kernels& kernels, const Reals& l1, const Reals& pseudo, const
   })[0];
 }
 
-std::vector<double> move_in_orthant(const Kernels& kernels, const Reals& l1, const Reals& w,
-                                    const Reals& pseudo, const Reals& direction, double length,
-                                    const Written& out, int threads) {
+std::vector<double> move_in_orthant(const Kernels& kernels, Reals l1, Reals w, Reals pseudo,
+                                    Reals direction, double length, Written out, int threads) {
   check_threads(threads);
   const std::size_t F = w.size();
   const Strength strength("l1", l1, F);

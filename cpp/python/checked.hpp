@@ -13,19 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "engine/checks.hpp"
+#include "python/spans.hpp"
 #include "shared/problem.hpp"
 
 namespace crfkit {
 
-namespace nb = nanobind;
-
 using Scores = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Pointers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-[[noreturn]] inline void refuse(const std::string& message) {
-  throw nb::value_error(message.c_str());
-}
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using WrittenMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 inline std::string index_text(const Scores& a, std::int64_t flat) {
   std::string text;
@@ -74,31 +70,13 @@ inline void check_shape(const Scores& a, const char* name, const std::vector<std
          (shape.size() == 1 ? ",)" : ")"));
 }
 
-// Non-falling pointers from 0 to `end`.
-inline void check_pointers(const Pointers& a, const char* name, std::int64_t end) {
-  const std::int64_t n = static_cast<std::int64_t>(a.size());
-  const std::string text(name);
-  if (n == 0) refuse(text + " is empty; it needs a first entry 0");
-  if (a.data()[0] != 0) refuse(text + "[0] is " + std::to_string(a.data()[0]) + ", expected 0");
-  for (std::int64_t i = 1; i < n; ++i) {
-    if (a.data()[i] < a.data()[i - 1])
-      refuse(text + "[" + std::to_string(i) + "] is " + std::to_string(a.data()[i]) + ", below " +
-             text + "[" + std::to_string(i - 1) + "] = " + std::to_string(a.data()[i - 1]));
-    if (a.data()[i] - a.data()[i - 1] >= (std::int64_t{1} << 30))
-      refuse(text + "[" + std::to_string(i) + "]: a sequence of 2^30 positions or more");
-  }
-  if (a.data()[n - 1] != end)
-    refuse(text + " ends at " + std::to_string(a.data()[n - 1]) + ", expected " +
-           std::to_string(end));
-}
-
 // ---- a batch of scored structures, with the arrays that it refers to
 
 struct Scored {
   Problem p = {};
   std::vector<Scores> scores;
-  std::vector<Pointers> pointers;
-  std::vector<Integers> integers;
+  std::vector<KeptPointers> pointers;
+  std::vector<KeptIntegers> integers;
 
   const double* keep(const Scores& a) { return scores.emplace_back(a).data(); }
   const double* keep(const std::optional<Scores>& a, const char* name) {
@@ -107,7 +85,7 @@ struct Scored {
     return keep(*a);
   }
 
-  void set_sequences(const Pointers& seq_ptr, std::int64_t positions) {
+  void set_sequences(const KeptPointers& seq_ptr, std::int64_t positions) {
     check_pointers(seq_ptr, "seq_ptr", positions);
     p.sequences = static_cast<std::int64_t>(seq_ptr.size()) - 1;
     p.seq_ptr = pointers.emplace_back(seq_ptr).data();
@@ -138,7 +116,7 @@ struct Scored {
 inline std::unique_ptr<Scored> make_chain(const Scores& node, const std::vector<Scores>& tables,
                                           const std::optional<Scores>& start,
                                           const std::optional<Scores>& stop,
-                                          const Pointers& seq_ptr) {
+                                          const KeptPointers& seq_ptr) {
   auto made = std::make_unique<Scored>();
   Problem& p = made->p;
   p.shape = Shape::chain;
@@ -175,7 +153,7 @@ inline std::unique_ptr<Scored> make_chain(const Scores& node, const std::vector<
 inline std::unique_ptr<Scored> make_segments(const Scores& segment, const Scores& edge,
                                              const std::optional<Scores>& start,
                                              const std::optional<Scores>& stop,
-                                             const Pointers& seq_ptr) {
+                                             const KeptPointers& seq_ptr) {
   auto made = std::make_unique<Scored>();
   Problem& p = made->p;
   p.shape = Shape::segments;
@@ -236,10 +214,10 @@ inline void check_tree(const Problem& p, std::int64_t node_size, std::int64_t ed
     refuse("node_ptr or edge_ptr does not end at the size of node or edge");
 }
 
-inline std::unique_ptr<Scored> make_tree(const Scores& node, const Pointers& node_ptr,
-                                         const Scores& edge, const Pointers& edge_ptr,
-                                         const Integers& parent, const Integers& width,
-                                         const Pointers& seq_ptr) {
+inline std::unique_ptr<Scored> make_tree(const Scores& node, const KeptPointers& node_ptr,
+                                         const Scores& edge, const KeptPointers& edge_ptr,
+                                         const KeptIntegers& parent, const KeptIntegers& width,
+                                         const KeptPointers& seq_ptr) {
   auto made = std::make_unique<Scored>();
   Problem& p = made->p;
   p.shape = Shape::tree;
@@ -248,7 +226,7 @@ inline std::unique_ptr<Scored> make_tree(const Scores& node, const Pointers& nod
   if (static_cast<std::int64_t>(width.size()) != variables)
     refuse("width has " + std::to_string(width.size()) +
            " entries, expected one per variable: " + std::to_string(variables));
-  for (const Pointers* a : {&node_ptr, &edge_ptr})
+  for (const KeptPointers* a : {&node_ptr, &edge_ptr})
     if (static_cast<std::int64_t>(a->size()) != variables + 1)
       refuse("node_ptr and edge_ptr need one entry per variable and one more");
   check_shape(node, "node", {static_cast<std::int64_t>(node.size())});

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/linear/ready_rows.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
 #include "python/frozen.hpp"
 #include "python/items.hpp"
-#include "python/ready_rows.hpp"
 
 namespace crfkit {
 
@@ -160,7 +160,7 @@ class Decoder {
     static constexpr double nothing = 0.0;
     static constexpr std::int64_t none = 0;
     const Scores node(&nothing, {0, static_cast<std::size_t>(L)});
-    const Pointers seq_ptr(&none, {1});
+    const KeptPointers seq_ptr({&none, 1}, nullptr);
     return make_chain(node, tables, start, stop, seq_ptr);
   }
 

@@ -23,16 +23,13 @@ using namespace nb::literals;
 
 namespace crfkit {
 
-void bind_coordinate(nb::module_& m);
+void bind_sequential(nb::module_& m);
 void bind_decoder(nb::module_& m);
-void bind_dual(nb::module_& m);
 void bind_evaluate(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
-void bind_mistakes(nb::module_& m);
 void bind_render(nb::module_& m);
-void bind_sgd(nb::module_& m);
 void bind_vectors(nb::module_& m);
 
 namespace {
@@ -66,10 +63,6 @@ const Kernels& kernels_named(const std::string& name) {
 }
 
 // ---- results
-
-void check_threads(int threads) {
-  if (threads < 1) refuse("threads is " + std::to_string(threads) + ", expected 1 or more");
-}
 
 std::vector<double> answer(const Kernels& kernels, const Scored& s, const Task& task, bool credits,
                            int threads) {
@@ -222,10 +215,7 @@ NB_MODULE(_native, m) {
   bind_features(m);
   bind_items(m);
   bind_layout(m);
-  bind_sgd(m);
-  bind_mistakes(m);
-  bind_coordinate(m);
-  bind_dual(m);
+  bind_sequential(m);
   bind_vectors(m);
 
   nb::class_<Scored>(m, "Problem")

@@ -16,10 +16,11 @@ ROOMS["kernels/linear"] = {"shared", "kernels/simd"}
 ROOMS["kernels/sweep"] = {"shared", "kernels/simd", "kernels/linear"}
 ROOMS["kernels/learn"] = {"shared", "kernels/simd", "kernels/linear", "kernels/sweep"}
 ROOMS["kernels"] = {"shared", "kernels/simd", "kernels/linear", "kernels/sweep", "kernels/learn"}
-ROOMS["engine/threads"] = {"shared"}
-ROOMS["engine/linear"] = {"shared", "engine/threads"}
-ROOMS["engine/likelihood"] = {"shared", "engine/threads", "engine/linear"}
-ROOMS["engine/sequential"] = {"shared", "engine/threads", "engine/linear"}
+ROOMS["engine"] = {"shared"}
+ROOMS["engine/threads"] = {"shared", "engine"}
+ROOMS["engine/linear"] = {"shared", "engine", "engine/threads"}
+ROOMS["engine/likelihood"] = {"shared", "engine", "engine/threads", "engine/linear"}
+ROOMS["engine/sequential"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["python"] = {room for room in ROOMS if not room.startswith("kernels")}
 
 # Headers without inline functions that the linker could take from an object of another instruction set.

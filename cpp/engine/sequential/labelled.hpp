@@ -1,42 +1,36 @@
-// Labelled sequences and the places of their weights, as online training takes them from Python;
-// checked once.
+// Labelled sequences and the places of their weights, as methods take them that learn sequence by
+// sequence; checked once.
 //
 // Weights lie in the order of the layout: attribute by attribute, transitions, start, stop.
 #pragma once
-
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "python/checked.hpp"
+#include "engine/checks.hpp"
+#include "engine/kept.hpp"
 #include "shared/rows.hpp"
 
 namespace crfkit {
 
-using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Written = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 struct Labelled {
-  Pointers seq_ptr, attr_ptr;
-  Integers attr;
-  std::optional<Reals> value;
-  Integers label;
+  KeptPointers seq_ptr, attr_ptr;
+  KeptIntegers attr;
+  std::optional<KeptReals> value;
+  KeptIntegers label;
   int labels;  // L
-  Pointers row_ptr;
-  Integers column, transition_cell;
+  KeptPointers row_ptr;
+  KeptIntegers column, transition_cell;
   bool start, stop;
-  std::optional<Reals> share;      // [N] weights of the sequences
-  std::optional<Reals> forbidden;  // [(L + 2) * L] 0 or -inf for transitions, start, stop
+  std::optional<KeptReals> share;      // [N] weights of the sequences
+  std::optional<KeptReals> forbidden;  // [(L + 2) * L] 0 or -inf for transitions, start, stop
 
-  Labelled(const Pointers& seq_ptr_, const Pointers& attr_ptr_, const Integers& attr_,
-           const std::optional<Reals>& value_, const Integers& label_, int labels_,
-           const Pointers& row_ptr_, const Integers& column_, const Integers& transition_cell_,
-           bool start_, bool stop_, const std::optional<Reals>& share_,
-           const std::optional<Reals>& forbidden_)
+  Labelled(const KeptPointers& seq_ptr_, const KeptPointers& attr_ptr_, const KeptIntegers& attr_,
+           const std::optional<KeptReals>& value_, const KeptIntegers& label_, int labels_,
+           const KeptPointers& row_ptr_, const KeptIntegers& column_,
+           const KeptIntegers& transition_cell_, bool start_, bool stop_,
+           const std::optional<KeptReals>& share_, const std::optional<KeptReals>& forbidden_)
       : seq_ptr(seq_ptr_),
         attr_ptr(attr_ptr_),
         attr(attr_),
@@ -61,9 +55,8 @@ struct Labelled {
     return node_weights() + static_cast<std::int64_t>(transition_cell.size()) +
            (static_cast<int>(start) + static_cast<int>(stop)) * labels;
   }
-  Occurrences occurrences() const {
-    return {attr_ptr.data(), attr.data(), value ? value->data() : nullptr};
-  }
+  Occurrences occurrences() const { return {attr_ptr.data(), attr.data(), data_or_null(value)}; }
+  double weight(std::int64_t n) const { return share ? (*share)[n] : 1.0; }  // of a sequence
   void check_weights(std::size_t size) const {
     if (static_cast<std::int64_t>(size) != weights())
       refuse(std::to_string(size) + " weights, expected " + std::to_string(weights()));
@@ -97,7 +90,7 @@ struct Labelled {
     if (forbidden && static_cast<int>(forbidden->size()) != (labels + 2) * labels)
       refuse("forbidden: (L + 2) * L entries");
   }
-  static void check_range(const Integers& a, int end, const char* name) {
+  static void check_range(Integers a, int end, const char* name) {
     for (std::size_t i = 0; i < a.size(); ++i)
       if (a.data()[i] < 0 || a.data()[i] >= end)
         refuse(std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(a.data()[i]) +

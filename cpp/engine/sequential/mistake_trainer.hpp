@@ -1,11 +1,13 @@
-// Learning from mistakes for Python: passes over the sequences in a native loop.
+// Learning from mistakes: passes over the sequences in a native loop (perceptron.hpp has the
+// formulas).
+#pragma once
+
 #include <memory>
 
-#include "python/learner.hpp"
-#include "shared/kernels.hpp"
+#include "engine/sequential/learner.hpp"
+#include "shared/mistakes.hpp"
 
 namespace crfkit {
-namespace {
 
 class MistakeTrainer {
  public:
@@ -30,37 +32,22 @@ class MistakeTrainer {
 
   // One pass, which begins with sequence number `seen`, counted from 1.  Returns the sum of the
   // losses; when it is not finite, the weights are spoilt.
-  double pass(const Kernels& kernels, const Pointers& order, std::int64_t seen) {
+  double run(const Kernels& kernels, Pointers order, std::int64_t seen) {
     sequences_->check_order(order);
     m_.seen = seen;
-    nb::gil_scoped_release release;
     return kernels.mistake_pass(m_, order.data(), static_cast<std::int64_t>(order.size()),
                                 Scratch(kernels).get());
   }
 
-  void read(const Written& out) const { learner_.read(out); }
-  void write(const Reals& in) { learner_.write(in); }
-  void read_memory(const Written& out) const { learner_.read_memory(out); }
-  void write_memory(const Reals& in) { learner_.write_memory(in); }
+  void read(Written out) const { learner_.read(out); }
+  void write(Reals in) { learner_.write(in); }
+  void read_memory(Written out) const { learner_.read_memory(out); }
+  void write_memory(Reals in) { learner_.write_memory(in); }
 
  private:
   Learner learner_;
   std::unique_ptr<CompiledSequences> sequences_;
   Mistakes m_ = {};
 };
-
-}  // namespace
-
-void bind_mistakes(nb::module_& m) {
-  using namespace nb::literals;
-  nb::class_<MistakeTrainer>(m, "MistakeTrainer")
-      .def(nb::init<const Labelled&, int, bool, bool, double, double, double>(), "data"_a,
-           "remedy"_a, "averaged"_a, "by_errors"_a, "most"_a, "slack"_a, "gamma"_a)
-      .def("run", &MistakeTrainer::pass, "kernels"_a, "order"_a, "seen"_a)
-      .def("read", &MistakeTrainer::read, "out"_a)
-      .def("write", &MistakeTrainer::write, "weights"_a)
-      .def("read_memory", &MistakeTrainer::read_memory, "out"_a)
-      .def("write_memory", &MistakeTrainer::write_memory, "memory"_a);
-}
 
 }  // namespace crfkit

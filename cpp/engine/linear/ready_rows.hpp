@@ -2,25 +2,24 @@
 // Filling it costs more than scoring a few sequences, so where weights stay it is made once.
 #pragma once
 
-#include "engine/linear/large_pages.hpp"
-#include "engine/threads/pool.hpp"
-#include "python/row_plan.hpp"
+#include <algorithm>
+#include <utility>
+
+#include "engine/linear/batch_scores.hpp"
 
 namespace crfkit {
-
-inline constexpr std::int64_t kScoreBlock = 512;  // positions, or rows of the table, of one task
 
 class ReadyRows {
  public:
   // `weights` are all weights; those of the rows begin at `offset`.  The plan must stay.
-  ReadyRows(const Kernels& kernels, const RowPlan& plan, Reals weights, std::int64_t offset,
+  ReadyRows(const Kernels& kernels, const RowPlan& plan, KeptReals weights, std::int64_t offset,
             int threads)
       : weights_(std::move(weights)), table_(plan.table_bytes() / 8) {
+    check_threads(threads);
     const std::int64_t F = static_cast<std::int64_t>(weights_.size());
     if (offset < 0 || offset + plan.weights() > F)
       refuse("the weights are fewer than the layout has");
     view_ = plan.view(weights_.data() + offset, F - offset, table_.data());
-    nb::gil_scoped_release release;
     const std::int64_t wide = static_cast<std::int64_t>(plan.wide.size());
     parallel_for((wide + kScoreBlock - 1) / kScoreBlock, threads, [&](std::int64_t b) {
       kernels.expand(view_, plan.wide.data() + b * kScoreBlock,
@@ -32,7 +31,7 @@ class ReadyRows {
   const Rows& view() const { return view_; }
 
  private:
-  Reals weights_;
+  KeptReals weights_;
   Table table_;
   Rows view_;
 };

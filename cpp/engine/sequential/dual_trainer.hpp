@@ -1,4 +1,7 @@
-// Dual training for Python: the state of all sequences, and passes over them.
+// Dual training: the state of all sequences, and passes over them (dual.hpp has the formulas).
+#pragma once
+
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,48 +10,44 @@
 
 #include "engine/sequential/compiled.hpp"
 #include "engine/sequential/dual_pass.hpp"
-#include "python/arrays.hpp"
-#include "python/labelled.hpp"
+#include "engine/sequential/labelled.hpp"
 
 namespace crfkit {
-namespace {
 
-constexpr float kGoldPotential = 13.0f;  // log-potential of gold labels at the start
+inline constexpr float kGoldPotential = 13.0f;  // log-potential of gold labels at the start
 
 class DualTrainer {
  public:
   // strengths: l1 and l2 of attributes, then of transitions, start and stop.
-  DualTrainer(const Labelled& data, const Reals& strengths, bool exponentiated, int threads)
+  DualTrainer(const Labelled& data, Reals strengths, bool exponentiated, int threads)
       : data_(data), L_(data.labels), step_((L_ + 7) / 8 * 8) {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
-    {
-      nb::gil_scoped_release release;
-      compiled_ = std::make_unique<CompiledOf<float>>(
-          data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),
-          data_.row_ptr.data(), data_.column.data(), true, threads);
-      begin_at_gold();
-      if (exponentiated) {
-        theta_node_.resize(node_.size());
-        for (std::size_t i = 0; i < node_.size(); ++i) theta_node_[i] = kGoldPotential * node_[i];
-        theta_edge_.assign(edge_.size(), 0.0f);
-        rate_.assign(data_.sequences(), 0.5);
-      }
+    check_threads(threads);
+    compiled_ = std::make_unique<CompiledOf<float>>(
+        data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),
+        data_.row_ptr.data(), data_.column.data(), true, threads);
+    begin_at_gold();
+    if (exponentiated) {
+      theta_node_.resize(node_.size());
+      for (std::size_t i = 0; i < node_.size(); ++i) theta_node_[i] = kGoldPotential * node_[i];
+      theta_edge_.assign(edge_.size(), 0.0f);
+      rate_.assign(data_.sequences(), 0.5);
     }
     connect(strengths.data(), exponentiated);
   }
 
   // Visits sequences in the given order.
-  nb::tuple run(const Kernels& kernels, const Pointers& order, double relax, double threshold,
-                bool ramp, int threads) {
+  PassTotals run(const Kernels& kernels, Pointers order, double relax, double threshold, bool ramp,
+                 int threads) {
     dual_.relax = relax;
     dual_.threshold = threshold;
     return pass(kernels, order, ramp, threads);
   }
 
   // Gives every sequence the distribution of these scores: node [P, L], edge [L, L], ends [2, L].
-  nb::tuple begin(const Kernels& kernels, const Reals& node, const Reals& edge,
-                  const std::optional<Reals>& ends, const Pointers& order, int threads) {
+  PassTotals begin(const Kernels& kernels, Reals node, Reals edge,
+                   const std::optional<KeptReals>& ends, Pointers order, int threads) {
     if (node.size() != data_.label.size() * L_ || static_cast<int>(edge.size()) != L_ * L_ ||
         (ends && static_cast<int>(ends->size()) != 2 * L_))
       refuse("scores of another shape");
@@ -58,28 +57,27 @@ class DualTrainer {
     } reset{dual_};
     dual_.given = node.data();
     dual_.given_edge = edge.data();
-    dual_.given_ends = ends ? ends->data() : nullptr;
+    dual_.given_ends = data_or_null(ends);
     dual_.threshold = 0.0;
     return pass(kernels, order, false, threads);
   }
 
   // v in the order of the layout.
-  void read(const Written& out) const {
+  void read(Written out) const {
     data_.check_weights(out.size());
     double* v = out.data();
     compiled_->read(v);
     std::int64_t n = 0;
     for (const CompiledOf<float>::Lone& lone : compiled_->lone()) {
       while (data_.seq_ptr.data()[n + 1] <= lone.position) ++n;
-      read_lone(lone, data_.share ? data_.share->data()[n] : 1.0, v);
+      read_lone(lone, data_.weight(n), v);
     }
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { v[k] = small_[i * step_ + j]; });
   }
 
   // v as the marginals now have it, without the rounding of the rows that the passes change.
-  void exact(const Written& out, int threads) const {
+  void exact(Written out, int threads) const {
     data_.check_weights(out.size());
-    nb::gil_scoped_release release;
     const std::int32_t* label = data_.label.data();
     gather(
         out, false, threads,
@@ -93,9 +91,8 @@ class DualTrainer {
 
   // Roughly the diagonal of the Hessian of the loss, from the marginals now: mu (1 - mu) at the
   // positions of each weight (values count as squares), expected counts for transitions and ends.
-  void diagonal(const Written& out, int threads) const {
+  void diagonal(Written out, int threads) const {
     data_.check_weights(out.size());
-    nb::gil_scoped_release release;
     gather(
         out, true, threads,
         [&](std::int64_t p, int y) {
@@ -110,25 +107,27 @@ class DualTrainer {
   // The sum of weight * entropy.
   double entropy() const {
     double sum = 0.0;
-    for (std::size_t n = 0; n < entropy_.size(); ++n)
-      sum += (data_.share ? data_.share->data()[n] : 1.0) * entropy_[n];
+    for (std::size_t n = 0; n < entropy_.size(); ++n) sum += data_.weight(n) * entropy_[n];
     return sum;
   }
 
-  // Everything that a run consists of, and back: v as `read` gives it, and arrays by name.
-  nb::dict state() {
-    nb::dict parts;
-    for (const auto& [name, values] : floats()) parts[name] = give(std::vector<float>(*values));
-    for (const auto& [name, values] : doubles()) parts[name] = give(std::vector<double>(*values));
-    return parts;
+  // Everything that a run consists of beside v, by name; restored into the same places.
+  template <class T>
+  using Parts = std::vector<std::pair<const char*, std::vector<T>*>>;
+  Parts<float> floats() {
+    return {{"node", &node_},
+            {"edge", &edge_},
+            {"theta_node", &theta_node_},
+            {"theta_edge", &theta_edge_}};
   }
-  void restore(const Reals& v, const nb::dict& parts) {
+  Parts<double> doubles() {
+    return {{"entropy", &entropy_}, {"curvature", &curvature_}, {"rate", &rate_}};
+  }
+  // Takes v as `read` gives it.
+  void write(Reals v) {
     data_.check_weights(v.size());
-    for (const auto& [name, values] : floats()) put(parts, name, *values);
-    for (const auto& [name, values] : doubles()) put(parts, name, *values);
     compiled_->write(v.data());
-    data_.visit_small(
-        [&](std::int64_t k, std::int64_t i, int j) { small_[i * step_ + j] = v.data()[k]; });
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { small_[i * step_ + j] = v[k]; });
   }
 
  private:
@@ -136,7 +135,7 @@ class DualTrainer {
   // its square; edge(sequence, weight, sums) adds what a sequence has for transitions.  Two halves
   // of the data, whatever the number of threads.
   template <class Node, class Edge>
-  void gather(const Written& out, bool squares, int threads, Node node, Edge edge) const {
+  void gather(Written out, bool squares, int threads, Node node, Edge edge) const {
     const std::int64_t* seq_ptr = data_.seq_ptr.data();
     const std::int64_t N = data_.sequences();
     const std::int64_t middle =
@@ -161,7 +160,7 @@ class DualTrainer {
     const Occurrences o = data_.occurrences();
     std::vector<double> credit(L_);
     for (; n < end; ++n) {
-      const double c = data_.share ? data_.share->data()[n] : 1.0;
+      const double c = data_.weight(n);
       const std::int64_t first = data_.seq_ptr.data()[n], last = data_.seq_ptr.data()[n + 1];
       for (std::int64_t p = first; p < last; ++p) {
         for (int y = 0; y < L_; ++y) {
@@ -179,27 +178,6 @@ class DualTrainer {
       }
       edge(n, c, small);
     }
-  }
-
-  template <class T>
-  using Parts = std::vector<std::pair<const char*, std::vector<T>*>>;
-  Parts<float> floats() {
-    return {{"node", &node_},
-            {"edge", &edge_},
-            {"theta_node", &theta_node_},
-            {"theta_edge", &theta_edge_}};
-  }
-  Parts<double> doubles() {
-    return {{"entropy", &entropy_}, {"curvature", &curvature_}, {"rate", &rate_}};
-  }
-  template <class T>
-  static void put(const nb::dict& parts, const char* name, std::vector<T>& values) {
-    using Given = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    if (!parts.contains(name)) refuse(std::string("the state lacks ") + name);
-    const Given given = nb::cast<Given>(parts[name]);
-    if (given.size() != values.size())
-      refuse(std::string(name) + " of the state has another size: it belongs to other data");
-    std::copy_n(given.data(), values.size(), values.data());
   }
 
   // Every sequence has its gold labels for sure: v = 0.
@@ -237,7 +215,7 @@ class DualTrainer {
     }
     dual_.seq_ptr = data_.seq_ptr.data();
     dual_.label = data_.label.data();
-    dual_.weight = data_.share ? data_.share->data() : nullptr;
+    dual_.weight = data_or_null(data_.share);
     dual_.node = node_.data();
     dual_.edge = edge_.data();
     dual_.entropy = entropy_.data();
@@ -251,19 +229,14 @@ class DualTrainer {
     dual_.transition_l2 = strengths[3];
   }
 
-  nb::tuple pass(const Kernels& kernels, const Pointers& order, bool ramp, int threads) {
+  PassTotals pass(const Kernels& kernels, Pointers order, bool ramp, int threads) {
     for (std::size_t i = 0; i < order.size(); ++i)
       if (order.data()[i] < 0 || order.data()[i] >= data_.sequences())
         refuse("order: there is no sequence " + std::to_string(order.data()[i]));
-    if (threads < 1) refuse("threads is " + std::to_string(threads) + ", expected 1 or more");
-    PassTotals totals;
-    {
-      nb::gil_scoped_release release;
-      totals = DualPass(kernels, dual_, order.data(), static_cast<std::int64_t>(order.size()), ramp,
-                        threads)
-                   .run();
-    }
-    return nb::make_tuple(totals.gap, totals.gain, totals.revised, totals.visits);
+    check_threads(threads);
+    return DualPass(kernels, dual_, order.data(), static_cast<std::int64_t>(order.size()), ramp,
+                    threads)
+        .run();
   }
 
   void read_lone(const CompiledOf<float>::Lone& lone, double c, double* v) const {
@@ -284,24 +257,5 @@ class DualTrainer {
   std::vector<double> small_, steps_, forbidden_;  // [L + 2, step]: transitions, start, stop
   Dual dual_ = {};
 };
-
-}  // namespace
-
-void bind_dual(nb::module_& m) {
-  using namespace nb::literals;
-  nb::class_<DualTrainer>(m, "DualTrainer")
-      .def(nb::init<const Labelled&, const Reals&, bool, int>(), "data"_a, "strengths"_a,
-           "exponentiated"_a, "threads"_a)
-      .def("run", &DualTrainer::run, "kernels"_a, "order"_a, "relax"_a, "threshold"_a, "ramp"_a,
-           "threads"_a)
-      .def("begin", &DualTrainer::begin, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(),
-           "order"_a, "threads"_a)
-      .def("read", &DualTrainer::read, "out"_a)
-      .def("exact", &DualTrainer::exact, "out"_a, "threads"_a)
-      .def("diagonal", &DualTrainer::diagonal, "out"_a, "threads"_a)
-      .def("entropy", &DualTrainer::entropy)
-      .def("state", &DualTrainer::state)
-      .def("restore", &DualTrainer::restore, "v"_a, "parts"_a);
-}
 
 }  // namespace crfkit

@@ -1,48 +1,30 @@
 // The rows of a layout, checked, and how each is read when scores are made.
 #pragma once
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "python/checked.hpp"
+#include "engine/checks.hpp"
+#include "engine/kept.hpp"
 #include "shared/rows.hpp"
 
 namespace crfkit {
 
-using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Written = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using WrittenMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 inline constexpr std::int64_t kNarrow = 1;  // weights of a narrow row, at the most; 4: 40 % slower
 inline constexpr int kWidest = 1 << Place::kCountBits;
 
-inline std::string text(std::int64_t n) { return std::to_string(n); }
-
-inline void check_length(const char* name, std::size_t has, std::int64_t expected) {
-  if (static_cast<std::int64_t>(has) != expected)
-    refuse(std::string(name) + " has " + text(static_cast<std::int64_t>(has)) +
-           " entries, expected " + text(expected));
-}
-
-inline void check_threads(int threads) {
-  if (threads < 1) refuse("threads is " + text(threads) + ", expected 1 or more");
-}
-
 // The rows of a layout and how each is read.
 struct RowPlan {
-  Pointers ptr;
-  Integers column;
+  KeptPointers ptr;
+  KeptIntegers column;
   int width;
   std::vector<std::int64_t> place;  // empty when every row is full
   std::vector<std::int32_t> wide;   // attributes with a row in the table
 
-  RowPlan(int width_, Pointers ptr_, Integers column_, std::int64_t table_bytes)
-      : ptr(ptr_), column(column_), width(width_) {
+  RowPlan(int width_, KeptPointers ptr_, KeptIntegers column_, std::int64_t table_bytes)
+      : ptr(std::move(ptr_)), column(std::move(column_)), width(width_) {
     if (width < 1 || width >= kWidest)
       refuse("a row has " + text(width) + " columns, expected 1 to " + text(kWidest - 1));
     if (attributes() >= std::int64_t{1} << 31) refuse("2^31 attributes or more");
@@ -106,14 +88,13 @@ struct RowPlan {
   }
 };
 
-inline Occurrences occurrences(const Pointers& ptr, const Integers& attr,
-                               const std::optional<Reals>& value) {
+inline Occurrences occurrences(Pointers ptr, Integers attr, const std::optional<KeptReals>& value) {
   if (ptr.size() == 0) refuse("attr_ptr is empty; it needs a first entry 0");
   const std::int64_t P = static_cast<std::int64_t>(ptr.size()) - 1;
   check_pointers(ptr, "attr_ptr", static_cast<std::int64_t>(attr.size()));
   if (P >= std::int64_t{1} << 31) refuse("a batch has 2^31 positions or more: use several");
   if (value) check_length("value", value->size(), static_cast<std::int64_t>(attr.size()));
-  return {ptr.data(), attr.data(), value ? value->data() : nullptr};
+  return {ptr.data(), attr.data(), data_or_null(value)};
 }
 
 }  // namespace crfkit

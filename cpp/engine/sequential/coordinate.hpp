@@ -1,4 +1,4 @@
-// Block coordinate descent for Python.
+// Block coordinate descent.
 //
 // A block is the weights of one attribute; transitions, start and stop are the last three.  For
 // each, with p the marginals under the present weights, v the values and c the weights of the
@@ -7,18 +7,19 @@
 //     attribute h <- kappa * max(1, max |g / h|) * h,  w <- soft(h w - g, l1) / (h + l2)
 // (Sokolovska et al. 2010; Lavergne et al. 2010; Wapiti's bcd).  Scores of all positions are kept
 // and changed with the weights, and the sequences of a block are swept together.
+#pragma once
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
 
-#include "python/labelled.hpp"
+#include "engine/sequential/labelled.hpp"
 #include "shared/kernels.hpp"
 
 namespace crfkit {
-namespace {
 
-double soft(double z, double l1) { return z > l1 ? z - l1 : z < -l1 ? z + l1 : 0.0; }
+inline double soft(double z, double l1) { return z > l1 ? z - l1 : z < -l1 ? z + l1 : 0.0; }
 
 // Gradient and curvature of one block, and the step that they ask for.
 struct CoordinateBlock {
@@ -54,7 +55,6 @@ struct CoordinateBlock {
 class CoordinateTrainer {
  public:
   explicit CoordinateTrainer(const Labelled& data) : data_(data) {
-    nb::gil_scoped_release release;
     const std::int64_t P = data_.positions(), A = data_.attributes(), N = data_.sequences();
     const Occurrences o = data_.occurrences();
     const auto known = [&](std::int64_t i) { return o.attr[i] >= 0 && o.attr[i] < A; };
@@ -84,10 +84,9 @@ class CoordinateTrainer {
   }
 
   // One round over all blocks, in the weights w [F].
-  void pass(const Kernels& kernels, const Written& w, const Reals& strengths, double kappa) {
+  void run(const Kernels& kernels, Written w, Reals strengths, double kappa) {
     data_.check_weights(w.size());
     if (strengths.size() != 4 || !(kappa > 0.0)) refuse("strengths: 4 numbers, kappa: above 0");
-    nb::gil_scoped_release release;
     score(w.data());
     Problem p = problem();
     Task task = {};
@@ -110,7 +109,6 @@ class CoordinateTrainer {
   }
 
  private:
-  double share(std::int64_t n) const { return data_.share ? data_.share->data()[n] : 1.0; }
   std::int64_t length(std::int64_t n) const {
     return data_.seq_ptr.data()[n + 1] - data_.seq_ptr.data()[n];
   }
@@ -151,7 +149,7 @@ class CoordinateTrainer {
     chosen_.clear();
     for (std::int64_t i = ptr_[a]; i < ptr_[a + 1]; ++i) {
       const std::int64_t n = sequence_[position_[i]];
-      if ((chosen_.empty() || chosen_.back() != n) && share(n) > 0.0) chosen_.push_back(n);
+      if ((chosen_.empty() || chosen_.back() != n) && data_.weight(n) > 0.0) chosen_.push_back(n);
     }
     std::stable_sort(chosen_.begin(), chosen_.end(),
                      [&](std::int64_t x, std::int64_t y) { return length(x) > length(y); });
@@ -165,7 +163,7 @@ class CoordinateTrainer {
     block.clear();
     for (std::int64_t i = ptr_[a]; i < ptr_[a + 1];) {
       const std::int64_t p = position_[i];
-      const double c = share(sequence_[p]);
+      const double c = data_.weight(sequence_[p]);
       double v = 0.0;
       for (; i < ptr_[a + 1] && position_[i] == p; ++i) v += value_.empty() ? 1.0 : value_[i];
       if (c == 0.0) continue;
@@ -192,7 +190,7 @@ class CoordinateTrainer {
     for (std::int64_t n = 0; n < data_.sequences(); ++n) {
       const std::int64_t T = length(n), first = data_.seq_ptr.data()[n], seq_ptr[2] = {0, T},
                          one = 0;
-      const double c = share(n);
+      const double c = data_.weight(n);
       if (T == 0 || c == 0.0) continue;
       edge.assign(T * L * L, 0.0);
       Problem p = whole;
@@ -233,14 +231,5 @@ class CoordinateTrainer {
   std::vector<std::int64_t> ptr_, position_, sequence_, chosen_;
   std::vector<double> value_, node_, found_, value_of_, table_, pooled_;
 };
-
-}  // namespace
-
-void bind_coordinate(nb::module_& m) {
-  using namespace nb::literals;
-  nb::class_<CoordinateTrainer>(m, "CoordinateTrainer")
-      .def(nb::init<const Labelled&>(), "data"_a)
-      .def("run", &CoordinateTrainer::pass, "kernels"_a, "w"_a, "strengths"_a, "kappa"_a);
-}
 
 }  // namespace crfkit

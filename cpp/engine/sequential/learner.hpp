@@ -1,4 +1,4 @@
-// The tables behind a method that learns sequence by sequence, and their way from and to Python.
+// The tables behind a method that learns sequence by sequence, and their way in and out.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/sequential/compiled.hpp"
-#include "python/labelled.hpp"
+#include "engine/sequential/labelled.hpp"
 #include "shared/kernels.hpp"
 #include "shared/learned.hpp"
 
@@ -21,7 +21,7 @@ struct CompiledSequences {
   Entries entries;
 
   // Raises unless every sequence of an order exists and has a position.
-  void check_order(const Pointers& order) const {
+  void check_order(Pointers order) const {
     const std::int64_t* ptr = data.seq_ptr.data();
     for (std::size_t i = 0; i < order.size(); ++i) {
       const std::int64_t n = order.data()[i];
@@ -43,13 +43,10 @@ class Learner {
   // Of the data only the layout is taken.
   Learner(const Labelled& data, bool remembers) : data_(data) {
     const std::int64_t step = (data_.labels + 7) / 8 * 8;
-    {
-      nb::gil_scoped_release release;
-      weight_ = make_tables();
-      if (remembers) memory_ = make_tables();
-      for (std::vector<double>* small : {&small_, &small_memory_, &exists_})
-        small->assign((data_.labels + 2) * step, 0.0);
-    }
+    weight_ = make_tables();
+    if (remembers) memory_ = make_tables();
+    for (std::vector<double>* small : {&small_, &small_memory_, &exists_})
+      small->assign((data_.labels + 2) * step, 0.0);
     data_.visit_small([&](std::int64_t, std::int64_t i, int j) { exists_[i * step + j] = 1.0; });
   }
   Learner(const Learner&) = delete;
@@ -61,7 +58,6 @@ class Learner {
     if (data.labels != data_.labels || data.attributes() != data_.attributes())
       refuse("these sequences have labels and attributes of another layout");
     auto made = std::make_unique<CompiledSequences>(CompiledSequences{this, data, {}});
-    nb::gil_scoped_release release;
     made->entries = weight_->entries(data.occurrences(), data.positions());
     return made;
   }
@@ -75,7 +71,7 @@ class Learner {
     l.small = small_.data();
     l.small_memory = small_memory_.data();
     l.exists = exists_.data();
-    l.forbidden = data_.forbidden ? data_.forbidden->data() : nullptr;
+    l.forbidden = data_or_null(data_.forbidden);
   }
   // The sequences that are visited next.
   void show(const CompiledSequences& sequences, Learned& l) const {
@@ -101,10 +97,10 @@ class Learner {
     return live;
   }
 
-  void read(const Written& out) const { copy_out(*weight_, small_, out); }
-  void write(const Reals& in) { copy_in(*weight_, small_, in); }
-  void read_memory(const Written& out) const { copy_out(memory(), small_memory_, out); }
-  void write_memory(const Reals& in) { copy_in(memory(), small_memory_, in); }
+  void read(Written out) const { copy_out(*weight_, small_, out); }
+  void write(Reals in) { copy_in(*weight_, small_, in); }
+  void read_memory(Written out) const { copy_out(memory(), small_memory_, out); }
+  void write_memory(Reals in) { copy_in(memory(), small_memory_, in); }
 
   const Labelled& data() const { return data_; }
 
@@ -113,14 +109,14 @@ class Learner {
     if (!memory_) refuse("this rule remembers nothing");
     return *memory_;
   }
-  void copy_out(const Compiled& rows, const std::vector<double>& small, const Written& out) const {
+  void copy_out(const Compiled& rows, const std::vector<double>& small, Written out) const {
     data_.check_weights(out.size());
     rows.read(out.data());
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) {
       out.data()[k] = small[i * weight_->view().step + j];
     });
   }
-  void copy_in(Compiled& rows, std::vector<double>& small, const Reals& in) const {
+  void copy_in(Compiled& rows, std::vector<double>& small, Reals in) const {
     data_.check_weights(in.size());
     rows.write(in.data());
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) {
