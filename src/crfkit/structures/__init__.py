@@ -1,7 +1,9 @@
 """Structures: which rows exist, which edges enter a row, what is allowed."""
 
-from crfkit.structures.chain import Chain, ChainPotentials
-from crfkit.structures.semimarkov import SemiMarkov, SemiMarkovPotentials
+from crfkit.structures.chain import Chain
+from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
 from crfkit.structures.tree import Tree, TreePotentials
 
 __all__ = [
