@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.inference import Labelling, Potentials
+from crfkit.inference import Labelling
 from crfkit.inference.reference.enumeration import Enumeration, Parts, labelling_score
 from crfkit.inference.reference.textbook import Textbook
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
+from tests.cases.potentials import Potentials
 
 Space: TypeAlias = Literal["auto", "log"]
 PARTS = ("node", "edge", "start", "stop", "segment")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,7 +19,6 @@ from numpy.random import Generator
 
 from crfkit import Chain, SemiMarkov, Tree
 from crfkit.arrays import Floats
-from crfkit.inference import Potentials
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.constraints import (
     START,
@@ -30,6 +29,7 @@ from crfkit.structures.constraints import (
     SegmentLength,
 )
 
+Potentials: TypeAlias = ChainPotentials | SemiMarkovPotentials | TreePotentials
 NEVER = float("-inf")
 #: Around the widths of vectors (2, 4, 8 doubles) and of register tiles.
 WIDTHS = (1, 2, 3, 7, 8, 9, 16, 17, 33)

@@ -13,11 +13,21 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from crfkit import Chain, SemiMarkov, Tree, inference
-from crfkit.inference import Potentials
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.constraints import Constraint, Forbid, SegmentLength
 from tests.cases.answers import assert_close, key
-from tests.cases.potentials import ENUMERABLE, NEVER, Case, chain, path, pointers, scores, segments, tree
+from tests.cases.potentials import (
+    ENUMERABLE,
+    NEVER,
+    Case,
+    Potentials,
+    chain,
+    path,
+    pointers,
+    scores,
+    segments,
+    tree,
+)
 
 LENGTHS = (6, 0, 1, 4)
 

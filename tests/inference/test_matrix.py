@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 
 from crfkit import inference, structures
-from crfkit.inference import Potentials
 from tests.cases.answers import CHECKS, Answers, Space, assert_parts, expected
-from tests.cases.potentials import ENUMERABLE, SWEPT, Case, chain, problems
+from tests.cases.potentials import ENUMERABLE, SWEPT, Case, Potentials, chain, problems
 
 SPACES: tuple[Space, ...] = ("auto", "log")
 #: Queries that sum probabilities; the others know only one space.

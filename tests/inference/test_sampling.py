@@ -11,11 +11,10 @@ import pytest
 from scipy.stats import chi2
 
 from crfkit import Chain, inference
-from crfkit.inference import Potentials
 from crfkit.inference.reference.enumeration import Enumeration, Outcome
 from crfkit.inference.reference.textbook import Textbook
 from tests.cases.answers import key
-from tests.cases.potentials import chain, path, possible, random_tree, segments, star, tree
+from tests.cases.potentials import Potentials, chain, path, possible, random_tree, segments, star, tree
 
 DRAWS = 20_000
 

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
-from crfkit.arrays import Floats
 from crfkit.inference.counting import exact_counts
-from crfkit.inference.results import (
-    Labelling,
-    Marginals,
-    Potentials,
-    cut_labellings,
-    one_or_all,
-    shape_credits,
-)
+from crfkit.inference.results import Space, cut_labellings, demand_labelling, in_logs
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures import SemiMarkovPotentials, TreePotentials
-from crfkit.structures.labels import label_ids
+from crfkit.structures.potentials import Potentials, one_or_all
+from crfkit.structures.results import Labelling, Marginals
 
 __all__ = [
     "Labelling",
@@ -38,28 +30,6 @@ __all__ = [
     "score",
     "span_probability",
 ]
-
-Space: TypeAlias = Literal["auto", "log"]
-
-
-def _demand_labelling(values: Floats) -> None:
-    impossible = np.flatnonzero(values == -np.inf)
-    if impossible.size:
-        raise ValueError(
-            f"sequence {impossible[0]} has no labelling above -inf"
-            f"{f' (and {impossible.size - 1} more)' if impossible.size > 1 else ''}: "
-            "relax the constraints, the allowed labels or the -inf scores"
-        )
-
-
-def _constrained(potentials: Potentials) -> bool:
-    return bool(getattr(potentials.structure, "constraints", ()))
-
-
-def _log_space(space: Space) -> bool:
-    if space not in ("auto", "log"):
-        raise ValueError(f"space is {space!r}, expected 'auto' or 'log'")
-    return space == "log"
 
 
 def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int | None = None) -> Any:
@@ -85,9 +55,9 @@ def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int
     >>> round(inference.log_partition(Chain(2).potentials([[0.0, 0.0]] * 3)), 4)  # log 2**3
     2.0794
     """
-    values = kernels.log_partition(potentials.problem, _log_space(space), threads_or_all(threads))
-    if _constrained(potentials):
-        _demand_labelling(values)
+    values = kernels.log_partition(potentials.problem, in_logs(space), threads_or_all(threads))
+    if potentials.constrained:
+        demand_labelling(values)
     return one_or_all(potentials, values)
 
 
@@ -100,8 +70,8 @@ def entropy(potentials: Potentials, *, space: Space = "auto", threads: int | Non
     >>> round(inference.entropy(Chain(2).potentials([[0.0, 0.0]] * 3)), 4)  # uniform: log 2**3
     2.0794
     """
-    values, expected = kernels.expected_score(potentials.problem, _log_space(space), threads_or_all(threads))
-    _demand_labelling(values)
+    values, expected = kernels.expected_score(potentials.problem, in_logs(space), threads_or_all(threads))
+    demand_labelling(values)
     return one_or_all(potentials, np.maximum(values - expected, 0.0))
 
 
@@ -132,9 +102,9 @@ def marginals(
     array([[0.269, 0.731],
            [0.393, 0.607]])
     """
-    raw = kernels.marginals(potentials.problem, edges_by_position, _log_space(space), threads_or_all(threads))
-    _demand_labelling(raw["value"])
-    return shape_credits(potentials, raw)
+    raw = kernels.marginals(potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads))
+    demand_labelling(raw["value"])
+    return potentials.shaped(raw)
 
 
 def reachable(
@@ -152,7 +122,7 @@ def reachable(
            [ True, False]])
     """
     raw = kernels.reach(potentials.problem, edges_by_position, threads_or_all(threads))
-    shaped = shape_credits(potentials, raw)
+    shaped = potentials.shaped(raw)
 
     def positive(part: Any) -> Any:
         if part is None:
@@ -198,7 +168,7 @@ def decode(
     """
     if method == "viterbi":
         values, paths, begins = kernels.best(potentials.problem, threads_or_all(threads))
-        _demand_labelling(values)
+        demand_labelling(values)
         found = cut_labellings(potentials, paths, begins, values[:, None])
     elif method == "posterior":
         found = _posterior(potentials, threads)
@@ -208,24 +178,11 @@ def decode(
 
 
 def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labelling]]:
-    node = marginals(potentials, threads=threads).node
-    if isinstance(potentials, TreePotentials):
-        labels = np.array([np.argmax(p) for p in node], dtype=np.int32)
-    else:
-        labels = np.argmax(node, axis=1).astype(np.int32)
-    ptr = potentials.seq_ptr
-    if isinstance(potentials, SemiMarkovPotentials):
-        # A posterior labelling has no segmentation of its own: take runs of one label.
-        begin = np.diff(labels, prepend=-1) != 0
-        begin[ptr[:-1][ptr[:-1] < ptr[1:]]] = True
-        scores = potentials.path_score(labels, begin.astype(np.uint8))
-        parts = [begin[a:b] for a, b in pairwise(ptr)]
-    else:
-        scores = potentials.path_score(labels)
-        parts = [None] * (len(ptr) - 1)
+    labels, begin = potentials.posterior(marginals(potentials, threads=threads).node)
+    scores = potentials.path_score(labels, begin).tolist()
     return [
-        [Labelling(labels[a:b], float(s), part)]
-        for a, b, s, part in zip(ptr[:-1], ptr[1:], scores, parts, strict=True)
+        [Labelling(labels[a:b], score, None if begin is None else begin[a:b])]
+        for (a, b), score in zip(pairwise(potentials.seq_ptr.tolist()), scores, strict=True)
     ]
 
 
@@ -240,8 +197,8 @@ def kbest(potentials: Potentials, k: int, *, threads: int | None = None) -> Any:
     [([1, 0], 1.5), ([1, 1], 1.0), ([0, 0], 0.5)]
     """
     scores, paths, begins = kernels.kbest(potentials.problem, k, threads_or_all(threads))
-    if _constrained(potentials):
-        _demand_labelling(scores[:, 0])
+    if potentials.constrained:
+        demand_labelling(scores[:, 0])
     found = cut_labellings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
 
@@ -268,9 +225,9 @@ def sample(
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed}, expected 0 to 2**64 - 1")
     scores, paths, begins = kernels.sample(
-        potentials.problem, n, seed, _log_space(space), threads_or_all(threads)
+        potentials.problem, n, seed, in_logs(space), threads_or_all(threads)
     )
-    _demand_labelling(scores[:, 0])
+    demand_labelling(scores[:, 0])
     found = cut_labellings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
 
@@ -289,24 +246,11 @@ def count(potentials: Potentials, *, threads: int | None = None) -> Any:
     totals = exact_counts(
         lambda prime: kernels.count(potentials.problem, prime, threads_or_all(threads)).tolist(),
         size=len(potentials.seq_ptr) - 1,
-        bound=_count_bound(potentials),
+        bound=potentials.most(),
     )
-    if _constrained(potentials):
-        _demand_labelling(np.array([0.0 if total else -np.inf for total in totals]))
+    if potentials.constrained:
+        demand_labelling(np.array([0.0 if total else -np.inf for total in totals]))
     return totals[0] if potentials.single else totals
-
-
-def _count_bound(potentials: Potentials) -> int:
-    """Return a number that no sequence has more labellings than."""
-    longest = int(np.diff(potentials.seq_ptr).max(initial=0))
-    if isinstance(potentials, TreePotentials):
-        states = int(potentials.structure.width.max(initial=1))
-    else:
-        states = len(potentials.structure.labels)
-    if isinstance(potentials, SemiMarkovPotentials):
-        states *= 2  # each position begins a segment or not
-    bound: int = states**longest
-    return bound
 
 
 def score(potentials: Potentials, labels: Any) -> Any:
@@ -326,11 +270,7 @@ def score(potentials: Potentials, labels: Any) -> Any:
     >>> inference.score(Chain(["a", "b"]).potentials([[0.0, 1.0], [0.5, 0.0]]), ["b", "a"])
     1.5
     """
-    if isinstance(potentials, SemiMarkovPotentials):
-        segments = labels.segments if isinstance(labels, Labelling) else labels
-        return one_or_all(potentials, potentials.path_score(*potentials.segmentation(segments)))
-    ids = potentials.ids(labels.labels if isinstance(labels, Labelling) else labels)
-    return one_or_all(potentials, potentials.path_score(ids))
+    return one_or_all(potentials, potentials.path_score(*potentials.flat_path(labels)))
 
 
 def log_prob(
@@ -347,7 +287,7 @@ def log_prob(
     """
     scored = score(potentials, labels)
     total = log_partition(potentials, space=space, threads=threads)
-    _demand_labelling(np.atleast_1d(total))
+    demand_labelling(np.atleast_1d(total))
     return scored - total
 
 
@@ -390,20 +330,8 @@ def span_probability(
         raise ValueError(f"span {start} to {end} does not lie in a sequence of {T} positions")
     if len(labels) != end - start:
         raise ValueError(f"labels has {len(labels)} entries, expected {end - start}")
-    if isinstance(one, TreePotentials):
-        masks = [np.ones(width, np.bool_) for width in one.structure.width]
-        for v, label in zip(range(start, end), labels, strict=True):
-            if not isinstance(label, int | np.integer) or not 0 <= label < len(masks[v]):
-                raise ValueError(f"labels[{v - start}] is {label!r}, expected 0 to {len(masks[v]) - 1}")
-            masks[v] = np.arange(len(masks[v])) == label
-        part: Potentials = one.clamped(masks)
-    else:
-        ids = label_ids(one.structure.labels, labels, "labels")
-        mask = np.ones((T, len(one.structure.labels)), np.bool_)  # [T, L]
-        mask[start:end] = False
-        mask[np.arange(start, end), ids] = True
-        part = one.clamped(mask)
+    part = one.clamped(one.span_mask(start, end, labels))
     total = kernels.log_partition(one.problem, False, 1)
-    _demand_labelling(total)
+    demand_labelling(total)
     agreeing = kernels.log_partition(part.problem, False, 1)
     return float(min(np.exp(agreeing[0] - total[0]), 1.0))

@@ -2,6 +2,7 @@
 
 from crfkit.structures.chain import Chain
 from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.potentials import Potentials
 from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
 from crfkit.structures.tree import Tree, TreePotentials
@@ -9,6 +10,7 @@ from crfkit.structures.tree import Tree, TreePotentials
 __all__ = [
     "Chain",
     "ChainPotentials",
+    "Potentials",
     "SemiMarkov",
     "SemiMarkovPotentials",
     "Tree",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids, Pointers, sum_by_sequence
+from crfkit.arrays import Bools, Floats, Ids, Pointers, sum_by_sequence
 from crfkit.structures.expansion import Expansion
-from crfkit.structures.labels import forbid, label_ids
+from crfkit.structures.gold import Path
+from crfkit.structures.labels import forbid, label_ids, span_mask
+from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
+from crfkit.structures.results import Labelling, Marginals
 
 if TYPE_CHECKING:
     from crfkit.structures.chain import Chain
@@ -32,6 +35,7 @@ class ChainPotentials:
     stop: Floats | None  # [L]
     seq_ptr: Pointers  # [N + 1]
     single: bool  # one sequence, not a batch of one
+    unnormalised: ChainPotentials | None = None  # what normalised steps were made from
 
     @property
     def expansion(self) -> Expansion | None:
@@ -72,6 +76,16 @@ class ChainPotentials:
             summed.append(table + summed[-1])
         return summed
 
+    @property
+    def constrained(self) -> bool:
+        """Whether the chain has constraints, so that a sequence without a labelling is an error."""
+        return bool(self.structure.constraints)
+
+    @property
+    def raw(self) -> ChainPotentials:
+        """The scores before their steps were normalised; these scores where they were not."""
+        return self if self.unnormalised is None else self.unnormalised
+
     def sequence(self, n: int) -> ChainPotentials:
         """Return sequence n alone."""
         rows = slice(int(self.seq_ptr[n]), int(self.seq_ptr[n + 1]))
@@ -79,21 +93,26 @@ class ChainPotentials:
         if edge[0].ndim == 3 and len(edge) == 1:
             edge = (edge[0][rows],)
         length = np.array([0, rows.stop - rows.start], dtype=np.int64)
-        return ChainPotentials(
-            self.structure, self.node[rows], edge, self.start, self.stop, length, single=True
+        before = None if self.unnormalised is None else self.unnormalised.sequence(n)
+        return replace(
+            self, node=self.node[rows], edge=edge, seq_ptr=length, single=True, unnormalised=before
         )
 
-    def clamped(self, mask: NDArray[np.bool_]) -> ChainPotentials:
+    def clamped(self, mask: Bools) -> ChainPotentials:
         """Return the same scores with -inf for labels [P, L] that are not in the mask."""
-        return ChainPotentials(
-            self.structure,
-            forbid(self.node, mask),
-            self.edge,
-            self.start,
-            self.stop,
-            self.seq_ptr,
-            self.single,
-        )
+        return replace(self, node=forbid(self.node, mask))
+
+    def with_cost(self, gold: Path) -> ChainPotentials:
+        """Return the scores plus the Hamming cost: 1 for each position with a wrong label.
+
+        Examples
+        --------
+        >>> from crfkit import Chain
+        >>> gold = Path(np.array([0, 2]), np.array([1, 0], dtype=np.int32))
+        >>> Chain(2).potentials([[0.0, 0.5], [0.0, 0.0]]).with_cost(gold).node.tolist()
+        [[1.0, 0.5], [0.0, 1.0]]
+        """
+        return replace(self, node=self.node + wrong_labels(gold, self.node.shape[1]))
 
     def ids(self, labels: Sequence[str | int] | Ids, argument: str = "labels") -> Ids:
         """Return one label id per position, checked."""
@@ -102,8 +121,12 @@ class ChainPotentials:
             raise ValueError(f"{argument} has {len(ids)} entries, expected {len(self.node)}")
         return ids
 
-    def path_score(self, labels: Ids) -> Floats:
-        """Score of one labelling of each sequence, [N]."""
+    def flat_path(self, labels: Labelling | Sequence[str | int] | Ids) -> tuple[Ids, None]:
+        """Return the label ids [P] of a labelling, or of names or ids; chains have no segments."""
+        return self.ids(labels.labels if isinstance(labels, Labelling) else labels), None
+
+    def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
+        """Score one labelling of each sequence, [N]; every position begins anew in a chain."""
         _ = self.problem  # checks shapes and numbers
         P = len(labels)
         terms = self.node[np.arange(P), labels]  # [P]
@@ -128,3 +151,70 @@ class ChainPotentials:
                 if not self.structure.resolved.accepts(inside.tolist()):
                     total[n] = -np.inf
         return total
+
+    def as_labels(self, paths: Ids) -> Ids:
+        """Return the label ids of paths [k, P] over the kernel's states; -1 stays where there is no path."""
+        if not (expansion := self.expansion):
+            return paths
+        labels = expansion.state_label[paths].astype(np.int32)
+        return np.where(paths < 0, np.int32(-1), labels)
+
+    def posterior(self, node: Floats) -> tuple[Ids, None]:
+        """Return the labels [P] of the highest marginals [P, L]."""
+        return np.argmax(node, axis=1).astype(np.int32), None
+
+    def span_mask(self, start: int, end: int, labels: Sequence[str | int]) -> Bools:
+        """Return the mask [T, L] that gives positions start to end - 1 of one sequence these labels."""
+        return span_mask(self.structure.labels, int(self.seq_ptr[-1]), start, end, labels)
+
+    def most(self) -> int:
+        """Return a number that no sequence has more labellings than."""
+        most: int = len(self.structure.labels) ** int(np.diff(self.seq_ptr).max(initial=0))
+        return most
+
+    def shaped(self, raw: dict[str, Any]) -> Marginals:
+        """Bring what the kernels credit to each part into the shapes and labels of the scores."""
+        value, node = one_or_all(self, raw["value"]), raw["node"]
+        start = None if self.start is None else raw["start"]
+        stop = None if self.stop is None else raw["stop"]
+        tables: list[Floats] = [raw["edge"]] if "edge" in raw else raw["tables"]
+        if expansion := self.expansion:
+            onto = np.zeros((len(expansion.state_label), len(self.structure.labels)))  # [S, L]
+            onto[np.arange(len(onto)), expansion.state_label] = 1.0
+            start, stop = (None if end is None else end @ onto for end in (start, stop))
+            return Marginals(value, node @ onto, onto.T @ tables[0] @ onto, start, stop)
+        # What a run of h + 1 labels earns is earned by the tables of all lower orders as well.
+        for h in range(len(tables) - 1, 0, -1):
+            tables[h - 1] = tables[h - 1] + tables[h].sum(axis=0)
+        return Marginals(value, node, tables[0] if len(tables) == 1 else tuple(tables), start, stop)
+
+    def scores(self) -> dict[str, Floats]:
+        """Return the scores by slot; do not change them.
+
+        "node" [P, L]; "transition" [L * L], for order k the tables of all orders raveled end to end, or
+        "edge" [P, L * L] by position (order 0: neither); "start" and "stop" [L] where they are given.
+
+        Examples
+        --------
+        >>> from crfkit import Chain
+        >>> {slot: array.shape for slot, array in Chain(2, order=2).potentials([[0.0, 1.0]]).scores().items()}
+        {'node': (1, 2), 'transition': (12,)}
+        """
+        return self._slots(self.node, self.edge, self.start, self.stop)
+
+    def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
+        """Return marginals by slot, as `scores` has them; they may share memory with the marginals."""
+        edge = marginals.edge if isinstance(marginals.edge, tuple) else (marginals.edge,)
+        return self._slots(marginals.node, edge, marginals.start, marginals.stop)
+
+    def _slots(
+        self, node: Floats, edge: tuple[Floats, ...], start: Floats | None, stop: Floats | None
+    ) -> dict[str, Floats]:
+        slots = {"node": node}
+        if self.structure.order > 0:
+            slots |= edge_slot(edge)
+        return slots | {name: end for name, end in (("start", start), ("stop", stop)) if end is not None}
+
+    def gold_score(self, gold: Any, weight: Floats) -> float:
+        """Add up weight[n] times the score of the gold of sequence n: a `Path`, or soft gold."""
+        return score_of_gold(self, gold, weight)

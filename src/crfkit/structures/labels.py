@@ -86,3 +86,14 @@ def allowed_mask(names: tuple[str, ...], allowed: ArrayLike | Sequence[Allowed],
 def forbid(scores: Floats, allowed: Bools) -> Floats:
     """Return the scores with -inf where something is not allowed."""
     return np.where(allowed, scores, -np.inf)
+
+
+def span_mask(
+    names: tuple[str, ...], positions: int, start: int, end: int, labels: Sequence[str | int]
+) -> Bools:
+    """Return the mask [T, L] that gives positions start to end - 1 these labels, and others any."""
+    ids = label_ids(names, labels, "labels")
+    mask = np.ones((positions, len(names)), np.bool_)  # [T, L]
+    mask[start:end] = False
+    mask[np.arange(start, end), ids] = True
+    return mask

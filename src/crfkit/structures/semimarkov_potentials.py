@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers, sum_by_sequence
-from crfkit.structures.labels import forbid, label_ids
+from crfkit.structures.gold import Path
+from crfkit.structures.labels import forbid, label_ids, span_mask
+from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
+from crfkit.structures.results import Labelling, Marginals
 
 if TYPE_CHECKING:
     from crfkit.structures.semimarkov import SemiMarkov
@@ -37,21 +40,36 @@ class SemiMarkovPotentials:
         """The arrays as the kernels see them, checked."""
         return _native.Problem.segments(self.segment, self.edge, self.start, self.stop, self.seq_ptr)
 
+    @property
+    def constrained(self) -> bool:
+        """Whether the structure has constraints, so that a sequence without a labelling is an error."""
+        return bool(self.structure.constraints)
+
     def sequence(self, n: int) -> SemiMarkovPotentials:
         """Return sequence n alone."""
         rows = slice(int(self.seq_ptr[n]), int(self.seq_ptr[n + 1]))
         edge = self.edge[rows] if self.edge.ndim == 3 else self.edge
         length = np.array([0, rows.stop - rows.start], dtype=np.int64)
-        return SemiMarkovPotentials(
-            self.structure, self.segment[rows], edge, self.start, self.stop, length, single=True
-        )
+        return replace(self, segment=self.segment[rows], edge=edge, seq_ptr=length, single=True)
 
     def clamped(self, mask: Bools) -> SemiMarkovPotentials:
         """Return the same scores without the segments that a label mask [P, L] rules out."""
-        segment = forbid(self.segment, whole_segments(mask, self.segment.shape[1]))
-        return SemiMarkovPotentials(
-            self.structure, segment, self.edge, self.start, self.stop, self.seq_ptr, self.single
-        )
+        return replace(self, segment=forbid(self.segment, whole_segments(mask, self.segment.shape[1])))
+
+    def with_cost(self, gold: Path) -> SemiMarkovPotentials:
+        """Return the scores plus the Hamming cost: 1 for each position with a wrong label.
+
+        Where segments begin does not cost anything: a segment costs as many as it has wrong positions.
+
+        Examples
+        --------
+        >>> from crfkit import SemiMarkov
+        >>> gold = Path(np.array([0, 2]), np.array([1, 0], dtype=np.int32))
+        >>> SemiMarkov(2, max_length=2).potentials(node=np.zeros((2, 2))).with_cost(gold).segment[0].tolist()
+        [[1.0, 0.0], [1.0, 1.0]]
+        """
+        _, D, L = self.segment.shape
+        return replace(self, segment=self.segment + sums_over_segments(wrong_labels(gold, L), D))
 
     def segmentation(self, segments: Sequence[tuple[int, int, str | int]]) -> tuple[Ids, NDArray[np.uint8]]:
         """Return labels [P] and begins [P] of (start, end, label) triples that tile the positions."""
@@ -71,11 +89,17 @@ class SemiMarkovPotentials:
             raise ValueError(f"segments end at {at}, expected {P}")
         return labels, begin
 
-    def path_score(self, labels: Ids, begin: NDArray[np.uint8]) -> Floats:
-        """Score of one segmentation of each sequence, [N]."""
+    def flat_path(
+        self, labels: Labelling | Sequence[tuple[int, int, str | int]]
+    ) -> tuple[Ids, NDArray[np.uint8]]:
+        """Return label ids [P] and begins [P] of a labelling, or of (start, end, label) triples."""
+        return self.segmentation(labels.segments if isinstance(labels, Labelling) else labels)
+
+    def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
+        """Score one segmentation of each sequence, [N]; without begins, segments are runs of one label."""
         _ = self.problem  # checks shapes and numbers
         P, D = self.segment.shape[:2]
-        first = np.flatnonzero(begin)
+        first = np.flatnonzero(self._runs(labels) if begin is None else begin)
         length = np.diff(np.append(first, P))
         terms = np.zeros(P)  # [P]
         short = length <= D
@@ -92,6 +116,84 @@ class SemiMarkovPotentials:
         if self.stop is not None:
             terms[stops] += self.stop[labels[stops]]
         return sum_by_sequence(terms, self.seq_ptr)
+
+    def as_labels(self, paths: Ids) -> Ids:
+        """Return the label ids of paths [k, P] that the kernels found, which are labels already."""
+        return paths
+
+    def posterior(self, node: Floats) -> tuple[Ids, Bools]:
+        """Return the labels [P] of the highest marginals [P, L], and their segments: runs of one label."""
+        labels = np.argmax(node, axis=1).astype(np.int32)
+        return labels, self._runs(labels)
+
+    def _runs(self, labels: Ids) -> Bools:
+        """Return where runs of one label begin, [P]."""
+        begin: Bools = np.diff(labels, prepend=-1) != 0
+        first = self.seq_ptr[:-1]
+        begin[first[first < self.seq_ptr[1:]]] = True
+        return begin
+
+    def span_mask(self, start: int, end: int, labels: Sequence[str | int]) -> Bools:
+        """Return the mask [T, L] that gives positions start to end - 1 of one sequence these labels."""
+        return span_mask(self.structure.labels, int(self.seq_ptr[-1]), start, end, labels)
+
+    def most(self) -> int:
+        """Return a number that no sequence has more labellings than."""
+        # Each position has a label, and begins a segment or not.
+        most: int = (2 * len(self.structure.labels)) ** int(np.diff(self.seq_ptr).max(initial=0))
+        return most
+
+    def shaped(self, raw: dict[str, Any]) -> Marginals:
+        """Bring what the kernels credit to each part into the shapes of the scores."""
+        return Marginals(
+            one_or_all(self, raw["value"]),
+            _coverage(raw["node"]),
+            raw["edge"] if "edge" in raw else raw["tables"][0],
+            None if self.start is None else raw["start"],
+            None if self.stop is None else raw["stop"],
+            raw["node"],
+        )
+
+    def scores(self) -> dict[str, Floats]:
+        """Return the scores by slot; do not change them.
+
+        "segment" [P * D, L]; "transition" [L * L] or, by position, "edge" [P, L * L]; "start" and "stop" [L]
+        where they are given.
+        """
+        return self._slots(self.segment, self.edge, self.start, self.stop)
+
+    def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
+        """Return marginals by slot; they may share memory with the marginals.
+
+        Those of `scores`, and of what a segment's score can be made of: "node" [P, L], the probability that a
+        position lies in a segment of each label, and "length" [D * L], the segments of each length and label.
+        """
+        segment = marginals.segment
+        assert segment is not None
+        made = self._slots(segment, marginals.edge, marginals.start, marginals.stop)
+        return {**made, "node": marginals.node, "length": segment.sum(axis=0).reshape(-1)}
+
+    def _slots(
+        self, segment: Floats, edge: Floats, start: Floats | None, stop: Floats | None
+    ) -> dict[str, Floats]:
+        P, D, L = segment.shape
+        slots = {"segment": segment.reshape(P * D, L), **edge_slot([edge])}
+        return slots | {name: end for name, end in (("start", start), ("stop", stop)) if end is not None}
+
+    def gold_score(self, gold: Any, weight: Floats) -> float:
+        """Add up weight[n] times the score of the gold of sequence n: a `Path`, or soft gold."""
+        return score_of_gold(self, gold, weight)
+
+
+def _coverage(segment: Floats) -> Floats:
+    """Return the probability [P, L] that a position lies in a segment of each label."""
+    P, D, L = segment.shape
+    change = np.zeros((P + 1, L))  # [P + 1, L]
+    change[:P] = segment.sum(axis=1)
+    for d in range(min(D, P)):
+        change[d + 1 :] -= segment[: P - d, d]
+    covered: Floats = np.clip(np.cumsum(change[:P], axis=0), 0.0, 1.0)
+    return covered
 
 
 def sums_over_segments(node: Floats, D: int) -> Floats:

@@ -9,15 +9,20 @@ roots make a forest. A path-shaped tree is a chain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers, as_finite_scores, as_seq_ptr, sum_by_sequence
+from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
+from crfkit.structures.potentials import one_or_all, score_of_gold
+from crfkit.structures.results import Labelling, Marginals
 
 __all__ = ["Tree", "TreePotentials"]
 
@@ -129,6 +134,11 @@ class TreePotentials:
         """Whether this is one tree and not a batch of one."""
         return self.structure.single
 
+    @property
+    def constrained(self) -> bool:
+        """Whether there are constraints: trees have none but scores of -inf."""
+        return False
+
     @cached_property
     def node_ptr(self) -> Pointers:
         """Where the labels of each variable begin in flat arrays, [P + 1]."""
@@ -161,7 +171,12 @@ class TreePotentials:
     def clamped(self, mask: Sequence[Bools]) -> TreePotentials:
         """Return the same scores with -inf for labels of each variable that its mask rules out."""
         node = tuple(forbid(scores, kept) for scores, kept in zip(self.node, mask, strict=True))
-        return TreePotentials(self.structure, node, self.edge)
+        return replace(self, node=node)
+
+    def with_cost(self, gold: Path) -> TreePotentials:
+        """Return the scores plus the Hamming cost: 1 for each variable with a wrong label."""
+        pairs = zip(self.node, gold.label.tolist(), strict=True)
+        return replace(self, node=tuple(scores + (np.arange(len(scores)) != y) for scores, y in pairs))
 
     def ids(self, labels: Sequence[int] | Ids, argument: str = "labels") -> Ids:
         """Return one label id per variable, checked."""
@@ -174,8 +189,12 @@ class TreePotentials:
             raise ValueError(f"{argument}[{v}] is {ids[v]}, expected 0 to {self.structure.width[v] - 1}")
         return ids.astype(np.int32)
 
-    def path_score(self, labels: Ids) -> Floats:
-        """Score of one labelling of each tree, [N]."""
+    def flat_path(self, labels: Labelling | Sequence[int] | Ids) -> tuple[Ids, None]:
+        """Return the label ids [P] of a labelling, or of a list of them; trees have no segments."""
+        return self.ids(labels.labels if isinstance(labels, Labelling) else labels), None
+
+    def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
+        """Score one labelling of each tree, [N]; trees have no segments that begin."""
         _ = self.problem  # checks shapes and numbers
         parent, first = self.structure.parent, self.seq_ptr[:-1]
         first = np.repeat(first, np.diff(self.seq_ptr))
@@ -185,6 +204,49 @@ class TreePotentials:
             if parent[v] >= 0:
                 terms[v] += self.edge[v][y, labels[first[v] + parent[v]]]
         return sum_by_sequence(terms, self.seq_ptr)
+
+    def as_labels(self, paths: Ids) -> Ids:
+        """Return the label ids of paths [k, P] that the kernels found, which are labels already."""
+        return paths
+
+    def posterior(self, node: Sequence[Floats]) -> tuple[Ids, None]:
+        """Return the labels [P] of the highest marginals of each variable."""
+        return np.array([np.argmax(p) for p in node], dtype=np.int32), None
+
+    def span_mask(self, start: int, end: int, labels: Sequence[Any]) -> list[Bools]:
+        """Return the masks that give variables start to end - 1 of one tree these labels."""
+        masks = [np.ones(width, np.bool_) for width in self.structure.width]
+        for v, label in zip(range(start, end), labels, strict=True):
+            if not isinstance(label, int | np.integer) or not 0 <= label < len(masks[v]):
+                raise ValueError(f"labels[{v - start}] is {label!r}, expected 0 to {len(masks[v]) - 1}")
+            masks[v] = np.arange(len(masks[v])) == label
+        return masks
+
+    def most(self) -> int:
+        """Return a number that no tree has more labellings than."""
+        most: int = int(self.structure.width.max(initial=1)) ** int(np.diff(self.seq_ptr).max(initial=0))
+        return most
+
+    def shaped(self, raw: dict[str, Any]) -> Marginals:
+        """Cut what the kernels credit to each part into one array for each variable."""
+        nodes = [raw["node"][a:b] for a, b in pairwise(self.node_ptr)]
+        flat = [raw["edge"][a:b] for a, b in pairwise(self.edge_ptr)]
+        edges = [part.reshape(table.shape) for part, table in zip(flat, self.edge, strict=True)]
+        return Marginals(one_or_all(self, raw["value"]), nodes, edges)
+
+    def scores(self) -> dict[str, Floats]:
+        """Return the scores by slot: "node" and "edge", those of all variables end to end."""
+        return {"node": _flat(self.node), "edge": _flat(self.edge)}
+
+    def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
+        """Return marginals by slot, as `scores` has them."""
+        return {"node": _flat(marginals.node), "edge": _flat(marginals.edge)}
+
+    def gold_score(self, gold: Any, weight: Floats) -> float:
+        """Add up weight[n] times the score of the gold of tree n, a `Path`."""
+        if not isinstance(gold, Path):
+            raise TypeError(f"gold is a {type(gold).__name__}; trees need a Path, one label of each variable")
+        return score_of_gold(self, gold, weight)
 
 
 def _pointers(arrays: Sequence[Floats]) -> Pointers:

@@ -1,0 +1,142 @@
+"""What every structure's scores can do: all that `crfkit.inference` and training ask of them.
+
+A structure makes its potentials; queries and objectives know only this protocol, so that a new structure
+needs no edit there. The kernels see `problem` and answer in flat arrays; the other members translate between
+those arrays and the labels and shapes of the structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import _native
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.structures.gold import Path
+from crfkit.structures.results import Marginals
+
+__all__ = ["Potentials", "edge_slot", "one_or_all", "score_of_gold", "weighted_sum", "wrong_labels"]
+
+
+class Potentials(Protocol):
+    """Scores of one sequence, or of a batch of them laid end to end."""
+
+    @property
+    def structure(self) -> Any:
+        """The structure that made these scores."""
+
+    @property
+    def seq_ptr(self) -> Pointers:
+        """Where each sequence begins, and the last one ends: [N + 1]."""
+
+    @property
+    def single(self) -> bool:
+        """Whether this is one sequence, and not a batch of one."""
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the structure has constraints, so that a sequence without a labelling is an error."""
+
+    @property
+    def problem(self) -> _native.Problem:
+        """The arrays as the kernels see them, checked."""
+
+    # ---- other scores of the same structure --------------------------------------------------
+
+    def sequence(self, n: int) -> Self:
+        """Return sequence n alone."""
+
+    def clamped(self, mask: Any) -> Self:
+        """Return the same scores with -inf for what a mask of labels rules out."""
+
+    def with_cost(self, gold: Path) -> Self:
+        """Return the scores plus the Hamming cost: 1 for each position with a wrong label."""
+
+    # ---- labellings --------------------------------------------------------------------------
+
+    def flat_path(self, labels: Any) -> tuple[Ids, NDArray[Any] | None]:
+        """Return the label ids [P] and segment begins [P] of a labelling in any of the forms users write."""
+
+    def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
+        """Score one labelling of each sequence, [N]; only segments look at where they begin [P]."""
+
+    def as_labels(self, paths: Ids) -> Ids:
+        """Return the label ids of paths [k, P] that the kernels found; -1 stays where there is no path."""
+
+    def posterior(self, node: Any) -> tuple[Ids, NDArray[Any] | None]:
+        """Return the labels [P] of the highest marginals, and where their segments begin [P]."""
+
+    def span_mask(self, start: int, end: int, labels: Any) -> Any:
+        """Return the mask that gives positions start to end - 1 of one sequence these labels."""
+
+    def most(self) -> int:
+        """Return a number that no sequence has more labellings than."""
+
+    # ---- sums, and what training learns from -------------------------------------------------
+
+    def shaped(self, raw: dict[str, Any]) -> Marginals:
+        """Bring what the kernels credit to each part into the shapes and labels of the scores."""
+
+    def scores(self) -> dict[str, Floats]:
+        """Return the scores by slot, in the shapes in which training gives them; do not change them."""
+
+    def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
+        """Return marginals in the shapes of `scores`; they may share memory with the marginals."""
+
+    def gold_score(self, gold: Any, weight: Floats) -> float:
+        """Add up weight[n] times the score of the gold of sequence n; see `score_of_gold`."""
+
+
+def one_or_all(potentials: Potentials, values: NDArray[Any]) -> Any:
+    """Return the value of the one sequence, or the values of a batch."""
+    return values[0].item() if potentials.single else values
+
+
+def weighted_sum(weight: Floats, values: Floats) -> float:
+    """Add up weight * value, where nothing times -inf is nothing.
+
+    Examples
+    --------
+    >>> weighted_sum(np.array([2.0, 0.0]), np.array([3.0, -np.inf]))
+    6.0
+    """
+    used = weight != 0.0
+    return float(np.dot(weight[used], values[used]))
+
+
+def score_of_gold(potentials: Potentials, gold: Any, weight: Floats) -> float:
+    """Add up weight[n] times the score of the gold of sequence n.
+
+    A `Path` has the score of its labelling. Other gold has an expected score: its counts of each part, which
+    the structure's ``add_counts(gold, weight, counts)`` adds to arrays like `scores`, times the scores.
+    """
+    if isinstance(gold, Path):
+        return weighted_sum(weight, potentials.path_score(gold.label, gold.begin))
+    scores = potentials.scores()
+    counts = {slot: np.zeros_like(array) for slot, array in scores.items()}
+    potentials.structure.add_counts(gold, weight, counts)
+    return sum(weighted_sum(counts[slot], array) for slot, array in scores.items())
+
+
+def edge_slot(tables: Sequence[Floats]) -> dict[str, Floats]:
+    """Return edges as a slot: "edge" [P, L * L] by position, "transition" [cells] of shared tables.
+
+    Examples
+    --------
+    >>> [(slot, array.shape) for slot, array in edge_slot([np.zeros((2, 2)), np.zeros((2, 2, 2))]).items()]
+    [('transition', (12,))]
+    """
+    if len(tables) > 1:
+        return {"transition": np.concatenate([table.ravel() for table in tables])}
+    only = tables[0]
+    if only.ndim == 3:
+        return {"edge": only.reshape(len(only), only.shape[1] * only.shape[2])}
+    return {"transition": only.reshape(-1)}
+
+
+def wrong_labels(gold: Path, labels: int) -> Floats:
+    """Return 1 for each wrong label of a position and 0 for the gold's, [P, L]."""
+    return np.not_equal(np.arange(labels), gold.label[:, None]).astype(np.float64)
