@@ -25,22 +25,10 @@ sequence has exactly one labelling, of score 0.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from crfkit.inference.queries import (
-    Labelling,
-    Marginals,
-    Potentials,
-    count,
-    decode,
-    entropy,
-    kbest,
-    log_partition,
-    log_prob,
-    marginals,
-    reachable,
-    sample,
-    score,
-    span_probability,
-)
+from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
+from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
+from crfkit.structures.potentials import Potentials
+from crfkit.structures.results import Labelling, Marginals
 
 if TYPE_CHECKING:
     from crfkit.inference import reference as reference

@@ -1,4 +1,4 @@
-"""The queries: what `crfkit.inference` offers, on the native sweeps."""
+"""Queries about labellings: the best, the k best, draws, and the score or probability of given ones."""
 
 from __future__ import annotations
 
@@ -8,131 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crfkit.inference.counting import exact_counts
 from crfkit.inference.results import Space, cut_labellings, demand_labelling, in_logs
+from crfkit.inference.sums import log_partition, marginals
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
-from crfkit.structures.results import Labelling, Marginals
+from crfkit.structures.results import Labelling
 
-__all__ = [
-    "Labelling",
-    "Marginals",
-    "Potentials",
-    "count",
-    "decode",
-    "entropy",
-    "kbest",
-    "log_partition",
-    "log_prob",
-    "marginals",
-    "reachable",
-    "sample",
-    "score",
-    "span_probability",
-]
-
-
-def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int | None = None) -> Any:
-    """Return log Z, the log of the sum of exp(score) over all labellings.
-
-    Parameters
-    ----------
-    potentials
-        Scores of one sequence or of a batch.
-    space : {"auto", "log"}
-        "auto" sums scaled probabilities where that is exact and logarithms elsewhere, sequence by
-        sequence; "log" forces logarithms.
-    threads : int, optional
-        Default: all cores. Results are the same bits for any number.
-
-    Returns
-    -------
-    float, or array [N] for a batch
-
-    Examples
-    --------
-    >>> from crfkit import Chain, inference
-    >>> round(inference.log_partition(Chain(2).potentials([[0.0, 0.0]] * 3)), 4)  # log 2**3
-    2.0794
-    """
-    values = kernels.log_partition(potentials.problem, in_logs(space), threads_or_all(threads))
-    if potentials.constrained:
-        demand_labelling(values)
-    return one_or_all(potentials, values)
-
-
-def entropy(potentials: Potentials, *, space: Space = "auto", threads: int | None = None) -> Any:
-    """Return the entropy of p(y | x) in nats.
-
-    Examples
-    --------
-    >>> from crfkit import Chain, inference
-    >>> round(inference.entropy(Chain(2).potentials([[0.0, 0.0]] * 3)), 4)  # uniform: log 2**3
-    2.0794
-    """
-    values, expected = kernels.expected_score(potentials.problem, in_logs(space), threads_or_all(threads))
-    demand_labelling(values)
-    return one_or_all(potentials, np.maximum(values - expected, 0.0))
-
-
-def marginals(
-    potentials: Potentials,
-    *,
-    edges_by_position: bool = False,
-    space: Space = "auto",
-    threads: int | None = None,
-) -> Marginals:
-    """Return the probability of every label, edge and segment.
-
-    Parameters
-    ----------
-    potentials
-        Scores of one sequence or of a batch.
-    edges_by_position : bool
-        Keep p(y_{t-1}, y_t) for every position, [P, L, L] (first positions are 0), although the edge
-        scores are shared. Otherwise shared edges give expected counts over the whole batch.
-    space, threads
-        As in `log_partition`.
-
-    Examples
-    --------
-    >>> from crfkit import Chain, inference
-    >>> scores = Chain(2).potentials([[0.0, 1.0], [0.0, 0.0]], edge=[[1.0, 0.0], [0.0, 1.0]])
-    >>> inference.marginals(scores).node.round(3)
-    array([[0.269, 0.731],
-           [0.393, 0.607]])
-    """
-    raw = kernels.marginals(potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads))
-    demand_labelling(raw["value"])
-    return potentials.shaped(raw)
-
-
-def reachable(
-    potentials: Potentials, *, edges_by_position: bool = False, threads: int | None = None
-) -> Marginals:
-    """Tell which parts lie on some allowed labelling, in the shape of `marginals` (booleans).
-
-    Examples
-    --------
-    >>> from crfkit import Chain, inference
-    >>> never = float("-inf")
-    >>> scores = Chain(2).potentials([[0.0, never], [0.0, 0.0]], edge=[[0.0, never], [0.0, 0.0]])
-    >>> inference.reachable(scores).node
-    array([[ True, False],
-           [ True, False]])
-    """
-    raw = kernels.reach(potentials.problem, edges_by_position, threads_or_all(threads))
-    shaped = potentials.shaped(raw)
-
-    def positive(part: Any) -> Any:
-        if part is None:
-            return None
-        return [p > 0 for p in part] if isinstance(part, list | tuple) else part > 0
-
-    return Marginals(
-        shaped.log_partition,
-        *(positive(getattr(shaped, k)) for k in ("node", "edge", "start", "stop", "segment")),
-    )
+__all__ = ["decode", "kbest", "log_prob", "sample", "score", "span_probability"]
 
 
 def decode(
@@ -230,27 +112,6 @@ def sample(
     demand_labelling(scores[:, 0])
     found = cut_labellings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
-
-
-def count(potentials: Potentials, *, threads: int | None = None) -> Any:
-    """Return how many labellings are allowed, as exact Python integers.
-
-    The kernel counts modulo primes of 61 bits; the Chinese remainder theorem puts them together.
-
-    Examples
-    --------
-    >>> from crfkit import Chain, inference
-    >>> inference.count(Chain(23).potentials([[0.0] * 23] * 50)) == 23**50
-    True
-    """
-    totals = exact_counts(
-        lambda prime: kernels.count(potentials.problem, prime, threads_or_all(threads)).tolist(),
-        size=len(potentials.seq_ptr) - 1,
-        bound=potentials.most(),
-    )
-    if potentials.constrained:
-        demand_labelling(np.array([0.0 if total else -np.inf for total in totals]))
-    return totals[0] if potentials.single else totals
 
 
 def score(potentials: Potentials, labels: Any) -> Any:
