@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -215,6 +216,60 @@ def check_decode_posterior(p: Potentials, answers: list[Answers], _: Space) -> N
         for label, row in zip(y.labels, rows, strict=True):
             assert row[label] >= row.max() - 1e-9
         assert_close(y.score, own_score(a, y))
+
+
+def check_best(p: Potentials, answers: list[Answers], _: Space) -> None:
+    values, path = inference.best(p)
+    assert_close(values.tolist(), [a.best_score for a in answers])
+    assert path.seq_ptr.tolist() == p.seq_ptr.tolist()
+    assert (path.begin is None) != isinstance(p, SemiMarkovPotentials)
+    for a, (first, end) in zip(answers, pairwise(p.seq_ptr.tolist()), strict=True):
+        begin = None if path.begin is None else path.begin[first:end].tolist()
+        assert_close(labelling_score(a.potentials, path.label[first:end].tolist(), begin), a.best_score)
+
+
+def _in_slots(p: Potentials, parts: Parts) -> dict[str, Any]:
+    """Lay parts out by slot."""
+    if isinstance(p, TreePotentials):
+        none = [np.zeros(0)]
+        both = {"node": parts.node, "edge": parts.edge}
+        return {slot: np.concatenate(none + [a.ravel() for a in arrays]) for slot, arrays in both.items()}
+    slots = {slot: a for slot in ("node", "start", "stop") if (a := getattr(parts, slot)) is not None}
+    if isinstance(parts.edge, tuple):
+        slots["transition"] = np.concatenate([table.ravel() for table in parts.edge])
+    elif parts.edge.ndim == 3:
+        slots["edge"] = parts.edge.reshape(len(parts.edge), parts.edge.shape[1] ** 2)
+    elif not isinstance(p, ChainPotentials) or p.structure.order > 0:
+        slots["transition"] = parts.edge.ravel()
+    if isinstance(p, SemiMarkovPotentials):
+        slots["segment"] = parts.segment.reshape(-1, parts.segment.shape[2])
+        slots["length"] = parts.segment.sum(axis=0).ravel()
+    return slots
+
+
+def _times(parts: Parts, weight: float) -> Parts:
+    def scaled(part: Any) -> Any:
+        if isinstance(part, list | tuple):
+            return type(part)(scaled(array) for array in part)
+        return None if part is None else weight * part
+
+    return Parts(parts.log_partition, *(scaled(getattr(parts, name)) for name in PARTS))
+
+
+def check_expected(p: Potentials, answers: list[Answers], _: Space) -> None:
+    each = [a.parts("marginals", False) for a in answers]
+    for pattern in ([1.0], [2.0], [0.0], [0.5, 0.0, -1.5, 3.0]):
+        weight = np.resize(pattern, len(answers))
+        log_partition, slots = inference.expected(p, weight)
+        assert_close(log_partition.tolist(), [a.log_partition for a in answers])
+        parts = [_times(part, w) for part, w in zip(each, weight.tolist(), strict=True)]
+        wanted = _in_slots(p, together(p, parts, False))
+        assert slots.keys() == wanted.keys()
+        assert {slot: a.shape for slot, a in p.scores().items()}.items() <= {
+            slot: a.shape for slot, a in slots.items()
+        }.items()
+        for slot, array in wanted.items():
+            assert_close(slots[slot], array, what=slot)
 
 
 def check_kbest(p: Potentials, answers: list[Answers], _: Space) -> None:

@@ -15,6 +15,8 @@ one native sweep under different semirings:
 `reachable`        which parts lie on some allowed labelling
 `score`            score of a given labelling; `log_prob`: minus log Z
 `span_probability` probability that a span has given labels, by constrained forward-backward
+`expected`         for objectives: log Z, and marginals by slot with a weight for each sequence
+`best`             for objectives: scores of the best labellings, and these as flat arrays
 =================  ==========================================================================
 
 A sequence without any allowed labelling has log partition -inf and count 0; queries that need a labelling
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
+from crfkit.inference.training import best, expected
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labelling, Marginals
 
@@ -37,9 +40,11 @@ __all__ = [
     "Labelling",
     "Marginals",
     "Potentials",
+    "best",
     "count",
     "decode",
     "entropy",
+    "expected",
     "kbest",
     "log_partition",
     "log_prob",
