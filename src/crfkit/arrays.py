@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,21 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Pointers: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.int32]
+
+
+class Ragged(NamedTuple):
+    """Rows of ids, each as long as it likes: row r is ``id[ptr[r] : ptr[r + 1]]``.
+
+    Examples
+    --------
+    >>> rows = Ragged(np.array([0, 2, 2]), np.array([7, 9], dtype=np.int32), None)
+    >>> np.split(rows.id, rows.ptr[1:-1])
+    [array([7, 9], dtype=int32), array([], dtype=int32)]
+    """
+
+    ptr: Pointers  #: [rows + 1]
+    id: Ids  #: [nnz]
+    value: Floats | None  #: [nnz]; absent when all are 1
 
 
 def as_scores(scores: ArrayLike, argument: str) -> Floats:
@@ -37,9 +52,10 @@ def as_finite_scores(scores: ArrayLike, argument: str) -> Floats:
     return array
 
 
-def pointers(counts: Sequence[int] | Pointers) -> Pointers:
+def pointers(counts: Sequence[int] | NDArray[np.integer[Any] | np.bool_]) -> Pointers:
     """Return where each range begins and the last ends."""
-    made: Pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    made: Pointers = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=made[1:])
     return made
 
 

@@ -44,6 +44,13 @@ GOOD: dict[str, Any] = {
         ({"edge_ptr": None}, "go together"),
         ({"weight": [[1.0], [2.0], [3.0]]}, "weight has 2 axes, expected 1"),
         ({"dense": [1.0, 2.0, 3.0]}, "dense has 1 axes, expected 2"),
+        ({"edge_ptr": None, "edge_attr": None, "edge_value": [1.0]}, "edge_value needs edge_ptr"),
+        ({"segment_ptr": [0]}, "segment_ptr and segment_attr go together"),
+        ({"segment_ptr": [0, 0, 0, 0, 0], "segment_attr": []}, r"expected P \* D \+ 1"),
+        ({"segment_ptr": [0, 0, 0, 0, 1, 1, 1], "segment_attr": [0]}, "segment of 2 positions .* at 1"),
+        ({"segment_ptr": [0, 0, 0, 0, 0, 0, 1], "segment_attr": [0]}, "segment of 2 positions .* at 2"),
+        ({"begin": [True, False, False]}, r"begin\[2\] is False: the first position of sequence 2"),
+        ({"soft": [[0.5, 0.4]] * 3}, r"soft\[0\] is not a distribution"),
     ],
 )
 def test_bad_batches(change: dict[str, Any], message: str) -> None:

@@ -55,7 +55,7 @@ def test_partial_and_soft_labels_move_with_their_names(model: Model) -> None:
     soft = np.array([[0.25, 0.0, 0.75], [1.0, 0.0, 0.0]])
     batch = model.batch_of(replace(plain, labels=names, batch=replace(plain.batch, soft=soft)))
     assert np.asarray(batch.soft)[:, columns].tolist() == [[0.75, 0.0, 0.25], [0.0, 0.0, 1.0]]
-    with pytest.raises(ValueError, match="mass to labels that the model does not have"):
+    with pytest.raises(ValueError, match="soft gives mass to label 1, which the new labels do not have"):
         model.batch_of(replace(plain, labels=names, batch=replace(plain.batch, soft=soft[:, [1, 0, 2]])))
 
 

@@ -270,22 +270,9 @@ def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
     from crfkit.data.assemble import concatenate
     from crfkit.data.dataset import Dataset
 
-    made = concatenate([renamed(part, parts[0]) for part in parts])
+    made = concatenate([part.renamed(parts[0]) for part in parts])
     assert isinstance(made, Dataset)
     return made
-
-
-def renamed(part: Dataset, first: Dataset) -> Dataset:
-    """Return a data set with the alphabets of another, which take what they do not know yet."""
-    import numpy as np
-
-    if part.attributes is first.attributes:
-        return part
-    batch = part.batch
-    ids = np.append(first.labels.ids(part.labels.strings()), np.int32(-1))  # -1 finds the last
-    label = None if batch.label is None else ids[batch.label]
-    attr = first.attributes.merge(part.attributes)[batch.attr]
-    return replace(first, batch=replace(batch, attr=attr, label=label))
 
 
 def constraints_of(scheme: str | None) -> list[Constraint]:

@@ -57,7 +57,7 @@ def prepare_blocks(
                 if isinstance(first, Dataset):
                     learning.check_attributes(paths, [first, chunk], template, label)
                     assert isinstance(chunk, Dataset)
-                    yield learning.renamed(chunk, first)
+                    yield chunk.renamed(first)
                     continue
                 learning.check_attributes(paths, [first, chunk], None, None)
                 assert isinstance(chunk, data.Columns)

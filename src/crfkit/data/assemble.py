@@ -114,7 +114,15 @@ def _plain(batch: Batch) -> Batch:
 
 
 def concatenate(parts: Sequence[Columns | Dataset]) -> Columns | Dataset:
-    """Lay chunks of one input end to end; they must share their alphabets."""
+    """Lay chunks of one input end to end; they must share their alphabets.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> extract = ItemExtractor()
+    >>> len(concatenate([extract([[["the"]]]), extract([[["dog"]], [["cat"]]])]))
+    3
+    """
     if not parts:
         raise ValueError("there is nothing to concatenate")
     if len(parts) == 1:
@@ -123,7 +131,10 @@ def concatenate(parts: Sequence[Columns | Dataset]) -> Columns | Dataset:
     datasets = [part for part in parts if isinstance(part, Dataset)]
     if columns and datasets:
         raise ValueError("some parts are columns and some are datasets; concatenate chunks of one input")
-    return _join_columns(columns) if columns else _join_datasets(datasets)
+    if columns:
+        return _join_columns(columns)
+    whole = Dataset.concat(datasets)
+    return replace(whole, batch=_plain(whole.batch))
 
 
 def _join_columns(parts: list[Columns]) -> Columns:
@@ -133,25 +144,6 @@ def _join_columns(parts: list[Columns]) -> Columns:
         ids=tuple(np.concatenate(column) for column in zip(*(part.ids for part in parts), strict=True)),
         seq_ptr=pointers(np.concatenate([np.diff(part.seq_ptr) for part in parts])),
     )
-
-
-def _join_datasets(parts: list[Dataset]) -> Dataset:
-    _same([(part.labels, part.attributes) for part in parts])
-    batches = [part.batch for part in parts]
-    if any(batch.edge_ptr is not None or batch.dense is not None for batch in batches):
-        raise ValueError("only datasets without edge attributes and dense features can be concatenated")
-    unknown = [np.full(b.positions, -1, dtype=np.int32) for b in batches]
-    batch = Batch(
-        seq_ptr=pointers(np.concatenate([np.diff(b.seq_ptr) for b in batches])),
-        attr_ptr=pointers(np.concatenate([np.diff(b.attr_ptr) for b in batches])),
-        attr=np.concatenate([b.attr for b in batches]),
-        value=np.concatenate([np.ones(len(b.attr)) if b.value is None else b.value for b in batches]),
-        weight=np.concatenate([np.ones(b.sequences) if b.weight is None else b.weight for b in batches]),
-        label=np.concatenate(
-            [u if b.label is None else b.label for u, b in zip(unknown, batches, strict=True)]
-        ),
-    )
-    return replace(parts[0], batch=_plain(batch))
 
 
 def _same(alphabets: Sequence[tuple[Alphabet, ...]]) -> None:
@@ -194,18 +186,8 @@ def _seq_ptr(part: Columns | Dataset) -> Pointers:
 
 
 def _slice(part: Columns | Dataset, begin: int, end: int) -> Columns | Dataset:
-    seq_ptr = _seq_ptr(part)
-    a, b = seq_ptr[begin], seq_ptr[end]
     if isinstance(part, Columns):
+        seq_ptr = part.seq_ptr
+        a, b = seq_ptr[begin], seq_ptr[end]
         return replace(part, ids=tuple(ids[a:b] for ids in part.ids), seq_ptr=seq_ptr[begin : end + 1] - a)
-    batch = part.batch
-    i, j = batch.attr_ptr[a], batch.attr_ptr[b]
-    made = Batch(
-        seq_ptr=seq_ptr[begin : end + 1] - a,
-        attr_ptr=batch.attr_ptr[a : b + 1] - i,
-        attr=batch.attr[i:j],
-        value=None if batch.value is None else batch.value[i:j],
-        label=None if batch.label is None else batch.label[a:b],
-        weight=None if batch.weight is None else batch.weight[begin:end],
-    )
-    return replace(part, batch=_plain(made))
+    return replace(part, batch=_plain(part.batch.select(slice(begin, end))))

@@ -2,18 +2,21 @@
 
 Position p has the attributes ``attr[attr_ptr[p] : attr_ptr[p + 1]]`` with values ``value`` (all 1 when
 absent); edge attributes describe the step from p - 1 to p in the same way, and the first position of a
-sequence has none. Real-valued rows (`dense`) need no names.
+sequence has none. Segment attributes belong to place ``p * D + d - 1``, the segment of d positions that
+begins at p. Real-valued rows (`dense`) need no names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges
+from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged
+from crfkit.data import moves
+from crfkit.data.axes import Along, along, axes
 
 __all__ = ["Batch"]
 
@@ -30,56 +33,104 @@ class Batch:
     (1, 2, 3)
     """
 
-    seq_ptr: Pointers  #: [N + 1]
-    attr_ptr: Pointers  #: [P + 1]
-    attr: Ids  #: [nnz]
-    value: Floats | None = None  #: [nnz]; absent when all are 1
-    label: Ids | None = None  #: [P], -1 where unknown
-    edge_ptr: Pointers | None = None  #: [P + 1]
-    edge_attr: Ids | None = None  #: [edge nnz]
-    edge_value: Floats | None = None  #: [edge nnz]
-    dense: Floats | None = None  #: [P, K] real-valued features without names
-    weight: Floats | None = None  #: [N] weight of each sequence
-    allowed: Bools | None = None  #: [P, L] partial labels: what positions without a label may be
-    soft: Floats | None = None  #: [P, L] soft labels: a distribution at each position
+    #: [N + 1]
+    seq_ptr: Pointers = field(metadata=along("sequence", np.int64, opens="position"))
+    #: [P + 1]
+    attr_ptr: Pointers = field(metadata=along("position", np.int64, opens="node"))
+    #: [nnz]
+    attr: Ids = field(metadata=along("node", np.int32, numbers="attributes"))
+    #: [nnz]; absent when all are 1
+    value: Floats | None = field(default=None, metadata=along("node", np.float64, absent=1.0))
+    #: [P], -1 where unknown
+    label: Ids | None = field(default=None, metadata=along("position", np.int32, numbers="labels", absent=-1))
+    #: [P + 1]
+    edge_ptr: Pointers | None = field(default=None, metadata=along("position", np.int64, opens="edge"))
+    #: [edge nnz]
+    edge_attr: Ids | None = field(default=None, metadata=along("edge", np.int32, numbers="edges"))
+    #: [edge nnz]
+    edge_value: Floats | None = field(default=None, metadata=along("edge", np.float64, absent=1.0))
+    #: [P, K] real-valued features without names
+    dense: Floats | None = field(default=None, metadata=along("position", np.float64, columns="features"))
+    #: [N] weight of each sequence
+    weight: Floats | None = field(default=None, metadata=along("sequence", np.float64, absent=1.0))
+    #: [P, L] partial labels: what positions without a label may be
+    allowed: Bools | None = field(
+        default=None, metadata=along("position", np.bool_, columns="labels", absent=True)
+    )
+    #: [P, L] soft labels: a distribution at each position
+    soft: Floats | None = field(default=None, metadata=along("position", np.float64, columns="labels"))
+    #: [P * D + 1]
+    segment_ptr: Pointers | None = field(
+        default=None, metadata=along("segment place", np.int64, opens="segment")
+    )
+    #: [segment nnz]
+    segment_attr: Ids | None = field(default=None, metadata=along("segment", np.int32, numbers="segments"))
+    #: [segment nnz]
+    segment_value: Floats | None = field(default=None, metadata=along("segment", np.float64, absent=1.0))
+    #: [P] where the gold segments begin
+    begin: Bools | None = field(default=None, metadata=along("position", np.bool_))
 
     def __post_init__(self) -> None:
-        for name, dtype in _DTYPES.items():
+        for name, axis in axes(Batch).items():
             given = getattr(self, name)
             if given is not None:
-                object.__setattr__(self, name, np.ascontiguousarray(given, dtype=dtype))
-        N, P = self.sequences, self.positions
-        _check_pointers("seq_ptr", self.seq_ptr, None)
-        _check_pointers("attr_ptr", self.attr_ptr, len(self.attr))
-        _check_length("attr_ptr", self.attr_ptr, P + 1)
-        _check_length("value", self.value, len(self.attr))
-        _check_length("label", self.label, P)
-        _check_length("weight", self.weight, N)
-        for name in ("dense", "allowed", "soft"):
-            _check_length(name, getattr(self, name), P)
-        if (self.edge_ptr is None) != (self.edge_attr is None):
-            raise ValueError("edge_ptr and edge_attr go together")
-        if self.edge_ptr is not None and self.edge_attr is not None:
-            _check_length("edge_ptr", self.edge_ptr, P + 1)
-            _check_pointers("edge_ptr", self.edge_ptr, len(self.edge_attr))
-            _check_length("edge_value", self.edge_value, len(self.edge_attr))
+                object.__setattr__(self, name, np.ascontiguousarray(given, dtype=axis.dtype))
+        if not len(self.seq_ptr):
+            raise ValueError("seq_ptr must begin with 0")
+        for by in _OCCURRENCES:
+            ptr, ids, value = _OCCURRENCES[by]
+            if (getattr(self, ptr) is None) != (getattr(self, ids) is None):
+                raise ValueError(f"{ptr} and {ids} go together")
+            if getattr(self, ptr) is None and getattr(self, value) is not None:
+                raise ValueError(f"{value} needs {ptr} and {ids}")
+        self._check_lengths()
+        for name, axis in axes(Batch).items():
+            given = getattr(self, name)
+            if given is None:
+                continue
+            axis.check(name, given, self.size(axis.along))
+            if axis.opens is not None and given[-1] != self.size(axis.opens):
+                raise ValueError(f"{name} ends at {given[-1]}, expected {self.size(axis.opens)}")
         if self.allowed is not None and not self.allowed.any(axis=1).all():
             p = int(np.argmin(self.allowed.any(axis=1)))
             raise ValueError(f"allowed[{p}] allows no label")
-        for name in ("value", "edge_value", "dense", "weight", "soft"):
-            array = getattr(self, name)
-            if array is not None and not np.isfinite(array).all():
-                at = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-                raise ValueError(f"{name}{list(at)} is {array[at]}; values must be finite")
-        for name in ("attr", "edge_attr"):
-            array = getattr(self, name)
-            if array is not None and array.size and array.min() < 0:
-                raise ValueError(f"{name}[{int(np.argmin(array))}] is {array.min()}, expected 0 or more")
         if self.soft is not None:
             wrong = np.flatnonzero((self.soft < 0.0).any(axis=1) | (abs(self.soft.sum(axis=1) - 1.0) > 1e-6))
             if wrong.size:
                 p = int(wrong[0])
-                raise ValueError(f"soft[{p}] is no distribution: {self.soft[p].tolist()}")
+                raise ValueError(f"soft[{p}] is not a distribution: {self.soft[p].tolist()}")
+        self._check_segments()
+
+    def _check_lengths(self) -> None:
+        """Refuse places of segments that are not D for each position."""
+        if self.segment_ptr is None:
+            return
+        places, P = len(self.segment_ptr) - 1, self.positions
+        if places < 0 or places != self.longest * P:
+            raise ValueError(
+                f"segment_ptr has {places + 1} entries, expected P * D + 1: as many places for each of "
+                f"{P} positions"
+            )
+
+    def _check_segments(self) -> None:
+        """Refuse segments that go past the end of their sequence, or leave out its begin."""
+        filled = np.flatnonzero(np.diff(self.seq_ptr))
+        if self.begin is not None and not self.begin[self.seq_ptr[filled]].all():
+            n = int(filled[np.argmin(self.begin[self.seq_ptr[filled]])])
+            raise ValueError(
+                f"begin[{self.seq_ptr[n]}] is False: the first position of sequence {n} begins one"
+            )
+        if self.segment_ptr is None or not self.longest:
+            return
+        left = np.repeat(self.seq_ptr[1:], np.diff(self.seq_ptr)) - np.arange(self.positions)  # [P]
+        count = np.diff(self.segment_ptr).reshape(self.positions, -1)  # [P, D]
+        over = np.argwhere((count > 0) & (np.arange(1, self.longest + 1) > left[:, None]))
+        if len(over):
+            p, d = over[0].tolist()
+            raise ValueError(
+                f"the segment of {d + 1} positions that begins at {p} has attributes, and its sequence ends "
+                f"{left[p]} positions after it began"
+            )
 
     @classmethod
     def unchecked(cls, **arrays: Any) -> Batch:
@@ -115,81 +166,121 @@ class Batch:
             yield slice(begin, end)
             begin = end
 
+    @property
+    def longest(self) -> int:
+        """Positions of the longest segments that can have attributes, D; 0 where there are none."""
+        if self.segment_ptr is None or not self.positions:
+            return 0
+        return (len(self.segment_ptr) - 1) // self.positions
+
+    def size(self, along: Along) -> int:
+        """Return how many sequences, positions, places of segments or entries of attributes there are."""
+        if along == "sequence":
+            return self.sequences
+        if along == "position":
+            return self.positions
+        if along == "segment place":
+            return 0 if self.segment_ptr is None else len(self.segment_ptr) - 1
+        ids = getattr(self, _OCCURRENCES[along][1])
+        return 0 if ids is None else len(ids)
+
+    def occurrences(self, by: str) -> Ragged | None:
+        """Return attributes by place, of "node", "edge" or "segment"; None where there are none.
+
+        Examples
+        --------
+        >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[0, 1, 0])
+        >>> batch.occurrences("node").id.tolist(), batch.occurrences("edge")
+        ([0, 1, 0], None)
+        """
+        ptr, ids, value = (getattr(self, name) for name in _OCCURRENCES[by])
+        return None if ptr is None else Ragged(ptr, ids, value)
+
+    def places(self, by: str) -> int:
+        """Return how many places "node", "edge" or "segment" attributes have: P, P or P * D."""
+        return self.size(axes(Batch)[_OCCURRENCES[by][0]].along)
+
+    def weight_by_place(self, by: str) -> Floats:
+        """Return the weight of the sequence of each place, 1 where sequences have none."""
+        if self.weight is None:
+            return np.ones(self.places(by))
+        times = self.longest if by == "segment" else 1
+        return np.repeat(self.weight, np.diff(self.seq_ptr) * times)
+
     def select(self, sequences: Sequence[int] | slice | Pointers | Bools) -> Batch:
-        """Return some of the sequences, in the given order."""
-        chosen = _chosen(self.sequences, sequences)
-        lengths = np.diff(self.seq_ptr)[chosen]
-        rows = ranges(self.seq_ptr[chosen], lengths)
+        """Return some of the sequences, in the given order; a slice of neighbours shares the arrays."""
+        return Batch.unchecked(**moves.selected(self, _chosen(self.sequences, sequences)))
 
-        def part(ptr: Pointers, *arrays: Floats | Ids | None) -> tuple[Pointers, list[Any]]:
-            counts = np.diff(ptr)[rows]
-            places = ranges(ptr[:-1][rows], counts)
-            return pointers(counts), [None if a is None else a[places] for a in arrays]
+    @classmethod
+    def concat(cls, batches: Sequence[Batch]) -> Batch:
+        """Lay batches end to end; their ids must mean the same.
 
-        attr_ptr, (attr, value) = part(self.attr_ptr, self.attr, self.value)
-        made = replace(
-            self,
-            seq_ptr=pointers(lengths),
-            attr_ptr=attr_ptr,
-            attr=attr,
-            value=value,
-            label=None if self.label is None else self.label[rows],
-            **{
-                name: None if array is None else array[rows]
-                for name in ("dense", "allowed", "soft")
-                for array in [getattr(self, name)]
-            },
-            weight=None if self.weight is None else self.weight[chosen],
-            edge_ptr=None,
-            edge_attr=None,
-            edge_value=None,
-        )
-        if self.edge_ptr is None:
-            return made
-        edge_ptr, (edge_attr, edge_value) = part(self.edge_ptr, self.edge_attr, self.edge_value)
-        return replace(made, edge_ptr=edge_ptr, edge_attr=edge_attr, edge_value=edge_value)
+        Where only some have values, weights, labels or allowed labels, the others get what means the same:
+        1, 1, -1 and all labels.
+
+        Raises
+        ------
+        ValueError
+            Only some have dense features, soft labels or gold segments, or their columns differ.
+
+        Examples
+        --------
+        >>> one = Batch(seq_ptr=[0, 1], attr_ptr=[0, 1], attr=[5])
+        >>> two = Batch(seq_ptr=[0, 1], attr_ptr=[0, 1], attr=[7], label=[0])
+        >>> both = Batch.concat([one, two])
+        >>> both.seq_ptr.tolist(), both.attr.tolist(), both.label.tolist()
+        ([0, 1, 2], [5, 7], [-1, 0])
+        """
+        if not batches:
+            raise ValueError("there are no batches to concatenate")
+        return batches[0] if len(batches) == 1 else cls.unchecked(**moves.joined(batches))
+
+    def renamed(
+        self,
+        *,
+        labels: Ids | None = None,
+        attributes: Ids | None = None,
+        edges: Ids | None = None,
+        segments: Ids | None = None,
+        label_count: int | None = None,
+    ) -> Batch:
+        """Return the batch with other ids; what gets none is dropped.
+
+        Parameters
+        ----------
+        labels : array of int, optional
+            New id of each label; -1: unknown from now on. A position all of whose allowed labels become
+            unknown may have any.
+        attributes, edges, segments : array of int, optional
+            New id of each attribute; -1: dropped.
+        label_count : int, optional
+            Number of new labels; needed where the batch has `allowed` or `soft`.
+
+        Examples
+        --------
+        >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[0, 1, 0], label=[1, 0])
+        >>> new = batch.renamed(attributes=np.array([-1, 6]), labels=np.array([2, -1]))
+        >>> new.attr_ptr.tolist(), new.attr.tolist(), new.label.tolist()
+        ([0, 1, 1], [6], [-1, 2])
+        """
+        given = {"labels": labels, "attributes": attributes, "edges": edges, "segments": segments}
+        maps = {name: np.asarray(new) for name, new in given.items() if new is not None}
+        return Batch.unchecked(**moves.renamed(self, maps, label_count))
 
 
-_DTYPES = {
-    "seq_ptr": np.int64,
-    "attr_ptr": np.int64,
-    "attr": np.int32,
-    "value": np.float64,
-    "label": np.int32,
-    "edge_ptr": np.int64,
-    "edge_attr": np.int32,
-    "edge_value": np.float64,
-    "dense": np.float64,
-    "weight": np.float64,
-    "allowed": np.bool_,
-    "soft": np.float64,
+#: Pointers, ids and values of each kind of attributes.
+_OCCURRENCES = {
+    "node": ("attr_ptr", "attr", "value"),
+    "edge": ("edge_ptr", "edge_attr", "edge_value"),
+    "segment": ("segment_ptr", "segment_attr", "segment_value"),
 }
 
 
-def _check_length(name: str, array: Floats | Ids | Pointers | Bools | None, expected: int) -> None:
-    if array is None:
-        return
-    axes = 2 if name in ("dense", "allowed", "soft") else 1
-    if array.ndim != axes:
-        raise ValueError(f"{name} has {array.ndim} axes, expected {axes}")
-    if len(array) != expected:
-        raise ValueError(f"{name} has {len(array)} entries, expected {expected}")
-
-
-def _check_pointers(name: str, pointers: Pointers, end: int | None) -> None:
-    if not len(pointers) or pointers[0] != 0:
-        raise ValueError(f"{name} must begin with 0")
-    falls = np.flatnonzero(pointers[1:] < pointers[:-1])
-    if falls.size:
-        raise ValueError(f"{name}[{falls[0] + 1}] is {pointers[falls[0] + 1]}, below the entry before it")
-    if end is not None and pointers[-1] != end:
-        raise ValueError(f"{name} ends at {pointers[-1]}, expected {end}")
-
-
-def _chosen(N: int, sequences: Sequence[int] | slice | Pointers | Bools) -> Pointers:
+def _chosen(N: int, sequences: Sequence[int] | slice | Pointers | Bools) -> Pointers | slice:
     """Return the numbers of some of N sequences, given by numbers (negative: from the last) or a mask [N]."""
     if isinstance(sequences, slice):
-        return np.arange(N)[sequences]
+        begin, end, step = sequences.indices(N)
+        return slice(begin, max(begin, end)) if step == 1 else np.arange(N)[sequences]
     given = np.asarray(sequences)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
         raise TypeError(f"sequences are chosen by a slice, a list of numbers or a mask, not by {sequences!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,15 +32,72 @@ class Dataset:
     labels: Alphabet
     attributes: Alphabet
     edge_attributes: Alphabet
+    segment_attributes: Alphabet = field(default_factory=Alphabet)
 
     def __len__(self) -> int:
         return self.batch.sequences
 
     def __getitem__(self, which: int | Sequence[int] | slice | Pointers | Bools) -> Dataset:
         """Return one sequence, or those of a slice, a list of numbers or a mask [N], with the same names."""
-        if isinstance(which, int | np.integer):
-            which = [int(which)]
-        return replace(self, batch=self.batch.select(which))
+        return self.select([int(which)] if isinstance(which, int | np.integer) else which)
 
     def __iter__(self) -> Iterator[Dataset]:
         return (self[n] for n in range(len(self)))
+
+    def select(self, sequences: Sequence[int] | slice | Pointers | Bools) -> Dataset:
+        """Return some of the sequences, in the given order, with the same names."""
+        return replace(self, batch=self.batch.select(sequences))
+
+    @classmethod
+    def concat(cls, parts: Sequence[Dataset]) -> Dataset:
+        """Lay datasets end to end; they must share their alphabets, see `renamed` and `Batch.concat`.
+
+        Examples
+        --------
+        >>> from crfkit.features import ItemExtractor
+        >>> extract = ItemExtractor()
+        >>> both = Dataset.concat([extract([[["the"]]]), extract([[["dog"], ["the"]]])])
+        >>> both.batch.seq_ptr.tolist(), both.batch.attr.tolist()
+        ([0, 1, 3], [0, 1, 0])
+        """
+        if not parts:
+            raise ValueError("there are no datasets to concatenate")
+        for name in ("labels", "attributes", "edge_attributes", "segment_attributes"):
+            first = getattr(parts[0], name)
+            others = [getattr(part, name) for part in parts]
+            if any(other is not first and (len(other) or len(first)) for other in others):
+                raise ValueError(
+                    f"the parts have {name} alphabets of their own; concatenate chunks of one input, or give "
+                    "them the same alphabets with Dataset.renamed"
+                )
+        return replace(parts[0], batch=Batch.concat([part.batch for part in parts]))
+
+    def renamed(self, like: Dataset) -> Dataset:
+        """Return the data with the alphabets of other data.
+
+        Alphabets that grow take what they do not know yet; frozen ones do not, and attributes that they do
+        not know are dropped, labels become unknown. Ids without names (hashed ones) stay.
+
+        Examples
+        --------
+        >>> from crfkit.features import ItemExtractor
+        >>> one = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
+        >>> two = ItemExtractor()([[["dog"], ["barks"]]], [["N", "V"]]).renamed(one)
+        >>> two.batch.attr.tolist(), two.batch.label.tolist(), one.attributes.strings()
+        ([1, 2], [1, 2], ['the', 'dog', 'barks'])
+        """
+        maps = {}
+        for new, name in _NAMED.items():
+            ours, theirs = getattr(self, name), getattr(like, name)
+            if ours is not theirs and len(ours):
+                maps[new] = theirs.merge(ours)
+        return replace(like, batch=self.batch.renamed(**maps, label_count=len(like.labels)))
+
+
+#: By the word of `Batch.renamed` for them: the alphabets.
+_NAMED = {
+    "labels": "labels",
+    "attributes": "attributes",
+    "edges": "edge_attributes",
+    "segments": "segment_attributes",
+}

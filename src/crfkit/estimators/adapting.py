@@ -158,29 +158,23 @@ def united_names(model: Model, data: Dataset) -> Dataset:
     (['a', 'b', 'c'], [2, 1], [2, 1])
     """
     batch = data.batch
-    labels, label_map = _united(model.labels, data.labels)
-    attributes, attr_map = _united(model.attributes, data.attributes)
-    edges, edge_map = _united(model.edge_attributes, data.edge_attributes)
     named = [len(alphabet) > 0 for alphabet in (model.attributes, data.attributes)]
     if named[0] != named[1] and model.layout.attributes and batch.attr.size:
         with_names, without = ("model", "data") if named[0] else ("data", "model")
         raise ValueError(f"the attributes of the {with_names} have names, those of the {without} are ids")
-    changes: dict[str, Any] = {"attr": attr_map[batch.attr] if len(data.attributes) else batch.attr}
-    if batch.edge_attr is not None and len(data.edge_attributes):
-        changes["edge_attr"] = edge_map[batch.edge_attr]
-    if batch.label is not None:
-        changes["label"] = np.append(label_map, np.int32(-1))[batch.label]  # -1 stays
-    for name in ("allowed", "soft"):
-        given = getattr(batch, name)
-        if given is not None:
-            changes[name] = np.zeros((len(given), len(labels)), dtype=given.dtype)
-            changes[name][:, label_map] = given
-    return Dataset(replace(batch, **changes), labels.freeze(), attributes.freeze(), edges.freeze())
-
-
-def _united(ours: Alphabet, theirs: Alphabet) -> tuple[Alphabet, Ids]:
-    both = Alphabet(ours.strings())
-    return both, both.ids(theirs.strings())
+    both = replace(
+        data,
+        labels=Alphabet(model.labels),
+        attributes=Alphabet(model.attributes),
+        edge_attributes=Alphabet(model.edge_attributes),
+    )
+    made = data.renamed(both)
+    return replace(
+        made,
+        labels=made.labels.freeze(),
+        attributes=made.attributes.freeze(),
+        edge_attributes=made.edge_attributes.freeze(),
+    )
 
 
 def united_layout(old: Layout, new: Layout) -> Layout:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crfkit import _native, inference
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -178,53 +178,19 @@ class Model:
         if isinstance(data, Batch):
             return data
         batch = _checked(data).batch
-        attr_ptr, attr, value = _renamed(
-            batch.attr_ptr,
-            batch.attr,
-            batch.value,
-            data.attributes,
-            self.attributes,
-            "attributes" if self.layout.attributes else "",
-        )
-        edge_ptr, edge_attr, edge_value = batch.edge_ptr, batch.edge_attr, batch.edge_value
-        if edge_ptr is not None and edge_attr is not None:
-            edge_ptr, edge_attr, edge_value = _renamed(
-                edge_ptr,
-                edge_attr,
-                edge_value,
+        return batch.renamed(
+            labels=self.labels.merge(data.labels),
+            attributes=_new_ids(
+                batch.attr, data.attributes, self.attributes, "attributes" if self.layout.attributes else ""
+            ),
+            edges=_new_ids(
+                batch.edge_attr,
                 data.edge_attributes,
                 self.edge_attributes,
                 "edge attributes" if self.layout.edge_attributes else "",
-            )
-        label_map = self.labels.ids(data.labels.strings())  # [labels of the data]
-        return replace(
-            batch,
-            attr_ptr=attr_ptr,
-            attr=attr,
-            value=value,
-            edge_ptr=edge_ptr,
-            edge_attr=edge_attr,
-            edge_value=edge_value,
-            label=_relabelled(batch.label, label_map),
-            **self._columns(batch, label_map),
+            ),
+            label_count=len(self.labels),
         )
-
-    def _columns(self, batch: Batch, label_map: Ids) -> dict[str, Any]:
-        """Return allowed and soft labels [P, L] with the columns of this model."""
-        known, L = label_map >= 0, len(self.labels)
-        allowed, soft = batch.allowed, batch.soft
-        if allowed is not None:
-            moved = np.zeros((len(allowed), L), dtype=np.bool_)
-            moved[:, label_map[known]] = allowed[:, : len(known)][:, known]
-            moved[~moved.any(axis=1)] = True  # only labels that are unknown here: nothing is known
-            allowed = moved
-        if soft is not None:
-            if soft[:, : len(known)][:, ~known].any():
-                raise ValueError("soft labels give mass to labels that the model does not have")
-            spread = np.zeros((len(soft), L))
-            spread[:, label_map[known]] = soft[:, : len(known)][:, known]
-            soft = spread
-        return {"allowed": allowed, "soft": soft}
 
     def potentials(self, batch: Batch, *, threads: int | None = None) -> ChainPotentials:
         """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
@@ -384,27 +350,16 @@ def gold_labels(data: Dataset) -> list[list[str]]:
     return [[names[y] for y in ids[a:b]] for a, b in pairwise(data.batch.seq_ptr.tolist())]
 
 
-def _relabelled(label: Ids | None, label_map: Ids) -> Ids | None:
-    if label is None:
+def _new_ids(ids: Ids | None, theirs: Alphabet, ours: Alphabet, what: str) -> Ids | None:
+    """Return our id of each of their attributes, -1 to drop it (all without `what`); None: all stay."""
+    if ids is None or not ids.size:
         return None
-    return np.append(label_map, np.int32(-1))[np.where(label < 0, len(label_map), label)]
-
-
-def _renamed(
-    ptr: Pointers, attr: Ids, value: Floats | None, theirs: Alphabet, ours: Alphabet, what: str
-) -> tuple[Pointers, Ids, Floats | None]:
-    """Attributes of one alphabet as ids of another; unknown ones are dropped, without a name for them all."""
     if not what:
-        return np.zeros_like(ptr), attr[:0], None
-    if theirs is ours or not attr.size or (not len(theirs) and not len(ours)):
-        return ptr, attr, value
+        return np.broadcast_to(np.int32(-1), int(ids.max()) + 1)  # one number in memory
+    if theirs is ours or (not len(theirs) and not len(ours)):
+        return None
     if not len(theirs):
         raise ValueError(f"the {what} of the data have no names (hashed ids?), those of the model do")
     if not len(ours):
         raise ValueError(f"the {what} of the data have names, those of the model are hashed ids")
-    moved = ours.ids(theirs.strings())[attr]  # [nnz]
-    kept = moved >= 0
-    if kept.all():
-        return ptr, moved, value
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return before[ptr], moved[kept], None if value is None else value[kept]
+    return ours.merge(theirs)

@@ -1,0 +1,71 @@
+"""What the fields of a batch are arrays of: one record a field, read by all that cuts, joins or renames.
+
+The axes hang together: pointers by sequence open the positions, pointers by position the entries of
+attributes. Segments have places between the two: D for each position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import fields as fields_of
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["Along", "Axis", "along", "axes"]
+
+#: "segment place" has D entries a position; the last three are entries of attributes.
+Along = Literal["sequence", "position", "segment place", "node", "edge", "segment"]
+#: What entries or columns number.
+Names = Literal["labels", "attributes", "edges", "segments"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What a field of a batch is an array of."""
+
+    along: Along  #: the first axis has an entry for each of these; pointers one more
+    dtype: DTypeLike
+    opens: Along | None = None  #: pointers to where the entries of this axis begin
+    numbers: Names | None = None  #: entries are ids of these, -1 (labels only) where unknown
+    columns: Names | Literal["features"] | None = None  #: the field has a second axis
+    absent: Any = None  #: the entry that means the same as no field at all; None: there is none
+
+    def check(self, name: str, array: NDArray[Any], count: int) -> None:
+        """Refuse an array of another shape, falling pointers, negative ids and values that are not finite."""
+        axes = 1 if self.columns is None else 2
+        if array.ndim != axes:
+            raise ValueError(f"{name} has {array.ndim} axes, expected {axes}")
+        expected = count + (self.opens is not None)
+        if len(array) != expected:
+            raise ValueError(f"{name} has {len(array)} entries, expected {expected}")
+        if self.opens is not None:
+            if array[0] != 0:
+                raise ValueError(f"{name} must begin with 0")
+            falls = np.flatnonzero(array[1:] < array[:-1])
+            if falls.size:
+                p = falls[0] + 1
+                raise ValueError(f"{name}[{p}] is {array[p]}, below the entry before it")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            at = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+            raise ValueError(f"{name}{list(at)} is {array[at]}; values must be finite")
+        if self.numbers not in (None, "labels") and array.size and array.min() < 0:
+            raise ValueError(f"{name}[{int(np.argmin(array))}] is {array.min()}, expected 0 or more")
+
+
+def along(axis: Along, dtype: DTypeLike, **more: Any) -> dict[str, Axis]:
+    """Return the metadata of a field; see `Axis`."""
+    return {"axis": Axis(axis, dtype, **more)}
+
+
+def axes(batch: Any) -> Mapping[str, Axis]:
+    """Return the axis of each field of a dataclass, pointers before what they open."""
+    return _axes(batch if isinstance(batch, type) else type(batch))
+
+
+@cache
+def _axes(cls: Any) -> Mapping[str, Axis]:
+    return {f.name: f.metadata["axis"] for f in fields_of(cls)}
