@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from crfkit.data import Columns, Dataset, assemble
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
+from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.training import BlockedData
 
 #: every field, three sequences of 2, 0 and 1 positions, segments of up to 2 positions
 FULL: dict[str, Any] = {
@@ -171,3 +174,36 @@ def test_attributes_by_place() -> None:
     plain = full(**nothing).select([0])
     assert plain.occurrences("segment") is None
     assert (plain.longest, plain.places("segment"), plain.weight_by_place("edge").tolist()) == (0, 0, [1, 1])
+
+
+def test_datasets_share_their_names() -> None:
+    one = dataset(full())
+    with pytest.raises(ValueError, match="part 1 has labels of its own; make all parts with one extractor"):
+        Dataset.concat([one, dataset(full(), Alphabet)])
+    with pytest.raises(ValueError, match="part 1 has edge_attributes of its own"):
+        Dataset.concat([replace(one, edge_attributes=Alphabet()), one])
+    with pytest.raises(ValueError, match="no datasets"):
+        Dataset.concat([])
+    assert len(Dataset.concat([one, one])) == 6
+    frozen = one.freeze()
+    assert frozen.labels.frozen
+    assert frozen.segment_attributes.strings() == list("abcd")
+    other = Dataset(full(), Alphabet("zqy"), Alphabet("cXY"), EDGES, SEGMENTS)
+    with pytest.raises(ValueError, match="soft gives mass to label 1"):
+        other.renamed(frozen)
+
+
+def test_data_know_what_made_them(tmp_path: Path) -> None:
+    columns = Columns.from_rows([[("the", "D"), ("dog", "N")]], names=["word", "tag"])
+    recipe = Recipe.parse('word[0]; lookup(word, "birds")[0]', resources={"birds": {"dog": "no"}})
+    made = Extractor(recipe, "tag", hashed=50)
+    by_blocks = BlockedData.write(tmp_path, (made(columns) for _ in range(2)))
+    for data in (made(columns), made(columns)[:0], Dataset.concat([made(columns)] * 2), by_blocks):
+        assert data.extractor is not None
+        assert data.extractor.recipe is not None
+        assert str(data.extractor.recipe) == str(recipe)
+        assert data.extractor.recipe.resources == recipe.resources
+        assert (data.extractor.label_column, data.extractor.hashed) == ("tag", 50)
+    items = ItemExtractor(hashed=9)([[["a"]]])
+    assert items.extractor is not None
+    assert (items.extractor.recipe, items.extractor.hashed) == (None, 9)

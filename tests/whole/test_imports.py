@@ -37,6 +37,7 @@ LEVELS = {
 }
 # Imports that point the wrong way: the module, what it imports, and why.
 EXCEPTIONS = {
+    ("crfkit.data.dataset", "crfkit.features.recipe"): "the type of what a dataset only carries",
     ("crfkit.linear.counts", "crfkit.objectives.likelihood"): "iterative scaling wraps a bound likelihood",
     ("crfkit.linear.fast.likelihood", "crfkit.objectives.gold"): "the native pass takes all kinds of gold",
     ("crfkit.linear.fast.likelihood", "crfkit.objectives.gold_edges"): "and counts the edges of gold",

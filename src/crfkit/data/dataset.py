@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +12,27 @@ from crfkit.arrays import Bools, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 
-__all__ = ["Dataset"]
+if TYPE_CHECKING:
+    from crfkit.features.recipe import Recipe
+
+__all__ = ["ALPHABETS", "Dataset", "ExtractorSpec"]
+
+#: The alphabets of a dataset, by the word of `Batch.renamed` for what they name.
+ALPHABETS = {
+    "labels": "labels",
+    "attributes": "attributes",
+    "edges": "edge_attributes",
+    "segments": "segment_attributes",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractorSpec:
+    """What made the attributes of a dataset, so that a model can do the same with new data."""
+
+    recipe: Recipe | None = None  #: how columns become attributes, where columns did
+    label_column: str | int | None = None  #: of the recipe's data
+    hashed: int | None = None  #: number of ids that attribute names are hashed to
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +54,7 @@ class Dataset:
     attributes: Alphabet
     edge_attributes: Alphabet
     segment_attributes: Alphabet = field(default_factory=Alphabet)
+    extractor: ExtractorSpec | None = None  #: what made the attributes, where that is known
 
     def __len__(self) -> int:
         return self.batch.sequences
@@ -62,15 +84,19 @@ class Dataset:
         """
         if not parts:
             raise ValueError("there are no datasets to concatenate")
-        for name in ("labels", "attributes", "edge_attributes", "segment_attributes"):
-            first = getattr(parts[0], name)
-            others = [getattr(part, name) for part in parts]
-            if any(other is not first and (len(other) or len(first)) for other in others):
-                raise ValueError(
-                    f"the parts have {name} alphabets of their own; concatenate chunks of one input, or give "
-                    "them the same alphabets with Dataset.renamed"
-                )
+        for n, part in enumerate(parts):
+            parts[0].check_shared(part, n)
         return replace(parts[0], batch=Batch.concat([part.batch for part in parts]))
+
+    def check_shared(self, part: Dataset, n: int) -> None:
+        """Refuse part n of the data where its ids have names of their own; empty alphabets are all alike."""
+        for name in ALPHABETS.values():
+            ours, theirs = getattr(self, name), getattr(part, name)
+            if ours is not theirs and (len(ours) or len(theirs)):
+                raise ValueError(
+                    f"part {n} has {name} of its own; make all parts with one extractor, or use "
+                    "Dataset.renamed, so that ids agree"
+                )
 
     def renamed(self, like: Dataset) -> Dataset:
         """Return the data with the alphabets of other data.
@@ -87,17 +113,12 @@ class Dataset:
         ([1, 2], [1, 2], ['the', 'dog', 'barks'])
         """
         maps = {}
-        for new, name in _NAMED.items():
+        for new, name in ALPHABETS.items():
             ours, theirs = getattr(self, name), getattr(like, name)
             if ours is not theirs and len(ours):
                 maps[new] = theirs.merge(ours)
         return replace(like, batch=self.batch.renamed(**maps, label_count=len(like.labels)))
 
-
-#: By the word of `Batch.renamed` for them: the alphabets.
-_NAMED = {
-    "labels": "labels",
-    "attributes": "attributes",
-    "edges": "edge_attributes",
-    "segments": "segment_attributes",
-}
+    def freeze(self) -> Dataset:
+        """Return the data with alphabets that no longer grow."""
+        return replace(self, **{name: getattr(self, name).freeze() for name in ALPHABETS.values()})

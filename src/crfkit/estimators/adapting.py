@@ -168,13 +168,7 @@ def united_names(model: Model, data: Dataset) -> Dataset:
         attributes=Alphabet(model.attributes),
         edge_attributes=Alphabet(model.edge_attributes),
     )
-    made = data.renamed(both)
-    return replace(
-        made,
-        labels=made.labels.freeze(),
-        attributes=made.attributes.freeze(),
-        edge_attributes=made.edge_attributes.freeze(),
-    )
+    return data.renamed(both).freeze()
 
 
 def united_layout(old: Layout, new: Layout) -> Layout:

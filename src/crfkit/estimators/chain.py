@@ -278,9 +278,7 @@ class ChainCRF(ChainQueries, PartParams):
 
     def _train(self, data: Dataset, dev: Dataset | None = None) -> Model:
         return train(
-            Dataset(  # the model takes these very alphabets, so that ids need no renaming
-                data.batch, data.labels.freeze(), data.attributes.freeze(), data.edge_attributes.freeze()
-            ),
+            data.freeze(),  # the model takes these very alphabets, so that ids need no renaming
             dev,
             objective=self.objective,
             optimiser=self.optimiser,

@@ -16,7 +16,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features.recipe import Field, Recipe
 from crfkit.features.views import Value, make_view
@@ -60,6 +60,7 @@ class Extractor:
         self.hashed = hashed
         self.label = label
         self.labels = Alphabet()
+        self._nameless = Alphabet(), Alphabet()  # of all datasets where names are hashed
         self.frozen = False
         self.tokens = {name: Alphabet() for name in recipe.columns}
         self._marks = Alphabet(["", "B", "I"])  # of gazetteers; the first is no value
@@ -167,9 +168,9 @@ class Extractor:
             edge_attr=edge_attr if self._has_edges else None,
             dense=np.hstack([self._dense(columns, f) for f in self._vectors]) if self._vectors else None,
         )
-        if self.hashed is not None:
-            return Dataset(batch, self.labels, Alphabet(), Alphabet())
-        return Dataset(batch, self.labels, self.attributes, self.edge_attributes)
+        nodes, edges = (self.attributes, self.edge_attributes) if self.hashed is None else self._nameless
+        made_by = ExtractorSpec(self.recipe, self.label, self.hashed)
+        return Dataset(batch, self.labels, nodes, edges, extractor=made_by)
 
     def _dense(self, columns: Columns, f: Field) -> Floats:
         """Vectors [P, K] of the tokens at an offset; zeros for unknown tokens and outside the sequence."""

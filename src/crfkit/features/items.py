@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import Dataset, ExtractorSpec
 
 __all__ = ["ItemExtractor", "walk_of"]
 
@@ -183,7 +184,7 @@ class ItemExtractor:
             lengths.append(T)
         attr_ptr, attr, value = walk.take()
         batch = Batch(
-            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            pointers(lengths),
             attr_ptr,
             attr,
             value,
@@ -191,7 +192,8 @@ class ItemExtractor:
             dense=np.concatenate(dense, dtype=np.float64) if dense else None,
             weight=None if weight is None else _weights(weight, len(lengths)),
         )
-        return Dataset(batch, labels, attributes, self.edge_attributes)
+        made_by = ExtractorSpec(hashed=self.hashed)
+        return Dataset(batch, labels, attributes, self.edge_attributes, extractor=made_by)
 
     def _append_ids(self, walk: _native.ItemWalk, n: int, ids: NDArray[Any]) -> int:
         """Take an integer array [T, K] as K attribute ids for each position."""

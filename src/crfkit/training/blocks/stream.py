@@ -17,7 +17,8 @@ import numpy as np
 from crfkit.arrays import Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
+from crfkit.models.files.recipes import plain_recipe, recipe_of
 from crfkit.objectives.gold import kind_of_gold
 from crfkit.training.fingerprint import digest
 from crfkit.training.tree import read_tree, write_tree
@@ -25,7 +26,7 @@ from crfkit.training.tree import read_tree, write_tree
 __all__ = ["BlockedData"]
 
 _INDEX = "blocks.safetensors"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,8 @@ class BlockedData:
     kinds: tuple[str, ...]  #: of gold: "path", "set" or "soft", by block
     dense: int  #: real-valued columns
     fingerprint: str
+    segment_attributes: Alphabet
+    extractor: ExtractorSpec | None = None  #: what made the attributes, where that is known
 
     @classmethod
     def write(cls, folder: str | os.PathLike[str], parts: Iterable[Dataset]) -> BlockedData:
@@ -79,8 +82,8 @@ class BlockedData:
         hashes, kinds, counts = [], [], np.zeros(0, dtype=np.int64)
         columns = 0
         for n, part in enumerate(parts):
-            _same_names(first or part, part, n)
             first = first or part
+            first.check_shared(part, n)
             batch = part.batch
             if not batch.positions:
                 continue
@@ -100,7 +103,7 @@ class BlockedData:
                 counts = shown
         if first is None or not sizes:
             raise ValueError("the stream has no sequence with a position: there is nothing to write")
-        names = {name: getattr(first, name).freeze() for name in ("labels", "attributes", "edge_attributes")}
+        names = {name: getattr(first, name).freeze() for name in ALPHABETS.values()}
         tree = {
             "format": _FORMAT,
             "sizes": np.array(sizes, dtype=np.int64),
@@ -108,6 +111,7 @@ class BlockedData:
             "kinds": tuple(kinds),
             "dense": columns,
             "fingerprint": digest([*hashes, *names.values()]),
+            "extractor": None if first.extractor is None else _plain_spec(first.extractor),
             **{name: tuple(np.asarray(a) for a in alphabet.arrays()) for name, alphabet in names.items()},
         }
         write_tree(place / _INDEX, tree)
@@ -122,8 +126,10 @@ class BlockedData:
         tree = read_tree(place / _INDEX)
         if tree.pop("format", None) != _FORMAT:
             raise ValueError(f"{place} was written by another version of crfkit; write the blocks again")
-        for name in ("labels", "attributes", "edge_attributes"):
+        for name in ALPHABETS.values():
             tree[name] = Alphabet.from_arrays(tree[name])
+        if tree["extractor"] is not None:
+            tree["extractor"] = _spec_of(**tree["extractor"])
         return cls(folder=place, **tree)
 
     @property
@@ -162,9 +168,12 @@ def _block(folder: Path, i: int) -> Path:
     return folder / f"block-{i:06}.safetensors"
 
 
-def _same_names(first: Dataset, part: Dataset, n: int) -> None:
-    for name in ("labels", "attributes", "edge_attributes"):
-        if getattr(first, name) is not getattr(part, name):
-            raise ValueError(
-                f"part {n} has {name} of its own; make all parts with one extractor, so that ids agree"
-            )
+def _plain_spec(made_by: ExtractorSpec) -> dict[str, Any]:
+    recipe, tables = (None, {}) if made_by.recipe is None else plain_recipe(made_by.recipe)
+    return {"recipe": recipe, "tables": tables, "label": made_by.label_column, "hashed": made_by.hashed}
+
+
+def _spec_of(
+    recipe: Any, tables: dict[str, Any], label: str | int | None, hashed: int | None
+) -> ExtractorSpec:
+    return ExtractorSpec(recipe_of(recipe, tables), label, hashed)
