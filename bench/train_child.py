@@ -30,7 +30,7 @@ from crfkit import Chain, train
 from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser, Run
-from crfkit.training import task as loop_of
+from crfkit.training import fit as loop_of
 from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name, suited
 from crfkit.training.events import Event, Progress

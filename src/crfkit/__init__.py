@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, SemiMarkov, Tree
-    from crfkit.training import events, train
+    from crfkit.training import events
+    from crfkit.training.train import train
 
 __all__ = [
     "Chain",
@@ -83,7 +84,7 @@ _HOMES = {
     "__version__": ("crfkit._native", "__version__"),
     "build_info": ("crfkit.native", "build_info"),
     "load": ("crfkit.models.files", "read_model"),
-    "train": ("crfkit.training", "train"),
+    "train": ("crfkit.training.train", "train"),
 }
 
 # Modules that lie within a room.

@@ -120,7 +120,7 @@ def test_plain_command_lines_are_read_alike() -> None:
 #: What `crfkit tag` has no use for with columns and a model of its own.
 NOT_FOR_TAGGING = {
     *("rich", "pydantic", "scipy", "sklearn", "safetensors", "pandas", "pyarrow", "matplotlib"),
-    *("crfkit.optimise", "crfkit.objectives", "crfkit.training.fit", "crfkit.estimators", "crfkit.metrics"),
+    *("crfkit.optimise", "crfkit.objectives", "crfkit.training.train", "crfkit.estimators", "crfkit.metrics"),
     *(
         "crfkit.models.files.crfsuite",
         "crfkit.models.files.crfpp",

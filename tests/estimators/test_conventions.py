@@ -30,7 +30,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor, Recipe
 from crfkit.optimise import LBFGS
 from crfkit.structures.constraints import Forbid
-from crfkit.training.task import Likely
+from crfkit.training.fit import Likely
 from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
 
 

@@ -186,7 +186,7 @@ def test_cross_validation_ends(monkeypatch: pytest.MonkeyPatch, text: Path) -> N
         fits.append(1)
         return train(*given, **{**named, "listeners": [pressed]})
 
-    monkeypatch.setattr("crfkit.training.train", tell)
+    monkeypatch.setattr("crfkit.training.train.train", tell)
     with pytest.raises(KeyboardInterrupt):
         cross_validate([str(text)], quiet=True)
     assert len(fits) == 1

@@ -16,7 +16,7 @@ from crfkit.optimise.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.events import Event, Progress
 from crfkit.training.forecast import seconds_left
-from crfkit.training.loop import Course, NothingLearnedError, Rules, follow
+from crfkit.training.loop import NothingLearnedError, Rules, RunRecord, follow
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
 
@@ -50,32 +50,32 @@ def steps(n: int) -> list[Step]:
 
 
 def test_the_optimisers_own_reason() -> None:
-    outcome = follow(Scripted(Step(3.0), Step(2.0, stopped="converged")), Course(), Rules())
+    outcome = follow(Scripted(Step(3.0), Step(2.0, stopped="converged")), RunRecord(), Rules())
     assert (outcome.reason, outcome.kept, outcome.w.tolist()) == ("converged", 2, [2.0, 2.0])
 
 
 def test_the_limit_of_iterations() -> None:
-    outcome = follow(Scripted(*steps(9)), Course(), Rules(max_iterations=4))
+    outcome = follow(Scripted(*steps(9)), RunRecord(), Rules(max_iterations=4))
     assert (outcome.reason, outcome.kept) == ("the limit of 4 iterations is reached", 4)
 
 
 def test_the_time_budget() -> None:
-    outcome = follow(Scripted(*steps(99), pause=0.02), Course(), Rules(max_seconds=0.1))
+    outcome = follow(Scripted(*steps(99), pause=0.02), RunRecord(), Rules(max_seconds=0.1))
     assert outcome.reason == "the time budget of 0.1 s is spent"
     assert 1 <= outcome.kept <= 6
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_diverging_run_keeps_the_last_good_weights(bad: float) -> None:
-    course = Course()
-    outcome = follow(Scripted(Step(3.0), Step(2.0), Step(bad)), course, Rules())
+    record = RunRecord()
+    outcome = follow(Scripted(Step(3.0), Step(2.0), Step(bad)), record, Rules())
     assert f"the objective became {bad} in iteration 3" in outcome.reason
     assert "weights of iteration 2 are kept" in outcome.reason
-    assert (outcome.w.tolist(), course.iteration) == ([2.0, 2.0], 2)
+    assert (outcome.w.tolist(), record.iteration) == ([2.0, 2.0], 2)
 
 
 def test_a_step_that_overflows() -> None:
-    outcome = follow(Scripted(Step(3.0), FloatingPointError("overflow")), Course(), Rules())
+    outcome = follow(Scripted(Step(3.0), FloatingPointError("overflow")), RunRecord(), Rules())
     assert outcome.reason == "iteration 2 failed (overflow); the weights of iteration 1 are kept"
     assert outcome.end is End.DIVERGED
 
@@ -86,12 +86,12 @@ def test_a_step_that_overflows() -> None:
 )
 def test_a_first_step_that_fails_is_an_error(first: Step | BaseException) -> None:
     with pytest.raises(NothingLearnedError):
-        follow(Scripted(first), Course(), Rules())
+        follow(Scripted(first), RunRecord(), Rules())
 
 
 def test_other_errors_come_through() -> None:
     with pytest.raises(KeyError):
-        follow(Scripted(KeyError("a bug")), Course(), Rules())
+        follow(Scripted(KeyError("a bug")), RunRecord(), Rules())
 
 
 def test_divergence_in_earnest() -> None:
@@ -106,10 +106,10 @@ def passes(cost: float, *objectives: float) -> list[Step]:
 @pytest.mark.parametrize(("cost", "stopped"), [(0.0, 5), (1.0, 5), (2.0, 4), (0.5, 8)])
 def test_patience_counts_passes(cost: float, stopped: int) -> None:
     """Steps are counted where an optimiser does not say how many passes they were."""
-    scores, course = iter([0.5, 0.7, 0.6, 0.7, 0.7, 0.6, 0.6, 0.6, 0.6]), Course()
+    scores, record = iter([0.5, 0.7, 0.6, 0.7, 0.7, 0.6, 0.6, 0.6, 0.6]), RunRecord()
     run = Scripted(*passes(cost, *[100.0] * 9))
-    outcome = follow(run, course, Rules(patience=3), judge=lambda w: next(scores))
-    assert (outcome.kept, outcome.score, course.iteration) == (2, 0.7, stopped)
+    outcome = follow(run, record, Rules(patience=3), validate=lambda w: next(scores))
+    assert (outcome.kept, outcome.score, record.iteration) == (2, 0.7, stopped)
     assert outcome.w.tolist() == [2.0, 2.0]
     assert outcome.end is End.PATIENCE
     assert "passes over the data; the best is that of iteration 2" in outcome.reason
@@ -118,46 +118,46 @@ def test_patience_counts_passes(cost: float, stopped: int) -> None:
 def test_patience_waits_until_the_objective_settles() -> None:
     """F1 is often 0 in the first steps; and steps that go up and down have not settled."""
     falling = [900.0, 700.0, 800.0, 500.0, 600.0, 300.0, 310.0, 299.0, 300.0, *[298.0] * 4]
-    scores, course = iter([0.0] * 8 + [0.4, 0.5, 0.5, 0.5, 0.5]), Course()
+    scores, record = iter([0.0] * 8 + [0.4, 0.5, 0.5, 0.5, 0.5]), RunRecord()
     outcome = follow(
-        Scripted(*passes(1.0, *falling)), course, Rules(patience=2), judge=lambda w: next(scores)
+        Scripted(*passes(1.0, *falling)), record, Rules(patience=2), validate=lambda w: next(scores)
     )
-    assert (outcome.end, course.iteration, outcome.kept, outcome.score) == (End.PATIENCE, 8, 1, 0.0)
-    scores, course = iter([0.0] * 8 + [0.4, 0.5, 0.5, 0.5, 0.5]), Course()
+    assert (outcome.end, record.iteration, outcome.kept, outcome.score) == (End.PATIENCE, 8, 1, 0.0)
+    scores, record = iter([0.0] * 8 + [0.4, 0.5, 0.5, 0.5, 0.5]), RunRecord()
     outcome = follow(
-        Scripted(*passes(1.0, *falling)), course, Rules(patience=3), judge=lambda w: next(scores)
+        Scripted(*passes(1.0, *falling)), record, Rules(patience=3), validate=lambda w: next(scores)
     )
     assert (outcome.kept, outcome.score) == (10, 0.5)
 
 
 def test_patience_ends_only_after_an_evaluation() -> None:
-    rules, course = Rules(patience=2, dev_every=4), Course()
-    outcome = follow(Scripted(*passes(1.0, *[9.0] * 9)), course, rules, judge=lambda w: -float(w[0]))
-    assert (course.iteration, outcome.kept) == (8, 4)
+    rules, record = Rules(patience=2, dev_every=4), RunRecord()
+    outcome = follow(Scripted(*passes(1.0, *[9.0] * 9)), record, rules, validate=lambda w: -float(w[0]))
+    assert (record.iteration, outcome.kept) == (8, 4)
 
 
 def test_a_large_dev_set_is_evaluated_less_often() -> None:
     judged: list[float] = []
     rules = Rules(dev_passes=2.5, max_iterations=8)
 
-    def judge(w: Floats) -> float:
+    def validate(w: Floats) -> float:
         judged.append(float(w[0]))
         return 0.0
 
-    follow(Scripted(*passes(1.0, *[9.0] * 9)), Course(), rules, judge=judge)
+    follow(Scripted(*passes(1.0, *[9.0] * 9)), RunRecord(), rules, validate=validate)
     assert judged == [3.0, 6.0, 8.0]
 
 
 def test_a_last_step_that_was_not_judged_is_judged_in_the_end() -> None:
     outcome = follow(
-        Scripted(*steps(9)), Course(), Rules(max_iterations=5, dev_every=2), judge=lambda w: float(w[0])
+        Scripted(*steps(9)), RunRecord(), Rules(max_iterations=5, dev_every=2), validate=lambda w: float(w[0])
     )
     assert (outcome.kept, outcome.score) == (5, 5.0)
 
 
 def test_keyboard_interrupt_inside_a_step() -> None:
     saves: list[bool] = []
-    outcome = follow(Scripted(Step(3.0), KeyboardInterrupt()), Course(), Rules(), save=saves.append)
+    outcome = follow(Scripted(Step(3.0), KeyboardInterrupt()), RunRecord(), Rules(), save=saves.append)
     assert (outcome.reason, outcome.kept, outcome.w.tolist()) == ("stopped by the user", 1, [1.0, 1.0])
     assert saves == [False]  # the state of a step that was cut off is not saved
 
@@ -186,7 +186,7 @@ def test_a_second_ctrl_c_ends_the_step() -> None:
             raise AssertionError("the second one must not come back")
 
     run = Pressed(Step(3.0))
-    outcome = follow(run, Course(), Rules())
+    outcome = follow(run, RunRecord(), Rules())
     assert (outcome.reason, outcome.kept, outcome.asked) == ("stopped by the user", 1, True)
     assert (run.w.tolist(), outcome.w.tolist()) == ([-2.0, -2.0], [1.0, 1.0])
 

@@ -19,7 +19,7 @@ from crfkit.optimise.problem import Penalty
 from crfkit.structures.constraints import Forbid
 from crfkit.training.choose import NAMES, choose
 from crfkit.training.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
-from crfkit.training.task import Likely
+from crfkit.training.fit import Likely
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset, sentences
 

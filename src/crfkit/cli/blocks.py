@@ -18,7 +18,7 @@ from crfkit import data
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.guess import SAMPLE, Guess, guess, separator_of
-from crfkit.data.source import BINARY, EmptyInputError, FormatError, Source, open_source
+from crfkit.data.source import BINARY, EmptyInputError, FormatError, Input, open_input
 
 __all__ = ["blocks"]
 
@@ -56,7 +56,7 @@ def blocks(
         return
     if format is not None and format not in data.FORMATS:
         raise ValueError(f"--format is {format!r}, expected one of {', '.join(data.FORMATS)}")
-    with open_source(path) as source:
+    with open_input(path) as source:
         chunks = source.chunks()
         first = b""
         for chunk in chunks:
@@ -90,7 +90,7 @@ def blocks(
 
 
 def _choose(
-    source: Source,
+    source: Input,
     first: bytes,
     format: str | None,
     comment: str | None,

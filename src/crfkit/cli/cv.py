@@ -66,10 +66,10 @@ def cross_validate(
       crfkit cv train.txt --l2 0.5 --metric segment_f1 --max-seconds 60 --json
     """
     from crfkit import metrics
-    from crfkit.training import train as fit
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import pass_on
-    from crfkit.training.judge import metric_for
+    from crfkit.training.train import train as fit
+    from crfkit.training.validation import metric_for
 
     kept, constraints = learning.features_of(features), learning.constraints_of(scheme)
     for name in metric or ():

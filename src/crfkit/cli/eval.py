@@ -74,7 +74,7 @@ def evaluate(
       crfkit tag chunks.crf test.txt | crfkit eval --predicted -
     """
     from crfkit import metrics
-    from crfkit.training.judge import metric_for
+    from crfkit.training.validation import metric_for
 
     known = {name.lower(): name for name in metrics.SCHEMES}
     if scheme.lower() not in known:

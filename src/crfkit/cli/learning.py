@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
     from crfkit.structures.constraints import Constraint
-    from crfkit.training.source import Objective
+    from crfkit.training.data import Objective
 
 Data = TypeVar("Data")
 

@@ -116,11 +116,11 @@ def train(
         say(text, quiet)
 
     from crfkit.training import Checkpoints
-    from crfkit.training import train as fit
     from crfkit.training.choose import check_blockwise
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import interrupts
     from crfkit.training.progress import Lenient
+    from crfkit.training.train import train as fit
 
     kept = learning.features_of(features)
     constraints = learning.constraints_of(scheme)

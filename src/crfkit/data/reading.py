@@ -10,7 +10,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats import columns as _columns
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.guess import SAMPLE, Guess, guess, separator_of
-from crfkit.data.source import BINARY, Place, Source, open_source
+from crfkit.data.source import BINARY, Input, Place, open_input
 
 __all__ = ["COLUMNS", "FORMATS", "TABLES", "Options", "read", "stream"]
 
@@ -68,7 +68,7 @@ class Options:
                 with_it = [one for one in FORMATS if name in _OPTIONS[one]]
                 raise ValueError(f"format {format} has no option {name!r}; {', '.join(with_it)} have it")
 
-    def choose(self, source: Source) -> Guess:
+    def choose(self, source: Input) -> Guess:
         """Return the format, guessed from the content where it is not given."""
         if self.format is not None and self.format != "columns":
             return Guess(self.format, "as given", "\t" if self.format == "conllu" else None)
@@ -101,7 +101,7 @@ class Options:
             self.say(f"{source.name} is taken for format {found.format!r}: {found.why}.")
         return found
 
-    def parts(self, source: Source) -> Iterator[Columns | Dataset]:
+    def parts(self, source: Input) -> Iterator[Columns | Dataset]:
         """Read, as many finished sequences at a time as there are."""
         chosen = self.choose(source)
         format, found = chosen.format, False
@@ -201,7 +201,7 @@ def read(
     (['w=dog', 'len'], [1.0, 3.0])
     """
     options = Options(format, columns, separator, comment, docstart, label, sequence, say)
-    with open_source(path) as source:
+    with open_input(path) as source:
         return concatenate(list(options.parts(source)))
 
 
@@ -236,7 +236,7 @@ def stream(
         raise ValueError(f"chunk_positions is {chunk_positions}, expected 1 or more")
 
     def chunks() -> Iterator[Columns | Dataset]:
-        with open_source(path) as source:
+        with open_input(path) as source:
             yield from cut(options.parts(source), chunk_positions)
 
     return chunks()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
-__all__ = ["BINARY", "CHUNK", "EmptyInputError", "FormatError", "Place", "Source", "open_source"]
+__all__ = ["BINARY", "CHUNK", "EmptyInputError", "FormatError", "Input", "Place", "open_input"]
 
 #: What a reader opens: a path, "-" for standard input, or a file opened in binary mode.
 Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
@@ -51,7 +51,7 @@ class EmptyInputError(FormatError):
     """An input without a single sequence."""
 
 
-class Source:
+class Input:
     """Bytes of one input, read once from beginning to end."""
 
     def __init__(self, name: str, read: Callable[[int], bytes]) -> None:
@@ -170,27 +170,27 @@ def _again(beginning: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 @contextmanager
-def open_source(place: Place) -> Iterator[Source]:
+def open_input(place: Place) -> Iterator[Input]:
     r"""Open an input; what was opened here is closed again, what the caller opened is not.
 
     Examples
     --------
     >>> import io
-    >>> with open_source(io.BytesIO(b"a b\r\nc")) as source:
+    >>> with open_input(io.BytesIO(b"a b\r\nc")) as source:
     ...     list(source.blocks())
     [(1, 'a b\n'), (2, 'c\n')]
     """
     if isinstance(place, str) and place == "-":
-        yield Source("standard input", _reader(sys.stdin.buffer))
+        yield Input("standard input", _reader(sys.stdin.buffer))
     elif isinstance(place, str | os.PathLike):
         name = os.fspath(place)
         if os.path.isdir(name):
             raise FormatError(name, None, "is a folder; give a file")
         with open(name, "rb", buffering=0) as file:
-            yield Source(name, _reader(file))
+            yield Input(name, _reader(file))
     else:
         given: object = getattr(place, "name", None)
-        yield Source(given if isinstance(given, str) else "input", _reader(place))
+        yield Input(given if isinstance(given, str) else "input", _reader(place))
 
 
 def _reader(file: Any) -> Callable[[int], bytes]:

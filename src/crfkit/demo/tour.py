@@ -23,7 +23,7 @@ from crfkit.features import Extractor, Recipe
 from crfkit.models.explain import Decision, explain
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
-from crfkit.training import train
+from crfkit.training.train import train
 
 __all__ = ["HARD", "Learned", "decisions", "learn", "run"]
 

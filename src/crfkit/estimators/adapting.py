@@ -31,11 +31,11 @@ from crfkit.objectives import Perceptron
 from crfkit.optimise.problem import Optimiser, Penalty, Smooth
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
+from crfkit.training.data import Objective, TrainingData
+from crfkit.training.fit import Fit, Likely
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
-from crfkit.training.source import Objective, Source
 from crfkit.training.start import warm_start
-from crfkit.training.task import Likely, Task
 
 __all__ = ["Anchored", "Budget", "adapt", "united_layout", "united_names"]
 
@@ -69,21 +69,21 @@ def adapt(
             f"the model before is a chain of order {before.chain.order}, this one of order {chain.order}: "
             "learning on needs the same order"
         )
-    source = UnitedSource(data, before.layout, threads)
+    source = UnitedData(data, before.layout, threads)
     goal = objective
     if not isinstance(objective, Perceptron):  # which has no penalty, and goes on from where it was
         goal = Anchored(objective, before, chain, data.attributes, data.edge_attributes)
-    task = Task(source, chain, goal, features, options, optimiser, before, seed)
+    fit = Fit(source, chain, goal, features, options, optimiser, before, seed)
     display = display_for(budget["progress"])
     rules = Rules(budget["max_seconds"], budget["max_iterations"])
     try:
-        return task.run(None, None, rules, None, [] if display is None else [display], begun)
+        return fit.run(None, None, rules, None, [] if display is None else [display], begun)
     finally:
         if display is not None:
             display.close()
 
 
-class UnitedSource(Source):
+class UnitedData(TrainingData):
     """Training data whose layout has all weights of another one too."""
 
     def __init__(self, data: Dataset, before: Layout, threads: int | None) -> None:

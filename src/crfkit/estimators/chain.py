@@ -22,12 +22,12 @@ from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.constraints import Constraint, Scheme
-from crfkit.training import train
 from crfkit.training.choose import objective_of
+from crfkit.training.data import Objective
+from crfkit.training.fit import Likely
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.interrupt import pass_on
-from crfkit.training.source import Objective
-from crfkit.training.task import Likely
+from crfkit.training.train import train
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,7 +15,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 
-__all__ = ["End", "Optimiser", "Penalty", "Run", "Smooth", "Step", "Stop"]
+__all__ = ["End", "Optimiser", "Penalty", "Run", "Smooth", "Step", "Stopped"]
 
 
 class End(str, Enum):
@@ -34,7 +34,7 @@ class End(str, Enum):
     FAILED = "failed"  #: an exception, which is raised again
 
 
-class Stop(NamedTuple):
+class Stopped(NamedTuple):
     """That a run is over: what kind of end it is, and why, in words."""
 
     end: End

@@ -30,7 +30,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
 from crfkit.optimise.batch.stopping import Stopping
-from crfkit.optimise.problem import End, Penalty, Stop
+from crfkit.optimise.problem import End, Penalty, Stopped
 
 __all__ = ["Counted", "IterativeScaling", "scaling_update"]
 
@@ -145,7 +145,7 @@ class ScalingRun(BatchRun):
         penalty, weight, square, _ = self.vectors.add_l2(self.l2, w, gradient, None)
         return loss + 0.5 * penalty, sqrt(square), sqrt(weight)
 
-    def advance(self) -> tuple[float, Stop | None]:
+    def advance(self) -> tuple[float, Stopped | None]:
         """Solve for every weight."""
         observed, totals, expected = self.problem.observed, self.problem.totals, self.expected
         if self.options.variant != "iis-t":
@@ -156,10 +156,10 @@ class ScalingRun(BatchRun):
         w = self.w + change
         found = self._at(w, self.spare)
         if not all(map(isfinite, found)):
-            return 0.0, Stop(End.DIVERGED, "diverged: the objective is not finite after the last update")
+            return 0.0, Stopped(End.DIVERGED, "diverged: the objective is not finite after the last update")
         if found[0] > self.objectives[-1] + 1e-12 * abs(self.objectives[-1]):
             why = "no further progress: the update does not lower the objective"
-            return 0.0, Stop(End.STUCK, why)
+            return 0.0, Stopped(End.STUCK, why)
         self.w, self.expected, self.spare = w, self.spare, self.expected
         self.note(*found)
         return nan, None

@@ -1,4 +1,4 @@
-"""Training: the loop around the optimisers, and what it needs."""
+"""Training: the loop around the optimisers, and what it needs; the function is `crfkit.train`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -7,16 +7,14 @@ if TYPE_CHECKING:
     from crfkit.training import events
     from crfkit.training.blocks.stream import BlockedData
     from crfkit.training.checkpoint import Checkpoints
-    from crfkit.training.fit import train
-    from crfkit.training.task import Likely
+    from crfkit.training.fit import Likely
 
-__all__ = ["BlockedData", "Checkpoints", "Likely", "events", "train"]
+__all__ = ["BlockedData", "Checkpoints", "Likely", "events"]
 
 _HOMES = {
     "BlockedData": "crfkit.training.blocks.stream",
     "Checkpoints": "crfkit.training.checkpoint",
-    "Likely": "crfkit.training.task",
-    "train": "crfkit.training.fit",
+    "Likely": "crfkit.training.fit",
 }
 
 

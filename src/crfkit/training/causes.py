@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crfkit.data.batch import Batch
-from crfkit.training.source import Source
+from crfkit.training.data import TrainingData
 
 __all__ = ["cause_of"]
 
@@ -15,11 +15,11 @@ __all__ = ["cause_of"]
 _ENORMOUS = 1e100
 
 
-def cause_of(source: Source) -> str:
+def cause_of(data: TrainingData) -> str:
     """Return what to do about it, with the place of the largest value where that is enormous."""
     found, before = (0.0, ""), 0
-    for batch in source.batches():
-        for value, position, what in _largest(batch, source):
+    for batch in data.batches():
+        for value, position, what in _largest(batch, data):
             if abs(value) > found[0]:
                 n = int(np.searchsorted(batch.seq_ptr, position, side="right")) - 1
                 t = position - int(batch.seq_ptr[n])
@@ -31,11 +31,11 @@ def cause_of(source: Source) -> str:
     return f"The largest value is in {found[1]}; {remedy}"
 
 
-def _largest(batch: Batch, source: Source) -> Iterator[tuple[float, int, str]]:
+def _largest(batch: Batch, data: TrainingData) -> Iterator[tuple[float, int, str]]:
     """Give the largest value of each kind, its position in the batch, and what it is."""
     for values, pointers, ids, names in (
-        (batch.value, batch.attr_ptr, batch.attr, source.attributes),
-        (batch.edge_value, batch.edge_ptr, batch.edge_attr, source.edge_attributes),
+        (batch.value, batch.attr_ptr, batch.attr, data.attributes),
+        (batch.edge_value, batch.edge_ptr, batch.edge_attr, data.edge_attributes),
     ):
         if values is not None and values.size and pointers is not None and ids is not None:
             at, number = int(np.argmax(np.abs(values))), int(ids[np.argmax(np.abs(values))])

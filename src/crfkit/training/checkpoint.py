@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from crfkit.training.convergence import warn_about
-from crfkit.training.course import Course
 from crfkit.training.events import Checkpointed, Event, Unsaved
+from crfkit.training.record import RunRecord
 from crfkit.training.tree import read_tree, write_tree
 
 __all__ = ["Checkpoints", "Saver"]
@@ -101,7 +101,7 @@ class Saver:
     ----------
     keep : Checkpoints
     fingerprint : mapping
-    course : Course
+    record : RunRecord
         Tells the iteration; that of now has a checkpoint, or is the begin.
     snapshot : function
         Returns all that a run needs to go on.
@@ -114,17 +114,17 @@ class Saver:
         self,
         keep: Checkpoints,
         fingerprint: Mapping[str, str],
-        course: Course,
+        record: RunRecord,
         snapshot: Callable[[], dict[str, Any]],
         tell: Callable[[Event], None],
         notes: list[str],
     ) -> None:
-        self.keep, self.fingerprint, self.course, self.snapshot = keep, fingerprint, course, snapshot
-        self.saved, self.at, self.tell, self.notes = course.iteration, time.monotonic(), tell, notes
+        self.keep, self.fingerprint, self.record, self.snapshot = keep, fingerprint, record, snapshot
+        self.saved, self.at, self.tell, self.notes = record.iteration, time.monotonic(), tell, notes
 
     def __call__(self, last: bool) -> None:
         """Write a checkpoint where one is due, or it is the last."""
-        keep, iteration = self.keep, self.course.iteration
+        keep, iteration = self.keep, self.record.iteration
         if iteration == self.saved or not (last or keep.due(iteration, self.at)):
             return
         began = time.monotonic()

@@ -28,7 +28,7 @@ from crfkit.optimise.problem import Optimiser, Penalty
 from crfkit.optimise.sequential.mistakes import Corrector
 from crfkit.optimise.sequential.online import Mistaken
 from crfkit.training.blocks.problem import BlockedProblem
-from crfkit.training.source import Objective
+from crfkit.training.data import Objective
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
 _APART = 30.0  # of the scales of values, above which L-BFGS alone needs many times the steps

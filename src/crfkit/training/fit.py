@@ -1,228 +1,286 @@
-"""From data to a model: `train` puts the parts together."""
+"""One training: what is learned from what, and how; the steps from data to a model.
+
+Bind the objective to a layout and data, choose the optimiser, find the start, follow the run, sum it up.
+"""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Sequence
-from typing import Literal, NoReturn
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
-from crfkit.features import Extractor, ItemExtractor
+from crfkit.linear.layout import Layout
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimise.problem import End, Optimiser, Penalty, Smooth, Stopped
+from crfkit.optimise.sequential.online import Mistaken
 from crfkit.structures import Chain
-from crfkit.structures.constraints import Constraint
-from crfkit.training.blocks.stream import BlockedData
-from crfkit.training.checkpoint import Checkpoints
-from crfkit.training.choose import by_name, check_blockwise, objective_of
-from crfkit.training.events import Listener
-from crfkit.training.foreign import check_numbers, refuse_unknown
-from crfkit.training.judge import function_of
-from crfkit.training.loop import Rules
-from crfkit.training.progress import display_for
-from crfkit.training.source import Objective, Source, checked_dataset
-from crfkit.training.task import Init, Likely, Task
+from crfkit.training.blocks.problem import BlockedProblem
+from crfkit.training.causes import cause_of
+from crfkit.training.certificate import curvature_of
+from crfkit.training.checkpoint import Checkpoints, Saver
+from crfkit.training.choose import by_name, check_learns, choose, name_of, suited
+from crfkit.training.convergence import remedy_for, warn_of_end
+from crfkit.training.data import Objective, TrainingData
+from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
+from crfkit.training.fingerprint import described, digest, fingerprint_of
+from crfkit.training.interrupt import interrupts
+from crfkit.training.loop import NothingLearnedError, Outcome, Rules, RunRecord, follow
+from crfkit.training.start import checked_start, moved, warm_start
+from crfkit.training.summing import summed_up, tell
+from crfkit.training.validation import Validation
 
-__all__ = ["train"]
+__all__ = ["Fit", "Init", "Likely"]
+
+Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None"
+_MEMM_ITERATIONS = 20
 
 
-def train(
-    data: Dataset | BlockedData,
-    dev: Dataset | None = None,
-    *,
-    objective: Objective | str | None = None,
-    optimiser: Optimiser | str = "auto",
-    features: Literal["observed", "all", "likely"] | Likely = "observed",
-    min_count: float = 0.0,
-    count: Literal["count", "value"] = "count",
-    transitions: Literal["all", "observed", "none"] = "all",
-    start: bool = False,
-    stop: bool = False,
-    max_weights: int = 500_000_000,
-    order: int = 1,
-    constraints: Sequence[Constraint] = (),
-    init: Init = None,
-    metric: Metric | str | None = None,
-    patience: float | None = 10,
-    dev_every: int | None = None,
-    tolerance: float | None = None,
-    max_seconds: float | None = None,
-    max_iterations: int | None = None,
-    checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    listeners: Sequence[Listener] = (),
-    progress: bool | None = None,
-    extractor: Extractor | ItemExtractor | None = None,
-    **unknown: NoReturn,
-) -> Model:
-    """Train a model.
+@dataclass(frozen=True)
+class Likely:
+    """Observed features, and after a little training those that keep the model from errors it makes.
+
+    Sutton & McCallum (2006), section 1.4.6: pairs that the data never show, but that the model finds likely.
 
     Parameters
     ----------
-    data : Dataset or BlockedData
-        Labelled sequences, from an extractor or a reader; blocks on disk where memory is short.
-    dev : Dataset, optional
-        Judges the weights as they go: training ends when they get no better, and the best are kept.
-    objective : Likelihood, Perceptron, or the name of one, optional
-        What to optimise, penalty included: ``Likelihood(l2=0.5)``. "perceptron" learns from mistakes, and has
-        optimisers of its own: "perceptron", "pa" and "arow". Default: what the optimiser is for, the
-        perceptron for these three and the likelihood for all others.
-    optimiser : an optimiser, its name, or "auto"
-        "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
-        gradients, and for the stochastic ones, which visit blocks in random order.
-    features : {"observed", "all", "likely"} or Likely
-        Which pairs of attribute and label have a weight.
-    min_count, count, transitions, start, stop, max_weights
-        Which weights there are: see `crfkit.linear.plan.LayoutOptions`.
-    order : int
-        How many labels before the current one a transition looks at.
-    constraints : sequence of constraints
-        See `crfkit.structures.constraints`.
-    init : Model, "memm" or function, optional
-        Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
-        al. 2001), or at ``init(problem, layout)``. Default: at zero.
-    metric : str or function, optional
-        How the dev set is judged; by default "segment_f1" where labels spell segments, else
-        "token_accuracy". A function of gold and predicted labels, more is better.
-    patience : float, optional
-        Training ends when the best dev score is so many passes over the data old, and the objective fell by
-        less than 1 % in as many passes; before it settles, dev scores are no reason to end. None: it goes on.
-        Passes are counted as `Step.evaluations` are, the same for every optimiser.
-    dev_every : int, optional
-        Steps between dev evaluations. Default: after each step, but with passes over the data between them
-        as five times the size of the dev set over that of the data, so that they take about a third of the
-        time at most.
-    tolerance : float, optional
-        End when the objective is certified to be at most this fraction above its optimum. Default: 1e-4 with
-        an optimiser given by name; one given as an object ends by its own rules. 0: never.
-    max_seconds, max_iterations : optional
-        The budget, over all resumed runs. Training ends with the step that uses it up.
-    checkpoint : path or Checkpoints, optional
-        A folder: training goes on from the checkpoint there, with the same result as if it had never been
-        interrupted. One that cannot be written (a full disk) is warned of; training goes on.
-    seed : int
-        For optimisers that draw and are given by name.
-    threads : int, optional
-        Default: all cores. The result does not depend on it.
-    listeners : sequence of functions
-        Each is called with every event; see `crfkit.training.events`. What one raises reaches the caller,
-        after a checkpoint is written where there are any.
-    progress : bool, optional
-        Show progress; by default where standard error is a terminal.
-    extractor : Extractor or ItemExtractor, optional
-        What made the data, so that the model knows.
-
-    Returns
-    -------
-    Model
-        ``model.training`` tells how it came about. Ctrl-C ends training and returns the model so far:
-        ``model.training.end`` is then "interrupted".
-
-    Warns
-    -----
-    ConvergenceWarning
-        Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
-        The rule is in `crfkit.training.convergence`.
-
-    Raises
-    ------
-    ValueError
-        Something given cannot be used, or the first step failed: the values are too large to compute with.
-
-    Examples
-    --------
-    >>> from crfkit import train
-    >>> from crfkit.features import ItemExtractor
-    >>> X = [[["the"], ["old"], ["dog"]], [["a"], ["dog"]]]
-    >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]))
-    >>> model.predict(ItemExtractor()([[["the"], ["dog"]]]))
-    [['D', 'N']]
-    >>> print(model.training.certificate)  # doctest: +ELLIPSIS
-    Within ... % of the optimum: at most ... above it.
+    iterations : int
+        Training before the pairs are looked for.
+    epsilon : float
+        The least probability that makes a pair likely.
     """
-    begun = time.perf_counter()
-    refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
-    check_numbers(order=order, min_count=min_count, max_weights=max_weights, seed=seed, threads=threads)
-    check_numbers(patience=patience, dev_every=dev_every, tolerance=tolerance)
-    check_numbers(max_seconds=max_seconds, max_iterations=max_iterations)
-    _check_options(features, patience, dev_every, tolerance, max_seconds, max_iterations)
-    _check_parts(optimiser, init, metric)
-    goal = objective_of(objective, optimiser)
-    if isinstance(data, BlockedData):
-        check_blockwise(optimiser, goal)
-    hashed = getattr(extractor, "hashed", None)
-    source = Source(data, hashed, threads)
-    dev = None if dev is None else checked_dataset(dev, "dev")
-    chain = Chain(source.labels.strings(), order, constraints)
-    layout: LayoutOptions = {
-        "order": order,
-        "min_count": min_count,
-        "count": count,
-        "transitions": transitions,
-        "start": start,
-        "stop": stop,
-        "max_weights": max_weights,
-    }
-    task = Task(source, chain, goal, features, layout, optimiser, init, seed, tolerance)
-    if extractor is not None:
-        task.about = {
-            "recipe": getattr(extractor, "recipe", None),
-            "label_column": getattr(extractor, "label", None),
-            "hashed": hashed,
+
+    iterations: int = 5
+    epsilon: float = 0.01
+
+
+class Fit:
+    """One training: what is to be learned from what, and how."""
+
+    def __init__(
+        self,
+        data: TrainingData,
+        chain: Chain,
+        objective: Objective,
+        features: str | Likely,
+        options: LayoutOptions,
+        optimiser: Optimiser | str,
+        init: Init,
+        seed: int,
+        tolerance: float | None = None,
+    ) -> None:
+        self.tolerance = tolerance
+        self.data, self.chain, self.objective = data, chain, objective
+        self.likely = Likely() if features == "likely" else features if isinstance(features, Likely) else None
+        self.options, self.init, self.seed = options, init, seed
+        self.about: dict[str, Any] = {}
+        self.notes = data.check(chain)
+        self.all_pairs = features == "all"
+        if not self.all_pairs and "path" not in data.kinds and not _has_labels(data):
+            if self.likely is not None:
+                raise ValueError('features="likely" needs plain labels; use features="all"')
+            self.notes.append(
+                "no position has a plain label, so every attribute gets a weight for every label"
+            )
+            self.all_pairs = True
+        self._bind(None)
+        if isinstance(self.problem, BlockedProblem):
+            blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
+            self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
+        self.optimiser, self.why = self._optimiser(optimiser)
+        check_learns(self.problem, self.optimiser)
+
+    def _bind(self, pairs: Pointers | None) -> None:
+        self.pairs = pairs
+        self.layout = self.data.layout(all_pairs=self.all_pairs, pairs=pairs, options=self.options)
+        self.penalty: Penalty = self.objective.penalty(self.layout)
+        self.problem: Smooth = self.data.bind(self.objective, self.layout, self.chain)
+        self.convex = "set" not in self.data.kinds and getattr(self.problem, "convex", True)
+
+    def _optimiser(self, given: Optimiser | str) -> tuple[Optimiser, str]:
+        if not isinstance(given, str):
+            return given, "as asked for"
+        if given == "auto":
+            return choose(
+                self.problem,
+                self.penalty,
+                seed=self.seed,
+                threads=self.data.threads,
+                tolerance=self.tolerance,
+            )
+        return by_name(given, self.seed, self.data.threads, self.tolerance), "as asked for"
+
+    def model(self, w: Floats, training: Summary | None = None) -> Model:
+        """Return a model with these weights [F]."""
+        data = self.data
+        names = (data.labels, data.attributes, data.edge_attributes)
+        return Model(*names, self.chain, self.layout, w, training=training, **self.about)
+
+    def fingerprint(self, dev: Dataset | None, metric: str, dev_every: int | None) -> dict[str, str]:
+        """Everything that the result depends on."""
+        options = {k: v for k, v in sorted(self.options.items()) if k not in ("threads", "table_bytes")}
+        return {
+            "version": _native.__version__,
+            "data": fingerprint_of(self.data.data),
+            "dev": "none" if dev is None else fingerprint_of(dev),
+            "metric": metric and (metric if dev_every is None else f"{metric} every {dev_every}"),
+            "objective": described(self.objective),
+            "optimiser": described(self.optimiser),
+            "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
+            "layout": repr(options),
+            "constraints": repr(self.chain.constraints),
+            "start": self._start_name(),
         }
-    keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
-    display = display_for(progress)
-    audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
 
-    rules = Rules(
-        max_seconds,
-        max_iterations,
-        patience if dev is not None else None,
-        (1e-4 if isinstance(optimiser, str) else 0.0) if tolerance is None else tolerance,
-        dev_every,
-        dev_passes=0.0 if dev is None else 5.0 * dev.batch.positions / max(source.positions, 1),
-        enough=1e-4 if tolerance is None else tolerance,
-    )
-    try:
-        return task.run(dev, metric, rules, keep, audience, begun)
-    finally:
-        if display is not None:
-            display.close()
+    def _start_name(self) -> str:
+        if isinstance(self.init, Model):
+            m = self.init
+            return digest([m.labels, m.attributes, m.edge_attributes, m.layout, m.w])
+        return str(self.init) if not callable(self.init) else getattr(self.init, "__qualname__", "function")
+
+    def run(
+        self,
+        dev: Dataset | None,
+        metric: Metric | str | None,
+        rules: Rules,
+        keep: Checkpoints | None,
+        audience: Sequence[Listener],
+        begun: float,
+    ) -> Model:
+        """Train, from the checkpoint where there is one; tell about it, and warn where it falls short."""
+        with interrupts() as heard:  # from here on there is something to lose
+            try:
+                outcome, summary = self._run(dev, metric, rules, keep, audience, begun)
+            except NothingLearnedError as error:
+                raise ValueError(f"nothing can be learned: {error}. {cause_of(self.data)}") from error
+            if heard.asked:  # perhaps after the last step
+                summary = replace(summary, end=End.INTERRUPTED.value)
+        model = self.model(outcome.w, summary)
+        try:
+            tell(audience, Finished(outcome.reason, summary))
+        except Exception as error:
+            tell(audience, Failed(error, model))
+            raise
+        at_most = rules.max_iterations if summary.iterations == rules.max_iterations else None
+        remedy = remedy_for(outcome.end, self.optimiser, at_most)
+        known = summary.certificate if 2.0 * summary.gap < summary.loss else ""
+        warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
+        return model
+
+    def _run(
+        self,
+        dev: Dataset | None,
+        metric: Metric | str | None,
+        rules: Rules,
+        keep: Checkpoints | None,
+        audience: Sequence[Listener],
+        begun: float,
+    ) -> tuple[Outcome, Summary]:
+        model = self.model(np.zeros(self.layout.weights))
+        validate = None if dev is None else Validation(model, dev, metric, self.data.threads)
+        self.notes += [] if validate is None else validate.notes
+        name = "" if validate is None else validate.name
+        mark = {} if keep is None else self.fingerprint(dev, name, rules.dev_every)
+        saved = None if keep is None else keep.load(mark)
+        if saved is None:
+            w, halted = self._start(begun, rules.max_seconds)
+            record, rules = RunRecord(), replace(rules, halted=halted)
+        else:
+            if saved["pairs"] is not None:
+                self._bind(saved["pairs"])
+            w, record = saved["w"], RunRecord.of_state(saved["course"])
+        rules = replace(
+            rules,
+            curvature=curvature_of(self.penalty, self.convex),
+            convex=self.convex,
+            optimum=not isinstance(self.problem, Mistaken),
+        )
+        if validate is not None:
+            validate.model = self.model(w)
+        state = None if saved is None else saved["run"]
+        problem = suited(self.problem, self.optimiser)
+        run = self.optimiser.start(problem, self.penalty, w, state=state)
+        tell(audience, self._begin(record.iteration))
+
+        def snapshot() -> dict[str, Any]:
+            return {"run": run.state(), "w": run.w, "course": record.state(), "pairs": self.pairs}
+
+        def say(event: Event) -> None:
+            tell(audience, event)
+
+        def rescue(outcome: Outcome, error: BaseException) -> None:
+            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, rules, name))))
+
+        save = None if keep is None else Saver(keep, mark, record, snapshot, say, self.notes)
+        outcome = follow(
+            run, record, rules, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
+        )
+        return outcome, summed_up(self, outcome, record, rules, name)
+
+    def _begin(self, resumed: int) -> Begin:
+        data, layout = self.data, self.layout
+        return Begin(
+            data.sequences,
+            data.positions,
+            layout.labels,
+            layout.attributes,
+            layout.weights,
+            name_of(self.optimiser),
+            self.why,
+            tuple(self.notes),
+            resumed,
+        )
+
+    def _start(self, begun: float, max_seconds: float | None) -> tuple[Floats, Stopped | None]:
+        """Return the first weights [F], and why training must not go on after them."""
+        w, halted = self._initial(begun, max_seconds)
+        if self.likely is None or halted:
+            return w, halted
+        first = self._little(self.problem, w, self.likely.iterations, begun, max_seconds)
+        pairs = self.data.likely(self.model(first.w), self.likely.epsilon)
+        before = self.layout
+        self._bind(pairs)
+        more = self.layout.weights - before.weights
+        self.notes.append(f"{more:,} likely weights were added to {before.weights:,} observed ones")
+        sizes = (before.labels, before.attributes, before.edge_attributes)
+        same = [np.arange(n, dtype=np.int32) for n in sizes]
+        return moved(before, first.w, self.layout, *same), _halted(first)
+
+    def _initial(self, begun: float, max_seconds: float | None) -> tuple[Floats, Stopped | None]:
+        init = self.init
+        if init is None:
+            return np.zeros(self.layout.weights), None
+        if isinstance(init, Model):
+            names = (self.data.attributes, self.data.edge_attributes)
+            return warm_start(init, self.layout, self.chain, *names), None
+        if callable(init):
+            return checked_start(init(self.problem, self.layout), self.layout), None
+        local = self.data.local(self.layout, self.chain)
+        zero = np.zeros(self.layout.weights)
+        found = self._little(local, zero, _MEMM_ITERATIONS, begun, max_seconds)
+        return found.w, _halted(found)
+
+    def _little(
+        self, problem: Smooth, w: Floats, iterations: int, begun: float, max_seconds: float | None
+    ) -> Outcome:
+        """Train for a few iterations, as a preparation."""
+        rules = Rules(max_seconds, iterations)
+        optimiser = by_name("lbfgs", self.seed, self.data.threads)
+        if isinstance(problem, Mistaken):
+            optimiser = self.optimiser
+        run = optimiser.start(problem, self.penalty, w)
+        return follow(run, RunRecord(), rules, begun=begun)
 
 
-def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -> None:
-    """Refuse parts that do not exist, before any work is done."""
-    if isinstance(optimiser, str):
-        if optimiser != "auto":
-            by_name(optimiser)
-    elif isinstance(optimiser, type) or not callable(getattr(optimiser, "start", None)):
-        raise TypeError(f"optimiser is {optimiser!r}, expected a name or an optimiser such as LBFGS()")
-    if not (init is None or init == "memm" or isinstance(init, Model) or callable(init)):
-        raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')
-    if metric is not None:
-        function_of(metric)
+def _halted(outcome: Outcome) -> Stopped | None:
+    """Return why training must not go on after a preparation."""
+    return Stopped(outcome.end, outcome.reason) if outcome.asked else None
 
 
-def _check_options(
-    features: object,
-    patience: float | None,
-    dev_every: int | None,
-    tolerance: float | None,
-    max_seconds: float | None,
-    max_iterations: int | None,
-) -> None:
-    """Refuse options that make no sense."""
-    if features not in ("observed", "all", "likely") and not isinstance(features, Likely):
-        raise ValueError(f'features is {features!r}, expected "observed", "all", "likely" or Likely(...)')
-    for name, value, least in (
-        ("patience", patience, 1),
-        ("dev_every", dev_every, 1),
-        ("tolerance", tolerance, 0),
-        ("max_seconds", max_seconds, 0),
-        ("max_iterations", max_iterations, 0),
-    ):
-        if value is not None and not value >= least:
-            raise ValueError(f"{name} is {value}, expected {least} or more")
+def _has_labels(data: TrainingData) -> bool:
+    return any(batch.label is not None and (batch.label >= 0).any() for batch in data.batches())

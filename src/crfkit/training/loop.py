@@ -1,6 +1,6 @@
 """The loop: step a run until it stops, the budget is spent, the dev score stays behind, or the user says so.
 
-Everything that a decision needs is in the course of the run, which a checkpoint keeps: a resumed run decides
+Everything that a decision needs is in the record of the run, which a checkpoint keeps: a resumed run decides
 as the uninterrupted one would have done. (The clock alone cannot be repeated; it goes on where it was.)
 
 However a run ends, nothing that it has is lost: the last sound state goes to `save`, and where an exception
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.problem import End, Run, Step, Stop
+from crfkit.optimise.problem import End, Run, Step, Stopped
 from crfkit.training.certificate import certify
-from crfkit.training.course import Course
 from crfkit.training.events import Listener, Progress, StopTraining
 from crfkit.training.forecast import seconds_left
 from crfkit.training.interrupt import Interrupts, interrupts
+from crfkit.training.record import RunRecord
 
-__all__ = ["Course", "NothingLearnedError", "Outcome", "Rules", "follow"]
+__all__ = ["NothingLearnedError", "Outcome", "Rules", "RunRecord", "follow"]
 
 _NAN = float("nan")
 
@@ -39,7 +39,7 @@ class Rules:
 
     max_seconds: float | None = None
     max_iterations: int | None = None
-    patience: float | None = None  #: passes over the data without a better dev score; see `Course.behind`
+    patience: float | None = None  #: passes over the data without a better dev score; see `RunRecord.behind`
     tolerance: float = 0.0  #: stop when certified to be this fraction above the optimum, at most
     dev_every: int | None = None  #: steps between dev evaluations; None: `dev_passes` decides
     dev_passes: float = 0.0  #: least passes between dev evaluations
@@ -47,41 +47,41 @@ class Rules:
     curvature: float = 0.0  #: strong convexity of the objective
     convex: bool = True
     optimum: bool = True  #: whether there is one to reach: not when learning from mistakes
-    halted: Stop | None = None  #: why the run must not begin at all
+    halted: Stopped | None = None  #: why the run must not begin at all
 
-    def verdict(self, course: Course, seconds: float) -> Stop | None:
+    def verdict(self, record: RunRecord, seconds: float) -> Stopped | None:
         """Return why the run is over; None while it is not."""
-        if self.halted or course.stop:
-            return self.halted or course.stop
-        if self.tolerance > 0.0 and course.excess and course.excess[-1] <= self.tolerance:
+        if self.halted or record.stop:
+            return self.halted or record.stop
+        if self.tolerance > 0.0 and record.excess and record.excess[-1] <= self.tolerance:
             why = f"certified to be within {100.0 * self.tolerance:.3g} % of the optimum"
-            return Stop(End.CONVERGED, why)
-        behind = 0.0 if self.patience is None else course.behind(self.patience)
+            return Stopped(End.CONVERGED, why)
+        behind = 0.0 if self.patience is None else record.behind(self.patience)
         if behind > 0.0:
             why = (
                 f"the dev score has not risen in {behind:.4g} passes over the data; "
-                f"the best is that of iteration {course.best_iteration}"
+                f"the best is that of iteration {record.best_iteration}"
             )
-            return Stop(End.PATIENCE, why)
-        if self.max_iterations is not None and course.iteration >= self.max_iterations:
+            return Stopped(End.PATIENCE, why)
+        if self.max_iterations is not None and record.iteration >= self.max_iterations:
             why = f"the limit of {self.max_iterations} iterations is reached"
-            return Stop(End.LIMIT if self.max_iterations and self.optimum else End.PLANNED, why)
+            return Stopped(End.LIMIT if self.max_iterations and self.optimum else End.PLANNED, why)
         if self.max_seconds is not None and seconds >= self.max_seconds:
-            return Stop(End.BUDGET, f"the time budget of {self.max_seconds:g} s is spent")
+            return Stopped(End.BUDGET, f"the time budget of {self.max_seconds:g} s is spent")
         return None
 
-    def due(self, course: Course, step: Step) -> bool:
-        """Tell whether the dev set is to be evaluated after the step that comes next in a course."""
+    def due(self, record: RunRecord, step: Step) -> bool:
+        """Tell whether the dev set is to be evaluated after the step that comes next in a record."""
         if self.dev_every is not None:
-            return (course.iteration + 1) % self.dev_every == 0
-        now = step.evaluations or course.iteration + 1.0
-        return now - course.judged() >= self.dev_passes
+            return (record.iteration + 1) % self.dev_every == 0
+        now = step.evaluations or record.iteration + 1.0
+        return now - record.judged() >= self.dev_passes
 
-    def eta(self, course: Course) -> float:
+    def eta(self, record: RunRecord) -> float:
         """Return how many seconds are left by the trend, nan where there is none."""
         return seconds_left(
-            course.column("seconds"),
-            np.array(course.excess),
+            record.column("seconds"),
+            np.array(record.excess),
             self.tolerance,
             max_seconds=self.max_seconds,
             max_iterations=self.max_iterations,
@@ -107,10 +107,10 @@ class Outcome:
 
 def follow(
     run: Run,
-    course: Course,
+    record: RunRecord,
     rules: Rules,
     *,
-    judge: Callable[[Floats], float] | None = None,
+    validate: Callable[[Floats], float] | None = None,
     save: Callable[[bool], object] | None = None,
     rescue: Callable[[Outcome, BaseException], object] | None = None,
     listener: Listener = lambda event: None,
@@ -121,10 +121,10 @@ def follow(
     Parameters
     ----------
     run : Run
-    course : Course
+    record : RunRecord
         What it has done before; written on.
     rules : Rules
-    judge : function of the weights, optional
+    validate : function of the weights, optional
         The dev score; the weights of the highest one are kept.
     save : function of a bool, optional
         Called after each step, and with True in the end, when the state of the run is sound.
@@ -139,7 +139,7 @@ def follow(
     NothingLearnedError
         The first step of all failed, by numbers that are not finite.
     """
-    before = course.rows[-1][-1] if course.rows else 0.0
+    before = record.rows[-1][-1] if record.rows else 0.0
     since = time.perf_counter() if begun is None else begun
 
     def clock() -> float:
@@ -148,39 +148,39 @@ def follow(
     good = run.w.copy()  # [F] the last weights that are finite
     whole = True
 
-    def steps(heard: Interrupts) -> Stop:
+    def steps(heard: Interrupts) -> Stopped:
         nonlocal whole
         try:
-            while (stop := rules.verdict(course, clock())) is None:
+            while (stop := rules.verdict(record, clock())) is None:
                 if heard.asked:
                     raise KeyboardInterrupt
                 whole = False
-                step, stop = _attempt(run, course.iteration + 1)
+                step, stop = _attempt(run, record.iteration + 1)
                 if step is None or stop is not None:
-                    return stop or Stop(End.DIVERGED, "")
+                    return stop or Stopped(End.DIVERGED, "")
                 good[:] = run.w
                 excess = certify(step, rules.curvature, convex=rules.convex).excess
-                score = _scored(judge, good) if judge is not None and rules.due(course, step) else _NAN
-                course.add(step, excess, score, clock(), good)
+                score = _scored(validate, good) if validate is not None and rules.due(record, step) else _NAN
+                record.add(step, excess, score, clock(), good)
                 whole = True
-                listener(_progress(course, step, rules))
+                listener(_progress(record, step, rules))
                 if save is not None:
                     save(False)
         except KeyboardInterrupt:
-            return Stop(End.INTERRUPTED, heard.why)
+            return Stopped(End.INTERRUPTED, heard.why)
         except StopTraining as told:
-            return Stop(End.LISTENER, str(told) or "a listener has asked for it")
+            return Stopped(End.LISTENER, str(told) or "a listener has asked for it")
         return stop
 
     with interrupts() as heard:
         try:
             stop = steps(heard)
-            moved = course.iteration - (course.end == End.DIVERGED)  # a step that says so has gone back
+            moved = record.iteration - (record.end == End.DIVERGED)  # a step that says so has gone back
             if stop.end is End.DIVERGED and not moved:
                 raise NothingLearnedError(stop.why)
             if save is not None and whole:
                 save(True)
-            return _outcome(stop, course, good, judge, clock())
+            return _outcome(stop, record, good, validate, clock())
         except NothingLearnedError:
             raise
         except BaseException as error:
@@ -188,58 +188,58 @@ def follow(
                 save(True)  # nothing where that is done
             if rescue is not None:
                 why = f"{type(error).__name__}: {error}"
-                rescue(_outcome(Stop(End.FAILED, why), course, good, None, clock()), error)
+                rescue(_outcome(Stopped(End.FAILED, why), record, good, None, clock()), error)
             raise
 
 
 def _outcome(
-    stop: Stop, course: Course, w: Floats, judge: Callable[[Floats], float] | None, seconds: float
+    stop: Stopped, record: RunRecord, w: Floats, validate: Callable[[Floats], float] | None, seconds: float
 ) -> Outcome:
     """Return the weights of the last step, or those with a higher dev score."""
-    kept, score = course.iteration, course.score
-    if kept and np.isnan(score) and judge is not None:
-        score = _scored(judge, w)
-    if course.best_w is not None and not score > course.best_score:
-        w, kept, score = course.best_w, course.best_iteration, course.best_score
+    kept, score = record.iteration, record.score
+    if kept and np.isnan(score) and validate is not None:
+        score = _scored(validate, w)
+    if record.best_w is not None and not score > record.best_score:
+        w, kept, score = record.best_w, record.best_iteration, record.best_score
     return Outcome(stop.why, stop.end, w, kept, score, seconds)
 
 
-def _attempt(run: Run, iteration: int) -> tuple[Step | None, Stop | None]:
+def _attempt(run: Run, iteration: int) -> tuple[Step | None, Stopped | None]:
     """Take a step; where it has failed, say why."""
     kept = f"the weights of iteration {iteration - 1} are kept" if iteration > 1 else "it has not moved"
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # found below, and said in words
             step = run.step()
     except (FloatingPointError, OverflowError) as error:
-        return None, Stop(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
+        return None, Stopped(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
     except ValueError as error:
         if np.isfinite(run.w).all() and not any(word in str(error) for word in ("finite", "overflow")):
             raise
-        return None, Stop(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
+        return None, Stopped(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
     if not np.isfinite(step.objective):
         why = step.stopped or f"the objective became {step.objective} in iteration {iteration}"
-        return None, Stop(End.DIVERGED, f"{why}; {kept}")
+        return None, Stopped(End.DIVERGED, f"{why}; {kept}")
     if not np.isfinite(run.w).all():
         why = f"weights were no longer finite in iteration {iteration}; {kept}"
-        return None, Stop(End.DIVERGED, why)
+        return None, Stopped(End.DIVERGED, why)
     return step, None
 
 
-def _scored(judge: Callable[[Floats], float], w: Floats) -> float:
-    score = float(judge(w))
+def _scored(validate: Callable[[Floats], float], w: Floats) -> float:
+    score = float(validate(w))
     if np.isnan(score):
         raise ValueError("the metric of the dev set is nan; it must be a number, higher for better")
     return score
 
 
-def _progress(course: Course, step: Step, rules: Rules) -> Progress:
+def _progress(record: RunRecord, step: Step, rules: Rules) -> Progress:
     return Progress(
-        iteration=course.iteration,
+        iteration=record.iteration,
         step=step,
-        score=course.score,
-        best=course.best_score,
-        best_iteration=course.best_iteration,
-        seconds=course.rows[-1][-1],
-        eta=rules.eta(course),
-        excess=course.excess[-1],
+        score=record.score,
+        best=record.best_score,
+        best_iteration=record.best_iteration,
+        seconds=record.rows[-1][-1],
+        eta=rules.eta(record),
+        excess=record.excess[-1],
     )

@@ -13,42 +13,42 @@ from crfkit.training.certificate import certify, exact_step
 from crfkit.training.choose import name_of
 from crfkit.training.convergence import has_converged, warn_about
 from crfkit.training.events import COLUMNS, Event, Failed, Listener, Summary
-from crfkit.training.loop import Course, Outcome, Rules
+from crfkit.training.loop import Outcome, Rules, RunRecord
 
 if TYPE_CHECKING:
-    from crfkit.training.task import Task
+    from crfkit.training.fit import Fit
 
 __all__ = ["summed_up", "tell"]
 
 
-def summed_up(task: Task, outcome: Outcome, course: Course, rules: Rules, metric: str) -> Summary:
+def summed_up(fit: Fit, outcome: Outcome, record: RunRecord, rules: Rules, metric: str) -> Summary:
     """Return how a training went; `metric` is the name of the dev score."""
-    evaluations = course.rows[-1][3] if course.rows else 0.0
-    step = course.step(outcome.kept) if outcome.kept else None
+    evaluations = record.rows[-1][3] if record.rows else 0.0
+    step = record.step(outcome.kept) if outcome.kept else None
     if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
-        step = exact_step(task.problem, task.penalty, outcome.w, evaluations)
+        step = exact_step(fit.problem, fit.penalty, outcome.w, evaluations)
         evaluations = step.evaluations
     certificate = certify(step, rules.curvature, convex=rules.convex)
-    excess = min([certificate.excess, *course.excess[-1:]], key=lambda e: (np.isnan(e), e))
-    history = {name: course.column(name) for name in COLUMNS}
+    excess = min([certificate.excess, *record.excess[-1:]], key=lambda e: (np.isnan(e), e))
+    history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():
         column.setflags(write=False)
     return Summary(
-        objective=repr(task.objective),
+        objective=repr(fit.objective),
         loss=step.objective,
         gap=certificate.gap,
         certificate=str(certificate),
         reason=outcome.reason,
-        optimiser=name_of(task.optimiser),
-        why=task.why,
+        optimiser=name_of(fit.optimiser),
+        why=fit.why,
         seconds=outcome.seconds,
-        iterations=course.iteration,
+        iterations=record.iteration,
         evaluations=evaluations,
         kept=outcome.kept,
         score=outcome.score,
         metric=metric,
-        seed=task.seed,
-        notes=tuple(task.notes),
+        seed=fit.seed,
+        notes=tuple(fit.notes),
         versions={
             "crfkit": _native.__version__,
             "numpy": np.__version__,

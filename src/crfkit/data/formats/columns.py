@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.source import Source
+from crfkit.data.source import Input
 
 __all__ = ["CONLLU", "Columns", "parts", "render"]
 
@@ -182,7 +182,7 @@ def _check_names(names: Sequence[str], columns: int) -> None:
 
 
 def parts(
-    source: Source,
+    source: Input,
     format: str = "columns",
     *,
     names: Sequence[str] | None = None,

@@ -26,7 +26,7 @@ from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.data.assemble import DatasetBuilder
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import spell
-from crfkit.data.source import Source
+from crfkit.data.source import Input
 
 __all__ = ["parts", "render"]
 
@@ -40,7 +40,7 @@ _NUMBER = re.compile(
 )
 
 
-def parts(source: Source) -> Iterator[Dataset]:
+def parts(source: Input) -> Iterator[Dataset]:
     """Read attributes, as many finished sequences at a time as there are."""
     reader = _Reader(source)
     for first, text in source.blocks():
@@ -51,7 +51,7 @@ def parts(source: Source) -> Iterator[Dataset]:
 
 
 class _Reader:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Input) -> None:
         self.source = source
         self.builder = DatasetBuilder()
         self.declared: tuple[int, float] | None = None  # line and value of a weight whose sequence goes on

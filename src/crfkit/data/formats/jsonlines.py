@@ -31,7 +31,7 @@ from crfkit.data.assemble import DatasetBuilder
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, spell
 from crfkit.data.formats.crfsuite_text import check_plain
-from crfkit.data.source import Source
+from crfkit.data.source import Input
 
 __all__ = ["parts", "render"]
 
@@ -40,7 +40,7 @@ _NAMES = {key: name for name, key in _KEYS.items()}
 _TAKEN = {"tokens", "labels", "items", "weight"}
 
 
-def parts(source: Source, *, names: Sequence[str] | None = None) -> Iterator[Columns | Dataset]:
+def parts(source: Input, *, names: Sequence[str] | None = None) -> Iterator[Columns | Dataset]:
     """Read sequences, a block of lines at a time; `names` chooses columns and their order."""
     reader: _Items | _Tokens | None = None
     decode = json.JSONDecoder(parse_constant=_no_constant).decode  # json.loads would make one for each line

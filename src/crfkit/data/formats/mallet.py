@@ -20,14 +20,14 @@ from crfkit.data.assemble import DatasetBuilder
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import spell
 from crfkit.data.formats.crfsuite_text import check_plain
-from crfkit.data.source import Source
+from crfkit.data.source import Input
 
 __all__ = ["parts", "render"]
 
 _SPACE = " \t\v\f\r"  # \s of Java's regular expressions, within a line
 
 
-def parts(source: Source, *, labelled: bool = True) -> Iterator[Dataset]:
+def parts(source: Input, *, labelled: bool = True) -> Iterator[Dataset]:
     """Read features, as many finished sequences at a time as there are."""
     builder = DatasetBuilder(once=True)
     for _, text in source.blocks():

@@ -17,7 +17,7 @@ import numpy as np
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
-from crfkit.data.source import FormatError, Source
+from crfkit.data.source import FormatError, Input
 
 __all__ = ["from_table", "read_csv", "read_parquet", "render_csv", "render_parquet", "to_table"]
 
@@ -55,7 +55,7 @@ def to_table(data: Columns, *, sequence: str = "sequence", kind: str = "pandas")
     return _need("pandas").DataFrame(cells) if kind == "pandas" else _need("pyarrow").table(cells)
 
 
-def read_csv(source: Source, *, sequence: str = "sequence", columns: Sequence[str] | None = None) -> Columns:
+def read_csv(source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None) -> Columns:
     """Read comma-separated values; the first row holds the names."""
     rows = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     table: list[list[str]] = []
@@ -80,7 +80,7 @@ def read_csv(source: Source, *, sequence: str = "sequence", columns: Sequence[st
 
 
 def read_parquet(
-    source: Source, *, sequence: str = "sequence", columns: Sequence[str] | None = None
+    source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None
 ) -> Columns:
     """Read a Parquet file."""
     parquet, content = _need("pyarrow.parquet"), b"".join(source.chunks())

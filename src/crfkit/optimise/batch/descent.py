@@ -15,7 +15,7 @@ from crfkit.arrays import Floats
 from crfkit.optimise.batch.linesearch import Found, Trial, Wolfe
 from crfkit.optimise.batch.run import BatchRun
 from crfkit.optimise.batch.stopping import Stopping
-from crfkit.optimise.problem import End, Penalty, Stop
+from crfkit.optimise.problem import End, Penalty, Stopped
 
 __all__ = ["Descent", "ScaledDescent", "Searching"]
 
@@ -95,7 +95,7 @@ class Descent(BatchRun):
         """The gradient, [F]."""
         return self.gradient
 
-    def advance(self) -> tuple[float, Stop | None]:
+    def advance(self) -> tuple[float, Stopped | None]:
         """Search along a direction; where that fails, along the plain one."""
         while True:
             slope = self.direction()
@@ -106,12 +106,12 @@ class Descent(BatchRun):
                     return found.best.length, self._worn()
                 if found.finite:
                     why = "no further progress: the line search found no better point"
-                    failure = Stop(End.STUCK, why)
+                    failure = Stopped(End.STUCK, why)
                 else:
                     why = "diverged: the objective is not finite along the direction, however short the step"
-                    failure = Stop(End.DIVERGED, why)
+                    failure = Stopped(End.DIVERGED, why)
             else:
-                failure = Stop(End.STUCK, "no further progress: no direction leads down")
+                failure = Stopped(End.STUCK, "no further progress: no direction leads down")
             if not self.forget():
                 return 0.0, failure
 
@@ -136,7 +136,7 @@ class Descent(BatchRun):
         self.arrive()
         self.learn(length, slope)
 
-    def _worn(self) -> Stop | None:
+    def _worn(self) -> Stopped | None:
         """Say that only rounding errors are left, or nothing."""
         if self.objectives[-1] < self.least[0] or self.gradient_norm < self.least[1]:
             self.stale = 0
@@ -146,7 +146,7 @@ class Descent(BatchRun):
         if self.stale < 10:
             return None
         why = "no further progress: neither the objective nor its gradient falls any more"
-        return Stop(End.SETTLED, why)
+        return Stopped(End.SETTLED, why)
 
     def arrive(self) -> None:
         """Keep the numbers of the point that was accepted."""

@@ -22,7 +22,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.run import BatchRun
 from crfkit.optimise.batch.stopping import Stopping
-from crfkit.optimise.problem import End, Penalty, Smooth, Stop
+from crfkit.optimise.problem import End, Penalty, Smooth, Stopped
 
 __all__ = ["RProp"]
 
@@ -100,7 +100,7 @@ class RPropRun(BatchRun):
         square, penalty = self.vectors.pseudo_gradient(self.l1, w, self.gradient, pseudo)
         return point.value + penalty, sqrt(square), point.weight_norm
 
-    def advance(self) -> tuple[float, Stop | None]:
+    def advance(self) -> tuple[float, Stopped | None]:
         """Move every weight by its own step, against the sign of its gradient."""
         options, sign = self.options, np.sign(self.pseudo)
         turned = sign * self.sign  # [F] 1: as before, -1: turned, 0: unknown
@@ -116,7 +116,7 @@ class RPropRun(BatchRun):
             np.subtract(self.trial, self.w, out=self.move)
         objective, norm, weight_norm = self._at(self.trial, self.spare)
         if not (isfinite(objective) and isfinite(norm)):
-            return 0.0, Stop(End.DIVERGED, "diverged: the objective is not finite after the last step")
+            return 0.0, Stopped(End.DIVERGED, "diverged: the objective is not finite after the last step")
         self.rose = objective > self.objectives[-1]
         self.sign = sign
         self.w, self.trial = self.trial, self.w

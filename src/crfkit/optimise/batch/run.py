@@ -10,7 +10,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.stopping import Stopping
 from crfkit.optimise.batch.vectors import Vectors
-from crfkit.optimise.problem import End, Penalty, Step, Stop
+from crfkit.optimise.problem import End, Penalty, Step, Stopped
 
 __all__ = ["BatchRun", "Point", "refuse_l1"]
 
@@ -56,7 +56,7 @@ class BatchRun:
 
     # ---- what methods fill in
 
-    def advance(self) -> tuple[float, Stop | None]:
+    def advance(self) -> tuple[float, Stopped | None]:
         """Make one iteration; return its length and, where it failed, why."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class BatchRun:
             return self.ended
         if not self.objectives and not self.begin():
             why = "diverged: the objective is not finite at the first weights"
-            return self._report(nan, Stop(End.DIVERGED, why))
+            return self._report(nan, Stopped(End.DIVERGED, why))
         stop = self._enough()  # at the first weights already, or at those of a state
         if stop:
             return self._report(nan, stop)
@@ -102,7 +102,7 @@ class BatchRun:
         self.iteration += not stop
         return self._report(length, stop or self._enough())
 
-    def _enough(self) -> Stop | None:
+    def _enough(self) -> Stopped | None:
         rules = self.stopping
         return (
             rules.converged(self.gradient_norm, self.weight_norm)
@@ -110,7 +110,7 @@ class BatchRun:
             or rules.exhausted(self.iteration)
         )
 
-    def _report(self, length: float, stop: Stop | None) -> Step:
+    def _report(self, length: float, stop: Stopped | None) -> Step:
         step = Step(
             self.objectives[-1] if self.objectives else nan,
             gradient_norm=self.gradient_norm,

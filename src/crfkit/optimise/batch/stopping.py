@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
-from crfkit.optimise.problem import End, Stop
+from crfkit.optimise.problem import End, Stopped
 
 __all__ = ["Stopping"]
 
@@ -46,14 +46,14 @@ class Stopping:
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}, expected 1 or more")
 
-    def converged(self, gradient_norm: float, weight_norm: float) -> Stop | None:
+    def converged(self, gradient_norm: float, weight_norm: float) -> Stopped | None:
         """Say that the gradient is small, or nothing."""
         relative = gradient_norm / max(1.0, weight_norm)
         if relative < self.tolerance:
-            return Stop(End.CONVERGED, f"converged: gradient norm {relative:.2g} below {self.tolerance:g}")
-        return Stop(End.CONVERGED, "converged: the gradient is 0") if relative == 0.0 else None
+            return Stopped(End.CONVERGED, f"converged: gradient norm {relative:.2g} below {self.tolerance:g}")
+        return Stopped(End.CONVERGED, "converged: the gradient is 0") if relative == 0.0 else None
 
-    def stalled(self, objectives: list[float]) -> Stop | None:
+    def stalled(self, objectives: list[float]) -> Stopped | None:
         """Say that the objective no longer improves, or nothing; the last one is that of now."""
         if self.period is None or len(objectives) <= self.period:
             return None
@@ -61,11 +61,11 @@ class Stopping:
         rate = (then - now) / abs(now) if now else 0.0
         if isfinite(rate) and rate < self.delta:
             why = f"converged: improved by {rate:.2g} over {self.period} steps, below {self.delta:g}"
-            return Stop(End.SETTLED, why)
+            return Stopped(End.SETTLED, why)
         return None
 
-    def exhausted(self, iteration: int) -> Stop | None:
+    def exhausted(self, iteration: int) -> Stopped | None:
         """Say that there were enough steps, or nothing."""
         if iteration < self.max_iterations:
             return None
-        return Stop(End.LIMIT, f"reached {iteration} iterations")
+        return Stopped(End.LIMIT, f"reached {iteration} iterations")

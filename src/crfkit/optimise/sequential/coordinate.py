@@ -21,7 +21,7 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
-from crfkit.optimise.problem import End, Penalty, Step, Stop
+from crfkit.optimise.problem import End, Penalty, Step, Stopped
 from crfkit.optimise.sequential.online import OnlineArrays, arrays_of, begin_at, evaluate
 
 __all__ = ["BlockCoordinate", "CoordinateRun"]
@@ -101,7 +101,7 @@ class CoordinateRun:
                 self.w = before
         if self.w is not after:
             why = f"diverged: the loss is not finite in round {self.passes}; raise kappa"
-            stop = Stop(End.DIVERGED, why)
+            stop = Stopped(End.DIVERGED, why)
             objective, norm = evaluate(self.problem, self.penalty, self.w)
         stop = stop or self._verdict(objective)
         self.history = [*self.history, objective][-self.options.period :]
@@ -117,16 +117,16 @@ class CoordinateRun:
             "history": list(self.history),
         }
 
-    def _verdict(self, objective: float) -> Stop | None:
+    def _verdict(self, objective: float) -> Stopped | None:
         options = self.options
         if len(self.history) == options.period:
             gained = (self.history[0] - objective) / max(abs(objective), 1e-300)
             if gained < options.delta:
                 fall, period = f"{options.delta:g}", options.period
                 why = f"the objective fell by less than {fall} of itself in {period} rounds"
-                return Stop(End.SETTLED, why)
+                return Stopped(End.SETTLED, why)
         if self.passes >= options.max_passes:
-            return Stop(End.LIMIT, f"the limit of {options.max_passes} rounds is reached")
+            return Stopped(End.LIMIT, f"the limit of {options.max_passes} rounds is reached")
         return None
 
 

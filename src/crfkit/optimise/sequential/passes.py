@@ -14,7 +14,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels
-from crfkit.optimise.problem import End, Penalty, Step, Stop
+from crfkit.optimise.problem import End, Penalty, Step, Stopped
 from crfkit.optimise.sequential.online import begin_at, evaluate
 from crfkit.optimise.sequential.visits import Visit, Visits
 
@@ -128,7 +128,7 @@ class PassRun:
         self.evaluations += 1.0
         if not (np.isfinite(objective) and np.isfinite(after).all()):
             why = f"diverged: the loss is not finite in pass {self.passes}; begin with a lower rate"
-            return self._end(Stop(End.DIVERGED, why))
+            return self._end(Stopped(End.DIVERGED, why))
         self.w, self.due = after, due
         if self.memory.size:
             self.trainer.read_memory(self.memory)
@@ -178,18 +178,18 @@ class PassRun:
             "start": self.start,
         }
 
-    def _verdict(self) -> Stop | None:
+    def _verdict(self) -> Stopped | None:
         method = self.method
         if len(self.history) == method.period:
             gained = (self.history[0] - self.best) / max(abs(self.best), 1e-300)
             if gained < method.delta:
                 why = f"the objective fell by less than {method.delta:g} of itself in {method.period} passes"
-                return Stop(End.SETTLED, why)
+                return Stopped(End.SETTLED, why)
         if self.passes >= method.max_passes:
-            return Stop(End.LIMIT, f"the limit of {method.max_passes} passes is reached")
+            return Stopped(End.LIMIT, f"the limit of {method.max_passes} passes is reached")
         return None
 
-    def _end(self, stop: Stop, length: float = float("nan")) -> Step:
+    def _end(self, stop: Stopped, length: float = float("nan")) -> Step:
         self.evaluations += 1.0
         objective, norm = evaluate(self.problem, self.penalty, self.w)
         return Step(objective, norm, length, self.evaluations, stopped=stop.why, end=stop.end)

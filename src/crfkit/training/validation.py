@@ -11,7 +11,7 @@ from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.models.model import Metric, Model, gold_labels
 
-__all__ = ["Judge", "function_of", "metric_for"]
+__all__ = ["Validation", "function_of", "metric_for"]
 
 #: Letters that begin the labels of segments, as ``B-PER`` or ``I-PER``.
 _SEGMENT = tuple(f"{letter}-" for letter in "BIESLUM")
@@ -43,7 +43,7 @@ def function_of(metric: Metric | str) -> Metric | None:
     return metrics.named(metric)
 
 
-class Judge:
+class Validation:
     """The dev score of weights, as a function of them.
 
     Parameters

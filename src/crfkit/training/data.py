@@ -25,7 +25,7 @@ from crfkit.training.blocks.layout import layout_of_blocks
 from crfkit.training.blocks.problem import BlockedProblem, check_blocks
 from crfkit.training.blocks.stream import BlockedData
 
-__all__ = ["Objective", "Source", "checked_dataset", "partial_pairs"]
+__all__ = ["Objective", "TrainingData", "checked_dataset", "partial_pairs"]
 
 
 class Objective(Protocol):
@@ -106,7 +106,7 @@ def partial_pairs(
     return pairs if also is None else np.concatenate([pairs, np.asarray(also, dtype=np.int64).reshape(-1, 2)])
 
 
-class Source:
+class TrainingData:
     """Training data, in memory or in blocks.
 
     Parameters

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.problem import End, Step, Stop
+from crfkit.optimise.problem import End, Step, Stopped
 from crfkit.training.events import COLUMNS
 
-__all__ = ["SETTLED", "Course"]
+__all__ = ["SETTLED", "RunRecord"]
 
 _NAN = float("nan")
 
@@ -23,7 +23,7 @@ SETTLED = 0.01
 
 
 @dataclass
-class Course:
+class RunRecord:
     """What a run has done so far."""
 
     rows: list[list[float]] = field(default_factory=list)  #: `COLUMNS` of each iteration
@@ -46,9 +46,9 @@ class Course:
         return self.rows[-1][COLUMNS.index("score")] if self.rows else _NAN
 
     @property
-    def stop(self) -> Stop | None:
+    def stop(self) -> Stopped | None:
         """How the optimiser has ended; one that does not say what kind of end it is has converged."""
-        return Stop(End(self.end or End.CONVERGED), self.stopped) if self.stopped else None
+        return Stopped(End(self.end or End.CONVERGED), self.stopped) if self.stopped else None
 
     def step(self, iteration: int) -> Step:
         """Return what the run said after an iteration, counted from 1."""
@@ -78,10 +78,10 @@ class Course:
 
         Examples
         --------
-        >>> course = Course()
+        >>> record = RunRecord()
         >>> for objective, score in ((9.0, 0.5), (5.0, 0.4), (4.99, 0.4), (4.98, 0.5)):
-        ...     course.add(Step(objective), float("nan"), score, 0.0, np.zeros(1))
-        >>> course.behind(2), course.behind(3)
+        ...     record.add(Step(objective), float("nan"), score, 0.0, np.zeros(1))
+        >>> record.behind(2), record.behind(3)
         (3.0, 0.0)
         """
         if not self.stale or np.isnan(self.score):
@@ -123,6 +123,6 @@ class Course:
         }
 
     @classmethod
-    def of_state(cls, state: dict[str, Any]) -> Course:
-        """Return the course that gave this state."""
+    def of_state(cls, state: dict[str, Any]) -> RunRecord:
+        """Return the record that gave this state."""
         return cls(**{**state, "rows": state["rows"].tolist(), "excess": state["excess"].tolist()})
