@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.child import Clock, HighWater, Task, model_of, objective_at, say, scored, sizes
+from bench.child import Task, model_of, objective_at, say, scored, sizes
+from bench.clocks import Clock, HighWater
 from bench.corpora import Corpus
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset

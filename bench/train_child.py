@@ -22,7 +22,8 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from bench.child import Clock, HighWater, Task, model_of, objective_at, objective_of, say, scored, sizes
+from bench.child import Task, model_of, objective_at, objective_of, say, scored, sizes
+from bench.clocks import Clock, HighWater
 from bench.corpora import CORPORA, Corpus
 from bench.measure import interleaved, plain
 from bench.peer import peer
