@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.corpus_features import Items
+from bench.corpus_features import Items, Rows
 
 Made = Iterator[tuple[Items, list[str]]]
 
@@ -59,3 +59,20 @@ def scales(sequences: int = 300) -> Made:
             )
             labels.append(f"y{label}")
         yield items, labels
+
+
+def chunks(sequences: int = 4000) -> Iterator[Rows]:
+    """Yield sentences with a word, a tag and a chunk label for each token: a text for want of a corpus."""
+    rng = np.random.default_rng(62)
+    kinds = [f"{mark}-{kind}" for kind in ("NP", "VP", "PP", "ADJP") for mark in "BI"] + ["O"]
+    L, tags, words = len(kinds), 20, 8000
+    follows = rng.dirichlet(np.full(L, 0.5), size=L)  # [L, L]
+    tagged = rng.dirichlet(np.full(tags, 0.1), size=L)  # [L, tags]
+    for _ in range(sequences):
+        label, rows = L - 1, Rows()
+        for _ in range(int(rng.integers(5, 40))):
+            label = int(rng.choice(L, p=follows[label]))
+            tag = int(rng.choice(tags, p=tagged[label]))
+            rank = int(words ** rng.random())  # as often as words of a language: about one by the rank
+            rows.append([f"w{tag}.{rank}" if rng.random() < 0.9 else f"w{rank}", f"T{tag}", kinds[label]])
+        yield rows
