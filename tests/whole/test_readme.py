@@ -1,4 +1,4 @@
-"""The README's own programs run and print what they say."""
+"""The programs of the README and of docs run and print what they say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
+PROMISES = {
+    "README.md": ["[['number', 'street', 'street', 'city']]"],
+    "docs/guide.md": ["['D', 'N']", "4 18 ['B', 'I', 'O']", "[['number', 'street', 'street', 'city']]"],
+    "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -19,26 +25,35 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_python_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), {})
+def blocks_of(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "python")])
+def test_python_blocks_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks_of(page, "python"):
+        exec(compile(block, page, "exec"), {})
     printed = capsys.readouterr().out
-    promises = (
-        "['D', 'N']",
-        "['B', 'I', 'O'] 3.0",
-        "4 18 ['B', 'I', 'O']",
-        "[['number', 'street', 'street', 'city']]",
-    )
-    for promised in promises:
+    for promised in PROMISES[page]:
         assert promised in printed
-        assert promised in README.read_text()
-    assert printed.startswith("[['number', 'street', 'street', 'city']]\n")  # the first program
-    assert "accuracy 1.0000 of 12 tokens" in printed
+        assert promised in (ROOT / page).read_text()
+    assert page != "docs/guide.md" or "accuracy 1.0000 of 12 tokens" in printed
 
 
-def test_shell_blocks_run(tmp_path: Path) -> None:
+def test_the_first_program_is_short() -> None:
+    first, *others = blocks_of("README.md", "python")
+    assert not others
+    assert len([line for line in first.splitlines() if line.strip()]) <= 9
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
+        assert ((ROOT / page).parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "sh")])
+def test_shell_blocks_run(page: str, tmp_path: Path) -> None:
     rng = random.Random(0)
     words = {"DT": ["the", "a"], "NN": ["dog", "tree", "house"], "VB": ["sees", "has"]}
     for name, lines in (("train.txt", 60), ("dev.txt", 15)):
@@ -53,12 +68,12 @@ def test_shell_blocks_run(tmp_path: Path) -> None:
                 ):
                     file.write(f"{rng.choice(words[tag])} {tag} {label}\n")
                 file.write("\n")
-    (block,) = re.findall(r"```sh\n(.*?)```", README.read_text(), re.DOTALL)
     crfkit = f"{shlex.quote(sys.executable)} -m crfkit.cli"
-    for line in block.splitlines():
+    for line in "".join(blocks_of(page, "sh")).splitlines():
         done = subprocess.run(line.replace("crfkit", crfkit, 1), shell=True, capture_output=True, text=True)
         assert done.returncode == 0, f"{line}: {done.stderr}"
-    assert (tmp_path / "chunks.crfsuite").read_bytes()[:4] == b"lCRF"
+    converted = tmp_path / "chunks.crfsuite"
+    assert page == "README.md" or converted.read_bytes()[:4] == b"lCRF"
     assert "FB1: 100.00" in subprocess.run(
         f"{crfkit} eval chunks.crf dev.txt", shell=True, capture_output=True, text=True
     ).stdout.replace("  ", " ")
