@@ -98,7 +98,7 @@ def measure(name: str, layout: Layout, batch: Batch, repetitions: int) -> list[d
             {
                 "score": partial(score, layout, w, batch, threads=threads, out=node),
                 "scatter": partial(
-                    scatter, layout, batch, credit, index=index, threads=threads, out=gradient
+                    scatter, layout, batch, {"node": credit}, index=index, threads=threads, out=gradient
                 ),
             },
             repetitions,
@@ -128,7 +128,7 @@ def main() -> None:
     batch = conll2000(path) if path.exists() else random_batch()
     rows = []
     for name, make in (("all pairs", Layout.all_pairs), ("observed", Layout.observed)):
-        rows += measure(name, make(batch, labels=L), batch, 5 if options.quick else 15)
+        rows += measure(name, make(batch, L), batch, 5 if options.quick else 15)
     table = Table(title=f"{len(batch.attr):,} occurrences, {kernels.name}")
     for column in ("layout", "weights", "threads", "call", "ms", "spread", "ns/occurrence", "GB/s"):
         table.add_column(column, justify="right")

@@ -33,7 +33,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser, Run
 from crfkit.training import fit as loop_of
 from crfkit.training.certificate import Certificate
-from crfkit.training.choose import by_name, suited
+from crfkit.training.choose import by_name
 from crfkit.training.events import Event, Progress
 
 
@@ -71,7 +71,7 @@ def optimise(corpus: Corpus, optimiser: Optimiser, task: Task, file: IO[bytes]) 
     begin = time.perf_counter()
     layout = corpus.layout(dataset, task.threads)
     chain, likelihood = Chain(dataset.labels.strings()), Likelihood(l2=corpus.l2)
-    problem = suited(likelihood.bind(layout, chain, dataset.batch, threads=task.threads), optimiser)
+    problem = likelihood.bind(layout, chain, dataset.batch, threads=task.threads)
     run = optimiser.start(problem, likelihood.penalty(layout), np.zeros(layout.weights))
     taken += time.perf_counter() - begin
     setup, course = taken, Course(file)

@@ -74,6 +74,8 @@ def test_objective_is_that_of_the_problem(folder: Path) -> None:
 class Descent:
     """The least of all optimisers."""
 
+    needs: tuple[type, ...] = ()
+
     def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: Any = None) -> Descent:
         self.problem, self.penalty, self.w, self.passes = problem, penalty, w, 0
         return self

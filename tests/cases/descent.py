@@ -19,6 +19,10 @@ class Descent:
     momentum: float = 0.5
     pause: float = 0.0  # seconds that a step takes at least
 
+    @property
+    def needs(self) -> tuple[type, ...]:
+        return ()
+
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> Descending:

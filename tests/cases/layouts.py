@@ -39,7 +39,7 @@ def problems(draw: st.DrawFn) -> tuple[Layout, Floats, Batch, np.random.Generato
     make = draw(st.sampled_from([Layout.observed, Layout.all_pairs]))
     layout = make(
         batch,
-        labels=L,
+        L,
         transitions=draw(st.sampled_from(["all", "observed", "none"])),
         start=draw(st.booleans()),
         stop=draw(st.booleans()),
@@ -74,6 +74,17 @@ def path_score(layout: Layout, chain: Chain, data: Batch, w: Any, a: int, path: 
             for i in range(data.edge_ptr[p], data.edge_ptr[p + 1]):
                 s += at["edge", data.edge_attr[i], path[t - 1], y]
     return float(s)
+
+
+def expected_shapes(layout: Layout, batch: Batch) -> dict[str, tuple[int, ...]]:
+    """The shapes of the scores of a batch: steps with attributes have scores of their own."""
+    L, P = layout.labels, batch.positions
+    shapes: dict[str, tuple[int, ...]] = {"node": (P, L)}
+    if layout.edge_attributes and batch.edge_attr is not None and batch.edge_attr.size:
+        shapes["edge"] = (P, L * L)
+    elif layout.parts["transition"].stop > layout.parts["transition"].start:
+        shapes["transition"] = (sum(L ** (h + 1) for h in range(1, layout.order + 1)),)
+    return {**shapes, **{name: (L,) for name in ("start", "stop") if getattr(layout, name)}}
 
 
 def edge_range(batch: Batch, p: int) -> range:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from crfkit.data.batch import Batch
+from crfkit.linear.fast.likelihood import NativeLikelihood
 from crfkit.linear.layout import Layout
-from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.linear.loss import LinearLoss
+from crfkit.objectives import Likelihood
 from crfkit.structures import Chain
 
 
@@ -62,15 +64,15 @@ def weighted(b: Batch) -> Batch:
     return replace(b, weight=np.random.default_rng(5).random(b.sequences) * 3.0)
 
 
-def both(problem: LikelihoodProblem, w: Any) -> tuple[float, Any, float, Any]:
-    assert problem.shared_sums is not None
+def both(loss: LinearLoss, w: Any) -> tuple[float, Any, float, Any]:
+    assert isinstance(loss.fast, NativeLikelihood)
     found, expected = np.empty_like(w), np.empty_like(w)
-    value = problem.value_and_grad(w, found)
-    return value, found, problem.general_value_and_grad(w, expected), expected
+    value = loss.value_and_grad(w, found)
+    return value, found, loss.general_value_and_grad(w, expected), expected
 
 
-def agree(problem: LikelihoodProblem, w: Any, *, rtol: float = 1e-11, atol: float = 1e-10) -> None:
-    value, found, general, expected = both(problem, w)
+def agree(loss: LinearLoss, w: Any, *, rtol: float = 1e-11, atol: float = 1e-10) -> None:
+    value, found, general, expected = both(loss, w)
     assert value == pytest.approx(general, rel=rtol)
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
 

@@ -11,7 +11,8 @@ import numpy as np
 from crfkit.arrays import Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
-from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.linear.loss import LinearLoss
+from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Penalty
 from crfkit.structures import Chain
 from tests.cases.batches import random_batch
@@ -50,7 +51,7 @@ def relabelled(labels: int, rng: np.random.Generator, *, observed: bool) -> tupl
     return data, make(data, labels, attributes=A + 3, start=True)
 
 
-def bound(data: Batch, chain: Chain | None = None, *, observed: bool = False) -> LikelihoodProblem:
+def bound(data: Batch, chain: Chain | None = None, *, observed: bool = False) -> LinearLoss:
     return Likelihood().bind(layout_of(data, observed=observed), chain or Chain(L), data, threads=1)
 
 

@@ -13,7 +13,7 @@ import crfkit.compat.pycrfsuite as pycrfsuite
 from crfkit.compat.pycrfsuite._logparser import LabelScore, TrainLogParser
 from crfkit.compat.pycrfsuite._methods import METHODS
 from crfkit.compat.pycrfsuite._params import ALGORITHMS as PARAMETERS
-from crfkit.optimise.sequential.online import OnlineArrays
+from crfkit.optimise.sequential.sequences import Sequences
 
 X = [[["a"], ["b"]], [["a"], ["a"], ["b"]]] * 3
 Y = [["A", "B"], ["A", "A", "B"]] * 3
@@ -78,7 +78,7 @@ def test_online_algorithms_are_those_of_crfsuite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, loss: float, norms: list[float]
 ) -> None:
     # the numbers are those of CRFsuite when the first two sequences come first
-    monkeypatch.setattr(OnlineArrays, "order", lambda arrays, seed, number: arrays.filled)
+    monkeypatch.setattr(Sequences, "order", lambda arrays, seed, number: arrays.filled)
     parser = log_of(algorithm, tmp_path / "m", max_iterations=3)
     assert [it["loss"] for it in parser.iterations] == pytest.approx(
         [loss] + [0.0] * (len(norms) - 1), abs=1e-6

@@ -240,7 +240,7 @@ def test_weights_by_name() -> None:
         if p.kind == "node" and p.attribute is not None
     }
     assert made.state_features_ == nodes
-    runs = {tuple(names[y] for y in p.run): w for p, w in places.items() if p.kind == "transition"}
+    runs = {tuple(names[y] for y in p.ngram): w for p, w in places.items() if p.kind == "transition"}
     assert made.transition_features_ == runs
     assert fitted().state_features_["w:the", "D"] > 0.0
     third = fitted(order=2).transition_features_

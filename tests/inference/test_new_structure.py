@@ -97,6 +97,9 @@ class BackwardsPotentials:
     def scores(self) -> dict[str, Floats]:
         return {"node": self.node, "transition": self.edge.ravel()}
 
+    def zeros(self) -> dict[str, Floats]:
+        return {slot: np.zeros_like(array) for slot, array in self.scores().items()}
+
     def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
         return {"node": marginals.node, "transition": marginals.edge.ravel()}
 

@@ -12,13 +12,14 @@ import pytest
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.linear.counts import ChainCounts
+from crfkit.linear.fast.gold_edges import gold_edges
+from crfkit.linear.group_counts import GroupCounts
 from crfkit.linear.layout import Layout
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
-from crfkit.objectives.gold_edges import gold_edges
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
+from crfkit.structures.gold import Sets, gold_of
 from tests.cases.likelihood import agree, batch, made, partly, same_bits_for_threads, soft, weighted
 
 EDGES = 30
@@ -179,7 +180,10 @@ def test_counts_of_the_gold(name: str) -> None:
     data = DATA[name](L)
     assert data.edge_ptr is not None
     assert data.edge_attr is not None
-    each = np.random.default_rng(3).uniform(size=data.positions)
+    weight = np.random.default_rng(3).uniform(size=data.sequences)
+    each = np.repeat(weight, np.diff(data.seq_ptr))  # [P]
+    gold = gold_of(data, L)
+    assert not isinstance(gold, Sets)
     for layout in (Layout.all_pairs(data, L), Layout.observed(data, L, min_count=3)):
         where = {
             layout.describe(i)[1:]: i for i in range(layout.parts["edge"].start, layout.parts["edge"].stop)
@@ -198,7 +202,7 @@ def test_counts_of_the_gold(name: str) -> None:
                     else:
                         share = data.soft[p - 1, x] * data.soft[p, y]
                     expected[k] += share * each[p] * (1.0 if data.edge_value is None else data.edge_value[i])
-        index, counts = gold_edges(layout, data, each)
+        index, counts = gold_edges(Chain(layout.labels), layout, data, gold, weight)
         found = np.zeros(layout.weights)
         found[index + layout.parts["edge"].start] = counts
         np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -213,15 +217,15 @@ def test_runs_of_sequences_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def results() -> list[Floats]:
         problem = Likelihood().bind(layout, Chain(L), data)
-        counts = ChainCounts(problem, groups=5)
+        counts = GroupCounts(problem, groups=5)
         gradient, expected = np.empty_like(w), np.empty((len(counts.totals), len(w)))
         value = problem.general_value_and_grad(w, gradient)
         loss = counts.expect(w, expected)
         return [np.array([value, loss]), gradient, expected, counts.totals]
 
     whole = results()
-    for module in ("objectives.likelihood", "linear.counts"):
-        monkeypatch.setattr(f"crfkit.{module}.BLOCK_BYTES", 20 * 8 * L * L)
+    monkeypatch.setattr("crfkit.linear.loss.BLOCK_BYTES", 20 * 8 * (L + L * L))
+    assert len(list(Likelihood().bind(layout, Chain(L), data).parts())) > 10
     for one, other in zip(whole, results(), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
 
@@ -241,7 +245,8 @@ def test_a_run_without_labelling_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     w = np.zeros(layout.weights)
     with pytest.raises(ValueError, match="sequence 2 has no labelling"):
         problem.value_and_grad(w, w.copy())
-    monkeypatch.setattr("crfkit.objectives.likelihood.BLOCK_BYTES", 2 * 8 * 4)
+    monkeypatch.setattr("crfkit.linear.loss.BLOCK_BYTES", 2 * 8 * 6)
+    problem = Likelihood().bind(layout, Chain(2, constraints=[Forbid("0", "0")]), data)
     with pytest.raises(ValueError, match="counted from sequence 2: sequence 0 has no labelling"):
         problem.general_value_and_grad(w, w.copy())
 
@@ -254,7 +259,7 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
     w = np.random.default_rng(7).normal(size=layout.weights)
     model = Model(labels, attributes, edges, Chain(labels.strings()), layout, w)
     predicted, marginals = model.predict(data), model.marginals(data)
-    monkeypatch.setattr("crfkit.models.model._CELLS", 20 * L * L)
+    monkeypatch.setattr("crfkit.models.model._CELLS", 20 * (L + L * L))
     assert model.positions_at_a_time(data) == 20
     assert model.predict(data) == predicted
     for one, other in zip(marginals, model.marginals(data), strict=True):

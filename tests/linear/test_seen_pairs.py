@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crfkit import _native
-from crfkit.linear import plan as layout_plan
+from crfkit.linear import pairs
 from crfkit.linear.layout import Layout
 from tests.cases.batches import random_batch
 
@@ -17,7 +17,7 @@ def test_bits_and_index_agree(labels: int, threads: int, monkeypatch: pytest.Mon
     rng = np.random.default_rng(labels)
     batch = random_batch(rng, rng.integers(0, 6, 40), 30, labels, unknown=0.1 if labels == 65 else 0.0)
     bits = Layout.observed(batch, labels, threads=threads)
-    monkeypatch.setattr(layout_plan, "_MOST_BITS", -1)
+    monkeypatch.setattr(pairs, "_MOST_BITS", -1)
     index = Layout.observed(batch, labels, threads=threads)
     assert bits.weights > 0
     for name in ("node_ptr", "node_label", "transition_cell"):

@@ -12,9 +12,10 @@ import pytest
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
-from crfkit.objectives.gold import run_counts
 from crfkit.structures import Chain
+from crfkit.structures.chain_gold import add_chain_counts
 from crfkit.structures.constraints import Forbid
+from crfkit.structures.gold import Path, Soft
 from tests.cases.batches import random_batch
 from tests.cases.layouts import path_score
 
@@ -44,7 +45,7 @@ def labelled(*label: int) -> Batch:
 
 
 def layout_of(data: Batch, chain: Chain) -> Layout:
-    return Layout.all_pairs(data, L, attributes=A, start=True, stop=True, order=chain.order)
+    return Layout.all_pairs(data, chain, attributes=A, start=True, stop=True)
 
 
 weights = np.array([1.0, 0.25, 2.0, 1.0, 0.0])
@@ -132,7 +133,7 @@ def test_value_equals_enumeration(name: str) -> None:
 
 def enumerated_loss(problem: Any, w: Any, n: int) -> float:
     """Weight of sequence n times (log of the sum over all paths minus that of the gold)."""
-    data, layout, chain = problem.batch, problem.layout, problem.chain
+    data, layout, chain = problem.batch, problem.layout, problem.structure
     a, b = int(data.seq_ptr[n]), int(data.seq_ptr[n + 1])
     if a == b:
         return 0.0
@@ -166,9 +167,12 @@ def test_soft_counts_of_runs_do_not_depend_on_the_block() -> None:
         soft=rng.dirichlet(np.ones(wide), P),
     )
     assert data.soft is not None
-    each = rng.uniform(size=P)
-    tables = run_counts(data, wide, k, each)
-    assert [table.shape for table in tables] == [(wide,) * (h + 1) for h in (1, 2, 3)]
+    weight = rng.uniform(size=3)
+    each = np.repeat(weight, np.diff(data.seq_ptr))
+    slot = Chain(wide, order=k).slots()["transition"]
+    counts = {"transition": np.zeros(slot.cells)}
+    add_chain_counts(Soft(data.seq_ptr, data.soft), weight, wide, k, counts)
+    tables = slot.split(counts["transition"])
     inside = [p for p in range(P) if p >= 3 and not {p - 2, p - 1, p} & {0, 700, 701}]
     q = [data.soft[np.array(inside) - back] for back in (3, 2, 1, 0)]
     expected = np.einsum("p,pa,pb,pc,pd->abcd", each[inside], *q, optimize=True)
@@ -178,14 +182,21 @@ def test_soft_counts_of_runs_do_not_depend_on_the_block() -> None:
 def test_soft_labels_that_are_certain_count_like_a_path() -> None:
     data = batch()
     assert data.label is not None
-    certain = replace(data, soft=np.eye(L)[data.label])
-    each = np.random.default_rng(6).uniform(size=data.positions)
-    for a, b in zip(run_counts(data, L, 3, each), run_counts(certain, L, 3, each), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-14)
+    weight = np.random.default_rng(6).uniform(size=data.sequences)
+    shapes = {"node": (data.positions, L), "transition": (L**2 + L**3 + L**4,), "start": (L,), "stop": (L,)}
+    found = []
+    for gold in (Path(data.seq_ptr, data.label), Soft(data.seq_ptr, np.eye(L)[data.label])):
+        found.append({slot: np.zeros(shape) for slot, shape in shapes.items()})
+        add_chain_counts(gold, weight, L, 3, found[-1])
+    for slot in shapes:
+        assert found[0][slot].sum() > 0.0
+        np.testing.assert_allclose(found[0][slot], found[1][slot], atol=1e-14)
 
 
 def test_the_orders_of_layout_and_chain_must_agree() -> None:
-    with pytest.raises(ValueError, match="the layout has order 1, the chain 2"):
+    with pytest.raises(
+        ValueError, match="does not fit a chain of order 2: its slots edge, transition differ"
+    ):
         Likelihood().bind(layout_of(batch(), Chain(L)), Chain(L, order=2), batch())
 
 

@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
-from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.linear.loss import LinearLoss
+from crfkit.objectives import Likelihood
 from crfkit.optimise import Dual
 from crfkit.optimise.problem import Penalty, Step
 from crfkit.structures import Chain
@@ -66,14 +67,14 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
 }
 
 
-def problem_of(name: str) -> tuple[LikelihoodProblem, Penalty]:
+def problem_of(name: str) -> tuple[LinearLoss, Penalty]:
     data, chain, objective, options, all_pairs = CASES[name]
     make = Layout.all_pairs if all_pairs else Layout.observed
     layout = make(data, len(chain.labels), **options)
     return objective.bind(layout, chain, data), objective.penalty(layout)
 
 
-def optimum(problem: LikelihoodProblem, penalty: Penalty) -> float:
+def optimum(problem: LinearLoss, penalty: Penalty) -> float:
     """Minimum by SciPy; L1 by splitting w into its positive and negative part."""
     F = problem.size
     gradient = np.empty(F)
@@ -218,8 +219,8 @@ def test_what_the_dual_is_not_for() -> None:
 def test_values_of_short_rows_count() -> None:
     data = batch(9, values=True)
     layout = Layout.observed(data, 4, min_count=3.0)
-    few = replace(layout, node_ptr=np.minimum(np.arange(layout.attributes + 1), len(layout.node_label)))
-    few = replace(few, node_label=layout.node_label[: few.node_ptr[-1]])  # one weight for each attribute
+    ptr = np.minimum(np.arange(layout.attributes + 1), len(layout.node_label))
+    few = layout.with_block("node", layout.node_label[: ptr[-1]], ptr)  # one weight for each attribute
     objective = Likelihood(l2=1.0)
     problem, penalty = objective.bind(few, Chain(4), data), objective.penalty(few)
     end = run_to_end(Dual(finish=None, gap=1e-5).start(problem, penalty, np.zeros(few.weights)))

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import brentq
 
 from crfkit.data.batch import Batch
-from crfkit.linear.counts import ChainCounts
+from crfkit.linear.group_counts import GroupCounts
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
 from crfkit.optimise import IterativeScaling, Penalty
@@ -78,7 +78,7 @@ def test_scaling_updates_equal_enumeration(variant: Any, l2: float, observed: bo
     if variant == "gis" and not l2:
         all_of = max(totals) * batch.weight.sum()
         expected -= math.log((all_of - gold.sum()) / (all_of - np.sum(E))) / max(totals)
-    problem = ChainCounts(Likelihood().bind(layout, Chain(2), batch))
+    problem = GroupCounts(Likelihood().bind(layout, Chain(2), batch))
     run = IterativeScaling(variant=variant).start(problem, Penalty(l2=l2), w)
     run.step()
     np.testing.assert_allclose(run.w - w, expected, atol=1e-11)
@@ -87,7 +87,7 @@ def test_scaling_updates_equal_enumeration(variant: Any, l2: float, observed: bo
 @pytest.mark.parametrize("l2", [0.0, 1.0])
 @pytest.mark.parametrize("variant", ["iis-s", "iis-t", "gis"])
 def test_scaling_never_goes_up(variant: Any, l2: float) -> None:
-    problem = ChainCounts(crf(True).inner, groups=8)
+    problem = GroupCounts(crf(True).inner, groups=8)
     assert len(problem.totals) == 8
     run = IterativeScaling(variant=variant, max_iterations=40).start(
         problem, Penalty(l2=l2), np.zeros(problem.size)
@@ -105,7 +105,7 @@ def test_scaling_reaches_the_optimum_of_a_toy(variant: Any) -> None:
     layout = Layout.all_pairs(batch, 2)
     inner = Likelihood().bind(layout, Chain(2), batch, threads=1)
     run = IterativeScaling(variant=variant, max_iterations=3000, tolerance=1e-6).start(
-        ChainCounts(inner), Penalty(l2=0.5), np.zeros(layout.weights)
+        GroupCounts(inner), Penalty(l2=0.5), np.zeros(layout.weights)
     )
     step = finish(run)
     assert step.stopped.startswith("converged")
@@ -113,7 +113,7 @@ def test_scaling_reaches_the_optimum_of_a_toy(variant: Any) -> None:
 
 
 def test_algorithm_t_is_faster_than_s() -> None:
-    problem = ChainCounts(crf(True).inner)
+    problem = GroupCounts(crf(True).inner)
     after = {}
     for variant in ("iis-s", "iis-t"):
         run = IterativeScaling(variant=variant, max_iterations=30).start(
@@ -130,7 +130,7 @@ def test_scaling_refuses_what_is_no_count() -> None:
     value[4] = -0.5
     layout = Layout.all_pairs(batch, 2)
     with pytest.raises(ValueError, match=r"value\[4\] is -0.5: iterative scaling needs feature values of 0"):
-        ChainCounts(Likelihood().bind(layout, Chain(2), replace(batch, value=value)))
+        GroupCounts(Likelihood().bind(layout, Chain(2), replace(batch, value=value)))
     partial = replace(batch, label=np.array([0, -1, 0, 1, 1, 0], np.int32))
-    with pytest.raises(ValueError, match="not sets of labels"):
-        ChainCounts(Likelihood().bind(layout, Chain(2), partial))
+    with pytest.raises(ValueError, match="does not take sets of labels"):
+        GroupCounts(Likelihood().bind(layout, Chain(2), partial))

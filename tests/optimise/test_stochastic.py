@@ -12,7 +12,8 @@ from scipy.optimize import minimize
 
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
-from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.linear.loss import LinearLoss
+from crfkit.objectives import Likelihood
 from crfkit.optimise import SGD, SGDL1, AdaGrad, BlockCoordinate
 from crfkit.optimise.problem import Penalty, Step
 from crfkit.structures import Chain
@@ -20,7 +21,7 @@ from crfkit.structures.constraints import Forbid, SegmentLength
 from tests.cases.stochastic import BOTH, FLAT, SPARSE, A, L, N, batch, bound, layout_of
 
 
-def optimum(problem: LikelihoodProblem, penalty: Penalty) -> float:
+def optimum(problem: LinearLoss, penalty: Penalty) -> float:
     """Minimise by L-BFGS-B over w = u - v with u, v >= 0, which makes L1 linear."""
     F = problem.size
 
@@ -50,7 +51,7 @@ def finish(run: Any) -> Step:
             return step
 
 
-def exact(problem: LikelihoodProblem, penalty: Penalty, w: Any) -> float:
+def exact(problem: LinearLoss, penalty: Penalty, w: Any) -> float:
     return problem.value_and_grad(w, np.empty_like(w)) + penalty.value(w)
 
 
@@ -113,7 +114,7 @@ def test_values_of_short_rows_count(name: str) -> None:
     data = batch(values=True)
     layout = Layout.all_pairs(data, L, attributes=A)
     column = (np.arange(A) % L).astype(np.int32)
-    layout = replace(layout, node_ptr=np.arange(A + 1), node_label=column)
+    layout = layout.with_block("node", column, np.arange(A + 1))
     problem = Likelihood().bind(layout, Chain(L), data, threads=1)
     penalty = PENALTY[name]
     step = finish(LONG[name].start(problem, penalty, np.zeros(problem.size)))
@@ -230,7 +231,7 @@ BAD: dict[str, tuple[Batch, Chain, str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_not_covered_is_named_with_the_remedy(case: str, name: str) -> None:
     data, chain, words = BAD[case]
-    layout = Layout.all_pairs(data, L, attributes=A, order=chain.order)
+    layout = Layout.all_pairs(data, chain, attributes=A)
     problem = Likelihood().bind(layout, chain, data, threads=1)
     with pytest.raises(ValueError, match=rf"{type(SHORT[name]).__name__}.*{words}.*LBFGS"):
         SHORT[name].start(problem, PENALTY[name], np.zeros(problem.size))
@@ -253,7 +254,7 @@ def test_bad_input_is_named() -> None:
         AdaGrad().start(problem, FLAT, np.zeros(3))
     with pytest.raises(ValueError, match=r"w\[1\] is not finite"):
         BlockCoordinate().start(problem, FLAT, np.where(np.arange(problem.size) == 1, np.inf, 0.0))
-    with pytest.raises(ValueError, match="int has none; use LBFGS"):
+    with pytest.raises(ValueError, match="AdaGrad needs SequenceBlocks, which int does not give; use LBFGS"):
         AdaGrad().start(3, FLAT, zero)
     for wrong in (
         lambda: SGD(eta=0.0),

@@ -45,7 +45,7 @@ def problems(data: Dataset, layout: Layout, folder: Path, **options: Any) -> tup
     chain, objective = Chain(["A", "B", "C"]), Likelihood(label_weights={"B": 2.0})
     stored = blocks(data, folder)
     summed = BlockedProblem(
-        stored, layout, chain, lambda layout, block: objective.bind(layout, chain, block), **options
+        stored, layout, lambda layout, block: objective.bind(layout, chain, block), **options
     )
     return objective.bind(layout, chain, data.batch), summed
 

@@ -17,6 +17,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
 from crfkit.native import kernels
 from crfkit.optimise import SGD, SGDL1, AdaGrad
+from crfkit.optimise.sequential.sequences import Sequences
 from crfkit.optimise.sequential.visits import Visit, Visits
 from crfkit.structures import Chain
 from crfkit.structures.constraints import SegmentLength
@@ -49,7 +50,6 @@ def blocked(data: Batch, layout: Layout, folder: Path, size: int) -> BlockedProb
     return BlockedProblem(
         stored(data, folder, size),
         layout,
-        chain,
         lambda layout, block: Likelihood().bind(layout, chain, block, threads=1),
     )
 
@@ -153,7 +153,7 @@ def test_sequences_belong_to_their_trainer() -> None:
     one.trainer.run(kernels, sequences, order, rates, np.zeros(4), 0.0, np.zeros(2))
     with pytest.raises(ValueError, match="compiled by another trainer"):
         other.trainer.run(kernels, sequences, order, rates, np.zeros(4), 0.0, np.zeros(2))
-    smaller = bound(batch(), observed=True).online().native
+    smaller = bound(batch(), observed=True).view(Sequences).native
     with pytest.raises(ValueError, match="weights, expected"):
         one.trainer.compile(smaller)
 

@@ -34,6 +34,7 @@ class Ending:
 
     end: End
     objective: float | None = None
+    needs: tuple[type, ...] = ()
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None

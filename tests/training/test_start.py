@@ -13,7 +13,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
-from crfkit.objectives.local import LocalProblem
+from crfkit.objectives import Local
 from crfkit.structures.constraints import Forbid
 from crfkit.training.start import warm_start
 from tests.cases.batches import random_batch
@@ -30,7 +30,7 @@ def by_name(model: Model) -> dict[tuple[object, ...], float]:
         if place.attribute is not None and place.kind != "dense":
             names = model.attributes if place.kind == "node" else model.edge_attributes
             attribute = names[place.attribute]
-        found[(place.kind, attribute, *(model.chain.labels[y] for y in place.run))] = value
+        found[(place.kind, attribute, *(model.chain.labels[y] for y in place.ngram))] = value
     return found
 
 
@@ -133,13 +133,13 @@ def batch(edges: bool) -> Batch:
 @pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("constrained", [False, True])
 def test_local_gradients(edges: bool, constrained: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crfkit.objectives.local._CELLS", 30)  # several blocks of edge scores
+    monkeypatch.setattr("crfkit.linear.loss.BLOCK_BYTES", 400)  # several blocks of edge scores
     data = batch(edges)
     shown = {tuple(pair) for pair in np.stack([data.label[:-1], data.label[1:]], 1).tolist()}  # type: ignore[index]
     absent = next((x, y) for x in range(3) for y in range(3) if (x, y) not in shown)
     rules = [Forbid(str(absent[0]), str(absent[1]))] if constrained else []
     layout = Layout.all_pairs(data, 3, start=True, stop=True)
-    problem = LocalProblem(layout, Chain(3, constraints=rules), data)
+    problem = Local().bind(layout, Chain(3, constraints=rules), data)
     rng = np.random.default_rng(1)
     w, gradient, scratch = rng.normal(size=problem.size), np.empty(problem.size), np.empty(problem.size)
     problem.value_and_grad(w, gradient)
@@ -161,7 +161,7 @@ def test_the_local_model_is_the_chain_where_there_are_no_steps() -> None:
     layout = Layout.all_pairs(single, 3, start=True)
     w = np.random.default_rng(1).normal(size=layout.weights)
     local, chain = np.empty(layout.weights), np.empty(layout.weights)
-    a = LocalProblem(layout, Chain(3), single).value_and_grad(w, local)
+    a = Local().bind(layout, Chain(3), single).value_and_grad(w, local)
     b = Likelihood().bind(layout, Chain(3), single).value_and_grad(w, chain)
     assert a == pytest.approx(b, rel=1e-12)
     np.testing.assert_allclose(local, chain, atol=1e-12)
@@ -178,9 +178,11 @@ def test_a_start_at_the_local_model() -> None:
     assert best.loss < local.loss < 0.7 * zero.loss
     label = np.asarray(data.batch.label).copy()
     label[0] = -1
-    with pytest.raises(ValueError, match="gold label at every position"):
+    with pytest.raises(
+        ValueError, match=r'init="memm": the objective local takes one gold label at each position'
+    ):
         train(replace(data, batch=replace(data.batch, label=label)), init="memm")
-    with pytest.raises(ValueError, match="order 1, not 2"):
+    with pytest.raises(ValueError, match="chains of order 1, not for a chain of order 2"):
         train(data, init="memm", order=2)
 
 

@@ -14,7 +14,6 @@ from crfkit.data.batch import Batch
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.training import BlockedData
-from crfkit.training.blocks.layout import layout_of_blocks
 from crfkit.training.blocks.problem import BlockedProblem
 from tests.cases.descent import Descent
 from tests.cases.sentences import blocks, dataset, full, sentences
@@ -47,8 +46,10 @@ OPTIONS: list[dict[str, Any]] = [
 def test_the_layout_is_that_of_the_whole(tmp_path: Path, options: dict[str, Any], all_pairs: bool) -> None:
     data = full()
     make = Layout.all_pairs if all_pairs else Layout.observed
-    whole = make(data.batch, 3, attributes=len(data.attributes), edge_attributes=4, **options)
-    united = layout_of_blocks(blocks(data, tmp_path), all_pairs=all_pairs, **options)
+    sizes: Any = {"attributes": len(data.attributes), "edge_attributes": 4}
+    whole = make(data.batch, 3, **sizes, **options)
+    stored = blocks(data, tmp_path)
+    united = Layout.plan(Chain(3), stored, all_pairs=all_pairs, **sizes, **options)
     for name in ("node_ptr", "node_label", "edge_ptr", "edge_cell", "transition_cell"):
         np.testing.assert_array_equal(getattr(united, name), getattr(whole, name), name)
         assert getattr(united, name).dtype == getattr(whole, name).dtype
@@ -60,16 +61,16 @@ def test_layouts_of_higher_order_and_with_likely_pairs(tmp_path: Path) -> None:
     data = dataset()
     stored = blocks(data, tmp_path)
     for order in (0, 2):
-        options: Any = {"order": order, "transitions": "observed"}
-        whole = Layout.observed(data.batch, 3, **options)
-        united = layout_of_blocks(stored, **options)
+        chain = Chain(3, order=order)
+        whole = Layout.observed(data.batch, chain, transitions="observed")
+        united = Layout.plan(chain, stored, transitions="observed")
         np.testing.assert_array_equal(united.transition_cell, whole.transition_cell)
         assert united.weights == whole.weights
     pairs = np.array([[0, 0], [0, 1], [0, 2], [7, 1]])
     whole = Layout.observed_plus(data.batch, 3, pairs)
-    np.testing.assert_array_equal(layout_of_blocks(stored, pairs=pairs).node_label, whole.node_label)
+    np.testing.assert_array_equal(Layout.plan(Chain(3), stored, pairs=pairs).node_label, whole.node_label)
     with pytest.raises(ValueError, match="max_weights = 5"):
-        layout_of_blocks(stored, max_weights=5)
+        Layout.plan(Chain(3), stored, max_weights=5)
 
 
 @pytest.mark.parametrize("prefetch", [False, True])
@@ -85,7 +86,7 @@ def test_the_objective_is_that_of_the_whole(tmp_path: Path, prefetch: bool, hidd
     layout = Layout.all_pairs(data.batch, 3, start=True, stop=True)
     whole = objective.bind(layout, chain, data.batch)
     summed = BlockedProblem(
-        stored, layout, chain, lambda layout, block: objective.bind(layout, chain, block), prefetch=prefetch
+        stored, layout, lambda layout, block: objective.bind(layout, chain, block), prefetch=prefetch
     )
     w = np.random.default_rng(3).normal(size=layout.weights)
     a, b = np.empty(layout.weights), np.empty(layout.weights)

@@ -15,9 +15,8 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
-from crfkit.optimise.problem import Penalty
 from crfkit.structures.constraints import Forbid
-from crfkit.training.choose import NAMES, choose
+from crfkit.training.choose import NAMES
 from crfkit.training.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
 from crfkit.training.fit import Likely
 from tests.cases.descent import Descent
@@ -215,14 +214,8 @@ def test_the_choice_is_explained(data: Dataset, options: dict[str, Any], name: s
     assert reason in begin.why
 
 
-def test_other_objectives_get_lbfgs() -> None:
-    assert type(choose(object(), Penalty(l2=1.0))[0]).__name__ == "LBFGS"
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_trains(data: Dataset, name: str) -> None:
-    if not hasattr(optimise, NAMES[name][0]):
-        pytest.skip(f"{NAMES[name][0]} is not written yet")
     l1, l2 = {"bcd": (0.1, 1.0), "sgd-l1": (0.1, 0.0)}.get(name, (0.0, 1.0))
     mistakes = name in ("perceptron", "pa", "arow")
     objective = Perceptron() if mistakes else Likelihood(l1=l1, l2=l2)
@@ -266,7 +259,7 @@ def test_learning_from_mistakes(data: Dataset) -> None:
         ({"nonsense_at_all": 5}, TypeError, "no option 'nonsense_at_all'"),
         ({"optimiser": "lbgfs"}, ValueError, "did you mean 'lbfgs'"),
         ({"optimiser": Descent}, TypeError, "expected a name or an optimiser"),
-        ({"objective": "hinge"}, ValueError, "objectives are: likelihood, perceptron"),
+        ({"objective": "hinge"}, ValueError, "objectives are: likelihood, max-margin, perceptron, local"),
         ({"objective": Likelihood}, TypeError, r"give an object: Likelihood\(\)"),
         (
             {"objective": "perceptron", "optimiser": "lbfgs"},

@@ -38,12 +38,6 @@ LEVELS = {
 # Imports that point the wrong way: the module, what it imports, and why.
 EXCEPTIONS = {
     ("crfkit.data.dataset", "crfkit.features.recipe"): "the type of what a dataset only carries",
-    ("crfkit.linear.counts", "crfkit.objectives.likelihood"): "iterative scaling wraps a bound likelihood",
-    ("crfkit.linear.fast.likelihood", "crfkit.objectives.gold"): "the native pass takes all kinds of gold",
-    ("crfkit.linear.fast.likelihood", "crfkit.objectives.gold_edges"): "and counts the edges of gold",
-    ("crfkit.linear.fast.sequences", "crfkit.objectives.gold"): "native trainers take the gold path",
-    ("crfkit.linear.feature_counts", "crfkit.objectives.gold"): "counts features of gold",
-    ("crfkit.linear.feature_counts", "crfkit.objectives.gold_edges"): "and those of its edges",
     ("crfkit.models.model", "crfkit.training.events"): "a model keeps the Summary of its training",
     ("crfkit.models.files.native", "crfkit.training.events"): "the model file holds that Summary",
     ("crfkit.cli.demo", "crfkit.demo"): "`crfkit demo` runs the demonstrations",

@@ -12,7 +12,7 @@ import crfkit
 from crfkit import Likelihood, Tagger
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
-from crfkit.objectives import LikelihoodProblem
+from crfkit.linear.loss import LinearLoss
 from crfkit.structures import Chain
 from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, W, X, Y, crf, fitted
@@ -104,7 +104,7 @@ def test_balanced_label_weights_are_those_of_scikit_learn(tmp_path: Path) -> Non
     wanted = dict(zip(names, compute_class_weight("balanced", classes=names, y=flat), strict=True))
     kinds: tuple[Any, ...] = ("balanced", wanted)
     same = [Likelihood(label_weights=kind).bind(layout, chain, data.batch) for kind in kinds]
-    assert all(isinstance(one, LikelihoodProblem) for one in same)
+    assert all(isinstance(one, LinearLoss) for one in same)
     np.testing.assert_allclose(same[0].weight, same[1].weight, rtol=1e-12)
     options: Any = {"optimiser": "lbfgs", "max_iterations": 4}
     objective = Likelihood(label_weights="balanced")

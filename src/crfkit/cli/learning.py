@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
+    from crfkit.linear.objective import Objective
     from crfkit.structures.constraints import Constraint
-    from crfkit.training.data import Objective
 
 Data = TypeVar("Data")
 

@@ -9,7 +9,7 @@ import numpy as np
 from crfkit.arrays import Ids, Pointers
 from crfkit.cli.learning import options_for
 from crfkit.data.batch import Batch
-from crfkit.linear.plan import run_cells
+from crfkit.structures.chain_gold import ngram_cells
 
 if TYPE_CHECKING:
     from crfkit.features import Extractor
@@ -39,7 +39,7 @@ class Sizes:
         if batch.label is not None:
             self._node.append(_pairs(batch.attr_ptr, batch.attr, batch.label))
             if batch.edge_ptr is not None and edge is not None:
-                steps = run_cells(batch, 1 << _LABEL_BITS, 1)[0]
+                steps = ngram_cells(batch.seq_ptr, batch.label, 1 << _LABEL_BITS, 1)[0]
                 self._edge.append(_pairs(batch.edge_ptr, edge, steps))
 
     def of(self, extract: Extractor) -> dict[str, int]:

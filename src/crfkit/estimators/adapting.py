@@ -15,29 +15,31 @@ that the new data do not show: added afterwards they would change what was learn
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict, TypeVar, cast
 
 import numpy as np
 
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout, LayoutOptions
+from crfkit.linear.move import united
+from crfkit.linear.objective import Objective
 from crfkit.models.model import Model
-from crfkit.objectives import Perceptron
-from crfkit.optimise.problem import Optimiser, Penalty, Smooth
+from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
 from crfkit.structures import Chain
-from crfkit.structures.constraints import Constraint
-from crfkit.training.data import Objective, TrainingData
+from crfkit.structures.structure import Structure
+from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit, Likely
 from crfkit.training.loop import Rules
 from crfkit.training.progress import display_for
 from crfkit.training.start import warm_start
 
-__all__ = ["Anchored", "Budget", "adapt", "united_layout", "united_names"]
+V = TypeVar("V")
+
+__all__ = ["Anchored", "Budget", "adapt", "united_names"]
 
 
 class Budget(TypedDict):
@@ -51,7 +53,7 @@ class Budget(TypedDict):
 def adapt(
     before: Model,
     data: Dataset,
-    constraints: Sequence[Constraint],
+    chain: Chain,
     objective: Objective,
     features: str | Likely,
     options: LayoutOptions,
@@ -63,7 +65,7 @@ def adapt(
     """Return a model that goes on from another one with new data; see `crfkit.train` for the arguments."""
     begun = time.perf_counter()
     data = united_names(before, data)
-    chain = Chain(data.labels.strings(), options.get("order", 1), constraints)
+    chain = chain.with_labels(data.labels.strings())
     if chain.order != before.chain.order:
         raise ValueError(
             f"the model before is a chain of order {before.chain.order}, this one of order {chain.order}: "
@@ -71,7 +73,7 @@ def adapt(
         )
     source = UnitedData(data, before.layout, threads)
     goal = objective
-    if not isinstance(objective, Perceptron):  # which has no penalty, and goes on from where it was
+    if objective.minimises:  # the perceptron has no penalty, and goes on from where it was
         goal = Anchored(objective, before, chain, data.attributes, data.edge_attributes)
     fit = Fit(source, chain, goal, features, options, optimiser, before, seed)
     display = display_for(budget["progress"])
@@ -90,14 +92,19 @@ class UnitedData(TrainingData):
         super().__init__(data, None, threads)
         self.before = before
 
-    def layout(self, *, all_pairs: bool, pairs: Pointers | None, options: LayoutOptions) -> Layout:
+    def layout(
+        self, structure: Structure, *, all_pairs: bool, pairs: Pointers | None, options: LayoutOptions
+    ) -> Layout:
         """Return the weights that there are and those that there were."""
-        return united_layout(self.before, super().layout(all_pairs=all_pairs, pairs=pairs, options=options))
+        own = super().layout(structure, all_pairs=all_pairs, pairs=pairs, options=options)
+        return united(self.before, own)
 
 
 @dataclass(frozen=True, eq=False)
-class Anchored:
+class Anchored(Objective):
     """An objective whose penalty pulls towards the weights of a model."""
+
+    name: ClassVar[str] = "anchored"
 
     objective: Objective
     model: Model
@@ -113,9 +120,9 @@ class Anchored:
         l1 = self.objective.penalty(layout).l1
         return Penalty(l1=np.where(self._before(layout) == 0.0, l1, 0.0) if np.any(l1) else 0.0)
 
-    def bind(self, layout: Layout, chain: Chain, batch: Batch, *, threads: int | None = None) -> Smooth:
+    def bind(self, layout: Layout, structure: Structure, batch: Batch, *, threads: int | None = None) -> Any:
         """Return the loss of this batch and the distance from the model as a function of the weights."""
-        loss = self.objective.bind(layout, chain, batch, threads=threads)
+        loss = self.objective.bind(layout, structure, batch, threads=threads)
         return AnchoredLoss(loss, Penalty(l2=self.objective.penalty(layout).l2), self._before(layout))
 
     def _before(self, layout: Layout) -> Floats:
@@ -127,7 +134,7 @@ class AnchoredLoss:
 
     def __init__(self, loss: Any, penalty: Penalty, w0: Floats) -> None:
         self.loss, self.penalty, self.w0 = loss, penalty, w0
-        self.convex = getattr(loss, "convex", True)
+        self.convex, self.minimises = loss.convex, loss.minimises
 
     @property
     def size(self) -> int:
@@ -138,6 +145,19 @@ class AnchoredLoss:
         """Return the sum at w [F]; its gradient goes to `gradient` [F]."""
         value = float(self.loss.value_and_grad(w, gradient))
         return value + self.penalty.add_smooth(w - self.w0, gradient)
+
+    def lacks(self, kind: type) -> str:
+        """Tell why there is no view of this kind: sequences do not know of the distance."""
+        if kind in (Curvature, Differentiable):
+            return str(self.loss.lacks(kind))
+        return "a penalty that pulls towards the weights before"
+
+    def view(self, kind: type[V]) -> V:
+        """Return this loss as an optimiser wants to see it."""
+        against = self.lacks(kind)
+        if against:
+            raise NotCoveredError(against)
+        return cast(V, self)
 
     def diagonal(self, w: Floats) -> Floats:
         """Return the diagonal of the Hessian, [F], where the loss has one."""
@@ -169,44 +189,3 @@ def united_names(model: Model, data: Dataset) -> Dataset:
         edge_attributes=Alphabet(model.edge_attributes),
     )
     return data.renamed(both).freeze()
-
-
-def united_layout(old: Layout, new: Layout) -> Layout:
-    """Return the weights of both layouts; the ids of the new one go on from those of the old one.
-
-    Examples
-    --------
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
-    >>> old = Layout.observed(batch, 2, transitions="none")
-    >>> new = Layout.observed(replace(batch, label=[2, 1]), 3, transitions="none")
-    >>> both = united_layout(old, new)
-    >>> [(both.describe(i).attribute, both.describe(i).label) for i in range(both.weights)]
-    [(0, 0), (0, 2), (1, 1)]
-    """
-    L, M = new.labels, old.labels
-    A, E = max(new.attributes, old.attributes), max(new.edge_attributes, old.edge_attributes)
-    cell = old.edge_cell // M * L + old.edge_cell % M
-    node_ptr, node_label = _pairs([(old.node_ptr, old.node_label), (new.node_ptr, new.node_label)], A, L)
-    edge_ptr, edge_cell = _pairs([(old.edge_ptr, cell), (new.edge_ptr, new.edge_cell)], E, L * L)
-    ones = [np.pad(t, [(0, L - M)] * t.ndim).ravel() for t in old.transition_tables(np.ones(old.weights))]
-    runs = np.flatnonzero(np.concatenate([np.zeros(0), *ones]))
-    return replace(
-        new,
-        node_ptr=node_ptr,
-        node_label=node_label,
-        edge_ptr=edge_ptr,
-        edge_cell=edge_cell,
-        transition_cell=np.union1d(runs, new.transition_cell).astype(np.int32),
-        start=old.start or new.start,
-        stop=old.stop or new.stop,
-    )
-
-
-def _pairs(parts: list[tuple[Pointers, Ids]], rows: int, width: int) -> tuple[Pointers, Ids]:
-    """Return the union of rows of columns, by rising row and column."""
-    keys = [
-        np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * np.int64(width) + column for ptr, column in parts
-    ]
-    every = np.unique(np.concatenate(keys))
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(every // width, minlength=rows))]).astype(np.int64)
-    return ptr, (every % width).astype(np.int32)

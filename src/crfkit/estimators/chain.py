@@ -18,12 +18,13 @@ from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries, dev_metric, weights_of
 from crfkit.estimators.reading import Reader, read, recipe_of
 from crfkit.features import Recipe
+from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
+from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint, Scheme
 from crfkit.training.choose import objective_of
-from crfkit.training.data import Objective
 from crfkit.training.fit import Likely
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.interrupt import pass_on
@@ -226,11 +227,10 @@ class ChainCRF(ChainQueries, PartParams):
         model = adapt(
             before,
             data,
-            self._constraints(),
+            Chain(data.labels.strings(), self.order, self._constraints()),
             objective_of(self.objective),
             self.features,
             {
-                "order": self.order,
                 "min_count": self.min_count,
                 "transitions": self.transitions,
                 "start": self.start,

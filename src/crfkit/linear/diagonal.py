@@ -15,50 +15,45 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.score import scatter, score, score_edges
+from crfkit.linear.objective import Family
+from crfkit.linear.score import scatter
+from crfkit.structures.chain import Chain
 
 if TYPE_CHECKING:
-    from crfkit.linear.layout import Layout
-    from crfkit.structures import Chain
+    from crfkit.linear.loss import LinearLoss
 
-__all__ = ["approximate_diagonal"]
+__all__ = ["approximate_diagonal", "diagonal_lacks"]
 
 BLOCK_BYTES = 1 << 26  # of edge marginals in memory at a time
 
 
-def approximate_diagonal(
-    layout: Layout, chain: Chain, batch: Batch, weight: Floats, w: Floats, *, threads: int | None = None
-) -> Floats:
+def diagonal_lacks(loss: LinearLoss) -> str:
+    """Tell why there is no such diagonal of a loss; empty where there is one."""
+    if loss.objective.family is not Family.LIKELIHOOD:
+        return f"the objective {loss.objective.name}"
+    chain = isinstance(loss.structure, Chain) and loss.structure.order <= 1
+    return "" if chain else f"{loss.structure.describe()}, only chains of order 1"
+
+
+def approximate_diagonal(loss: LinearLoss, w: Floats) -> Floats:
     """Return H_f of the loss (not of its penalty) at w, [F]; block by block of sequences."""
+    layout, threads = loss.layout, loss.threads
     diagonal = np.zeros(layout.weights)
-    for chosen in batch.cut(BLOCK_BYTES // (8 * layout.labels**2)):
-        part, weights = batch.select(chosen), weight[chosen]
-        scores = score(layout, w, part, threads=threads)
-        edge = scores.edge
-        if scores.per_position:
-            edge = score_edges(layout, w, part, 0, part.positions, threads=threads)
-        potentials = chain.potentials(
-            scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=part.seq_ptr
-        )
+    for chosen in loss.batch.cut(max(BLOCK_BYTES // (8 * layout.labels**2), 1)):
+        part = loss.part(chosen)
+        potentials = part.potentials(w)
         found = inference.marginals(potentials, edges_by_position=True, threads=threads)
-        each = np.repeat(weights, np.diff(part.seq_ptr))  # [P]
-        node = found.node * (1.0 - found.node) * each[:, None]  # [P, L]
-        steps = found.edge * (1.0 - found.edge) * each[:, None, None]  # [P, L, L]
-        filled = np.diff(part.seq_ptr) > 0
-        begins, ends = part.seq_ptr[:-1][filled], part.seq_ptr[1:][filled] - 1
-        scatter(
-            layout,
-            squared(part),
-            node,
-            steps,
-            node[begins].sum(axis=0),
-            node[ends].sum(axis=0),
-            threads=threads,
-            out=diagonal,
-            add=True,
-        )
+        each = np.repeat(part.weight, np.diff(part.batch.seq_ptr))  # [P]
+        variance = {"node": found.node * (1.0 - found.node) * each[:, None]}  # [P, L]
+        if "edge" in layout.slots:
+            steps = (found.edge * (1.0 - found.edge)).reshape(len(each), -1)  # [P, L * L]
+            variance["edge"] = steps * each[:, None]
+        filled = np.diff(part.batch.seq_ptr) > 0
+        for name, at in (("start", part.batch.seq_ptr[:-1]), ("stop", part.batch.seq_ptr[1:] - 1)):
+            variance[name] = variance["node"][at[filled]].sum(axis=0)
+        scatter(layout, squared(part.batch), variance, threads=threads, out=diagonal, add=True)
     return diagonal
 
 
@@ -86,5 +81,4 @@ def _squares(ptr: Pointers, attr: Ids, value: Floats | None) -> tuple[Pointers, 
         return ptr, attr, None if value is None else value**2
     sums = np.bincount(inverse, value, minlength=len(found)).astype(np.float64)
     counts = np.bincount(found // size, minlength=len(ptr) - 1)
-    merged = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return merged, (found % size).astype(np.int32), sums**2
+    return pointers(counts), (found % size).astype(np.int32), sums**2

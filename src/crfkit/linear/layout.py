@@ -1,29 +1,32 @@
 """Layouts: which weights exist, and where each lives in one vector ``w[F]``.
 
-The parts, in this order:
+A layout is a row of blocks. A block gives weights to cells of one slot of a structure, row by row: a row for
+each attribute of the occurrences that it is *by*, or one row that all places share. The blocks of a chain:
 
-========== ================================================================================
-node       attribute by attribute, by rising label: ``node_ptr[A + 1]``, ``node_label``
-edge       edge attribute by edge attribute, by rising cell ``from * L + to``: ``edge_ptr``, ``edge_cell``
-transition runs of 2 to order + 1 labels whatever the attributes: ``transition_cell``, see below
-start      one weight per label for the first position
-stop       one weight per label for the last position
-dense      ``[K, L]`` for the K columns of `Batch.dense`
-========== ================================================================================
+========== ====== ======= =============================================================================
+block      slot   by      rows and cells
+========== ====== ======= =============================================================================
+node       node   node    attribute by attribute, by rising label
+edge       edge   edge    edge attribute by edge attribute, by rising cell ``from * L + to``
+transition itself shared  label n-grams of 2 to order + 1 labels whatever the attributes, see below
+start      itself shared  one weight per label for the first position
+stop       itself shared  one weight per label for the last position
+dense      node   dense   ``[K, L]`` for the K columns of `Batch.dense`
+========== ====== ======= =============================================================================
 
-A run of h + 1 labels (h = 1: a step) is a cell of a table with h + 1 axes, the oldest label first. The tables
-lie end to end, shortest runs first, and ``transition_cell`` holds the cells that have a weight, rising: a
-step is the cell ``from * L + to``, the run (x, y, z) the cell ``L**2 + (x * L + y) * L + z``.
+A label n-gram of h + 1 labels (h = 1: a step) is a cell of a table with h + 1 axes, the oldest label first.
+The tables lie end to end, shortest n-grams first: a step is the cell ``from * L + to``, the trigram (x, y, z)
+the cell ``L**2 + (x * L + y) * L + z``.
 
 Observed pairs are the supported features of Sha & Pereira (2003); all pairs and observed plus likely ones
 (Sutton & McCallum 2006, section 1.4.6) add weights for what the training data never shows.
-`crfkit.linear.score` turns weights into scores and credits into gradients.
+`crfkit.linear.score` turns weights into scores and gradients by scores into gradients by weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,13 +35,16 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.plan import Estimate, LayoutOptions, Plan, run_sizes
+from crfkit.linear.block import Block
+from crfkit.linear.plan import Estimate, LayoutOptions, Plan
+from crfkit.structures.chain import Chain, chain_slots
+from crfkit.structures.structure import Slot, Structure
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Unpack
 
-__all__ = ["Estimate", "Layout", "LayoutOptions", "Place", "likely_pairs"]
+__all__ = ["Block", "Estimate", "Layout", "LayoutOptions", "Place", "likely_pairs"]
 
 
 class Place(NamedTuple):
@@ -46,17 +52,17 @@ class Place(NamedTuple):
 
     Examples
     --------
-    >>> Place("transition", None, 2, 0).run, Place("transition", None, (1, 2), 0).run
+    >>> Place("transition", None, 2, 0).ngram, Place("transition", None, (1, 2), 0).ngram
     ((2, 0), (1, 2, 0))
     """
 
     kind: str
     attribute: int | None
-    before: int | tuple[int, ...] | None  #: one label; of runs of 3 and more, all but the last, oldest first
+    before: int | tuple[int, ...] | None  #: one label; of trigrams and more, all but the last, oldest first
     label: int
 
     @property
-    def run(self) -> tuple[int, ...]:
+    def ngram(self) -> tuple[int, ...]:
         """All the labels, oldest first."""
         if self.before is None:
             return (self.label,)
@@ -75,158 +81,259 @@ class Layout:
     Examples
     --------
     >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[0, 1, 0], label=[1, 0])
-    >>> layout = Layout.observed(batch, labels=2, transitions="observed")
+    >>> layout = Layout.observed(batch, 2, transitions="observed")
     >>> layout.weights, layout.parts["transition"]
     (4, slice(3, 4, None))
     >>> [tuple(layout.describe(i)) for i in (0, 3)]
     [('node', 0, None, 0), ('transition', None, 1, 0)]
 
     >>> batch = Batch(seq_ptr=[0, 3], attr_ptr=[0, 0, 0, 0], attr=[], label=[1, 0, 1])
-    >>> layout = Layout.observed(batch, labels=2, transitions="observed", order=2)
-    >>> [layout.describe(i).run for i in range(layout.weights)]
+    >>> layout = Layout.observed(batch, Chain(2, order=2), transitions="observed")
+    >>> [layout.describe(i).ngram for i in range(layout.weights)]
     [(0, 1), (1, 0), (1, 0, 1)]
     """
 
-    labels: int  #: L
-    node_ptr: Pointers  #: [A + 1]
-    node_label: Ids  #: [node weights]
-    edge_ptr: Pointers  #: [edge attributes + 1]
-    edge_cell: Ids  #: [edge weights]
-    transition_cell: Ids  #: [transition weights]
-    start: bool = False
-    stop: bool = False
-    dense: int = 0  #: K
-    table_bytes: int = 1 << 29
-    order: int = 1  #: labels before the current one that a transition looks at
+    slots: Mapping[str, Slot]  #: of the structure
+    blocks: tuple[Block, ...]
+    table_bytes: int = 1 << 29  #: most bytes of the table that `score` fills
 
     @classmethod
-    def observed(cls, batch: Batch, labels: int, **options: Unpack[LayoutOptions]) -> Layout:
-        """Keep the pairs that a labelled batch shows."""
-        return cls._of(Plan(batch, labels, False, options))
+    def observed(cls, batch: Batch, structure: Structure | int, **options: Unpack[LayoutOptions]) -> Layout:
+        """Keep the pairs that a labelled batch shows; a number L stands for ``Chain(L)``."""
+        return cls._of(Plan(batch, _structure(structure), False, options))
 
     @classmethod
-    def all_pairs(cls, batch: Batch, labels: int, **options: Unpack[LayoutOptions]) -> Layout:
+    def all_pairs(cls, batch: Batch, structure: Structure | int, **options: Unpack[LayoutOptions]) -> Layout:
         """Give every attribute a weight for every label, every edge attribute one for every step."""
-        return cls._of(Plan(batch, labels, True, options))
+        return cls._of(Plan(batch, _structure(structure), True, options))
 
     @classmethod
     def observed_plus(
-        cls, batch: Batch, labels: int, pairs: ArrayLike, **options: Unpack[LayoutOptions]
+        cls, batch: Batch, structure: Structure | int, pairs: ArrayLike, **options: Unpack[LayoutOptions]
     ) -> Layout:
         """Keep the observed pairs and these (attribute, label) pairs [n, 2]; see `likely_pairs`."""
-        return cls._of(Plan(batch, labels, False, options, pairs))
+        return cls._of(Plan(batch, _structure(structure), False, options, pairs))
+
+    @classmethod
+    def plan(
+        cls,
+        structure: Structure,
+        batches: Batch | Iterable[Batch],
+        *,
+        all_pairs: bool = False,
+        pairs: ArrayLike | None = None,
+        **options: Unpack[LayoutOptions],
+    ) -> Layout:
+        """Return the layout of data in memory, or of batches that are gone through one by one.
+
+        Parameters
+        ----------
+        structure : Structure
+        batches : Batch, or batches
+        all_pairs : bool
+            Every pair of attribute and label, not only observed ones.
+        pairs : array [n, 2], optional
+            Further (attribute, label) pairs.
+        **options
+            `LayoutOptions`.
+        """
+        return cls._of(Plan(batches, structure, all_pairs, options, pairs))
 
     @staticmethod
     def estimate(
-        batch: Batch, labels: int, *, all_pairs: bool = False, **options: Unpack[LayoutOptions]
+        batch: Batch, structure: Structure | int, *, all_pairs: bool = False, **options: Unpack[LayoutOptions]
     ) -> Estimate:
         """Count the weights of a layout without making it.
 
         Examples
         --------
         >>> batch = Batch(seq_ptr=[0, 1], attr_ptr=[0, 2], attr=[0, 9], label=[1])
-        >>> Layout.estimate(batch, labels=3).parts["node"]
+        >>> Layout.estimate(batch, 3).parts["node"]
         2
-        >>> Layout.estimate(batch, labels=3, all_pairs=True, attributes=10**9).weight_bytes
+        >>> Layout.estimate(batch, 3, all_pairs=True, attributes=10**9).weight_bytes
         24000000072
         """
-        return Plan(batch, labels, all_pairs, options).estimate
+        return Plan(batch, _structure(structure), all_pairs, options).estimate
+
+    @classmethod
+    def of_chain(
+        cls,
+        labels: int,
+        node_ptr: Pointers,
+        node_label: Ids,
+        edge_ptr: Pointers,
+        edge_cell: Ids,
+        transition_cell: Ids,
+        start: bool = False,
+        stop: bool = False,
+        dense: int = 0,
+        table_bytes: int = 1 << 29,
+        order: int = 1,
+    ) -> Layout:
+        """Return the layout of a chain whose weights are known, as files hold them."""
+        every = np.arange(labels, dtype=np.int32)
+        ends = {"start": every if start else every[:0], "stop": every if stop else every[:0]}
+        slots = chain_slots(labels, order)
+        edge = [Block("edge", "edge", edge_ptr, edge_cell)] if "edge" in slots else []
+        blocks = (
+            Block("node", "node", node_ptr, node_label),
+            *edge,
+            Block.shared("transition", transition_cell),
+            *(Block.shared(name, cells) for name, cells in ends.items()),
+            Block("node", "dense", np.arange(dense + 1, dtype=np.int64) * labels, np.tile(every, dense)),
+        )
+        return cls(slots, blocks, table_bytes)
 
     @classmethod
     def _of(cls, plan: Plan) -> Layout:
         plan.estimate.check(plan.options.get("max_weights", 500_000_000))
-        return cls(
-            plan.L,
-            plan.node.ptr,
-            plan.node.columns(),
-            plan.edge.ptr,
-            plan.edge.columns(),
-            plan.transition_cell(),
-            plan.options.get("start", False),
-            plan.options.get("stop", False),
-            plan.estimate.parts["dense"] // plan.L,
-            plan.budget,
-            plan.order,
+        return cls(plan.slots, plan.blocks(), plan.budget)
+
+    def with_block(self, name: str, cell: Ids, ptr: Pointers | None = None) -> Layout:
+        """Return the layout with other weights in one block; without `ptr` it is one that places share."""
+        rows = np.array([0, len(cell)], dtype=np.int64) if ptr is None else ptr
+        made = [replace(b, ptr=rows, cell=cell) if b.name == name else b for b in self.blocks]
+        return replace(self, blocks=tuple(made))
+
+    @cached_property
+    def block(self) -> Mapping[str, Block]:
+        """The blocks by name."""
+        return {block.name: block for block in self.blocks}
+
+    @cached_property
+    def parts(self) -> Mapping[str, slice]:
+        """Where each block lies in the vector of weights."""
+        ends = np.cumsum([len(block.cell) for block in self.blocks]).tolist()
+        return _Parts(
+            {b.name: slice(end - len(b.cell), end) for b, end in zip(self.blocks, ends, strict=True)}
         )
+
+    @cached_property
+    def weights(self) -> int:
+        """Number of weights, F."""
+        return sum(len(block.cell) for block in self.blocks)
+
+    @property
+    def labels(self) -> int:
+        """Number of labels, L."""
+        return self.slots["node"].cells
+
+    @property
+    def order(self) -> int:
+        """Labels before the current one that a transition looks at."""
+        return len(self.slots["transition"].tables)
 
     @property
     def attributes(self) -> int:
         """Number of attributes, A."""
-        return len(self.node_ptr) - 1
+        return self.rows_of("node")
 
     @property
     def edge_attributes(self) -> int:
         """Number of edge attributes."""
-        return len(self.edge_ptr) - 1
+        return self.rows_of("edge")
 
     @property
-    def weights(self) -> int:
-        """Number of weights, F."""
-        return int(self.parts["dense"].stop)
+    def dense(self) -> int:
+        """Number of real-valued columns, K."""
+        return self.rows_of("dense")
+
+    @property
+    def start(self) -> bool:
+        """Whether first labels have weights."""
+        return self.has("start")
+
+    @property
+    def stop(self) -> bool:
+        """Whether last labels have weights."""
+        return self.has("stop")
+
+    @property
+    def node_ptr(self) -> Pointers:
+        """Where the weights of each attribute begin, [A + 1]."""
+        return self.block["node"].ptr
+
+    @property
+    def node_label(self) -> Ids:
+        """The label of each node weight."""
+        return self.block["node"].cell
+
+    @property
+    def edge_ptr(self) -> Pointers:
+        """Where the weights of each edge attribute begin, among those of all, [edge attributes + 1]."""
+        return self.block["edge"].ptr if "edge" in self.block else np.zeros(1, dtype=np.int64)
+
+    @property
+    def edge_cell(self) -> Ids:
+        """The step ``from * L + to`` of each edge weight."""
+        return self.block["edge"].cell if "edge" in self.block else np.zeros(0, dtype=np.int32)
+
+    @property
+    def transition_cell(self) -> Ids:
+        """The n-gram of each transition weight."""
+        return self.block["transition"].cell
+
+    def rows_of(self, name: str) -> int:
+        """Return how many rows a block has; 0 where there is no such block."""
+        return len(self.block[name].ptr) - 1 if name in self.block else 0
+
+    def has(self, name: str) -> bool:
+        """Tell whether a block has any weight."""
+        return name in self.block and bool(len(self.block[name].cell))
 
     @cached_property
-    def parts(self) -> dict[str, slice]:
-        """Where each part lies in the vector of weights."""
-        L = self.labels
-        sizes = {
-            "node": len(self.node_label),
-            "edge": len(self.edge_cell),
-            "transition": len(self.transition_cell),
-            "start": L * self.start,
-            "stop": L * self.stop,
-            "dense": L * self.dense,
-        }
-        ends = np.cumsum(list(sizes.values())).tolist()
-        return {name: slice(end - n, end) for (name, n), end in zip(sizes.items(), ends, strict=True)}
+    def _native_rows(self) -> dict[str, _native.Rows]:
+        return {}
 
-    @cached_property
-    def rows(self) -> _native.Rows:
-        """The node weights as the kernels see them, checked."""
-        return _native.Rows(self.labels, self.node_ptr, self.node_label, self.table_bytes)
+    def rows(self, name: str = "node") -> _native.Rows:
+        """Return the weights of a block as the kernels see them, checked."""
+        made = self._native_rows.get(name)
+        if made is None:
+            block = self.block[name]
+            width = self.slots[block.slot].cells
+            made = _native.Rows(width, block.ptr, block.cell, self.table_bytes)
+            self._native_rows[name] = made
+        return made
 
-    @cached_property
-    def edge_rows(self) -> _native.Rows:
-        """The edge weights as the kernels see them, checked."""
-        return _native.Rows(self.labels**2, self.edge_ptr, self.edge_cell, self.table_bytes)
+    def shared(self, name: str, w: Floats) -> Floats:
+        """Return the scores [cells] that weights [F] give to a slot that all places share."""
+        block = self.block[name]
+        flat = np.zeros(self.slots[block.slot].cells)
+        flat[block.cell] = w[self.parts[name]]
+        return flat
 
     def transition_tables(self, w: Floats) -> tuple[Floats, ...]:
         """Return the transitions of weights [F]: a table for each order, that of order h with h + 1 axes."""
-        sizes = run_sizes(self.labels, self.order)
-        flat = np.zeros(sum(sizes))
-        flat[self.transition_cell] = w[self.parts["transition"]]
-        tables = np.split(flat, np.cumsum(sizes)[:-1]) if sizes else []
-        return tuple(table.reshape((self.labels,) * (h + 1)) for h, table in enumerate(tables, start=1))
+        return self.slots["transition"].split(self.shared("transition", w))
 
-    def transition_credit(self, tables: Sequence[Floats]) -> Floats:
+    def transition_weights(self, tables: Sequence[Floats]) -> Floats:
         """Return the entries of such tables that have a weight: the transpose of `transition_tables`."""
         flat = np.concatenate([np.zeros(0), *(table.ravel() for table in tables)])
-        credit: Floats = flat[self.transition_cell]  # [transition weights]
-        return credit
+        kept: Floats = flat[self.transition_cell]  # [transition weights]
+        return kept
 
     def describe(self, index: int) -> Place:
         """Tell what the weight at an index belongs to."""
         if not 0 <= index < self.weights:
             raise IndexError(f"weight {index} does not exist; there are {self.weights}")
-        kind = next(name for name, part in self.parts.items() if index < part.stop)
-        i = index - self.parts[kind].start
-        if kind == "node":
-            a = int(np.searchsorted(self.node_ptr, i, side="right")) - 1
-            return Place(kind, a, None, int(self.node_label[i]))
-        if kind == "edge":
-            a = int(np.searchsorted(self.edge_ptr, i, side="right")) - 1
-            return Place(kind, a, *divmod(int(self.edge_cell[i]), self.labels))
-        if kind == "transition":
-            return self._describe_run(int(self.transition_cell[i]))
-        if kind == "dense":
-            return Place(kind, i // self.labels, None, i % self.labels)
-        return Place(kind, None, None, i)
+        name = next(name for name, part in self.parts.items() if index < part.stop)
+        block, i = self.block[name], index - self.parts[name].start
+        row = None if block.by is None else int(np.searchsorted(block.ptr, i, side="right")) - 1
+        *before, label = self.slots[block.slot].labels_of(int(block.cell[i]))
+        return Place(
+            name, row, None if not before else before[0] if len(before) == 1 else tuple(before), label
+        )
 
-    def _describe_run(self, cell: int) -> Place:
-        begins = np.cumsum([0, *run_sizes(self.labels, self.order)])
-        h = int(np.searchsorted(begins, cell, side="right"))
-        run = np.unravel_index(cell - begins[h - 1], (self.labels,) * (h + 1))
-        *before, label = (int(y) for y in run)
-        return Place("transition", None, before[0] if h == 1 else tuple(before), label)
+
+class _Parts(dict[str, slice]):
+    """Where blocks lie; one that is not there has no weights."""
+
+    def __missing__(self, name: str) -> slice:
+        return slice(0, 0)
+
+
+def _structure(given: Structure | int) -> Structure:
+    return Chain(given) if isinstance(given, int | np.integer) else given
 
 
 def likely_pairs(batch: Batch, node_probabilities: ArrayLike, epsilon: float) -> Pointers:

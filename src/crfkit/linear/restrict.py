@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +50,7 @@ def restrict(layout: Layout, batch: Batch) -> Restricted:
     counts = np.diff(layout.node_ptr)[shown]
     ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     node = np.repeat(layout.node_ptr[shown] - ptr[:-1], counts) + np.arange(ptr[-1])
-    made = replace(layout, node_ptr=ptr, node_label=layout.node_label[node])
+    made = layout.with_block("node", layout.node_label[node], ptr)
     return Restricted(made, number[known], shown)
 
 

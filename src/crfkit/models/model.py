@@ -22,7 +22,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout
-from crfkit.linear.score import has_edges, ready_edges, ready_rows, score, score_edges
+from crfkit.linear.score import cells_by_position, ready_rows, score
 from crfkit.models.once import Once
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures import Chain, ChainPotentials
@@ -195,21 +195,18 @@ class Model:
     def potentials(self, batch: Batch, *, threads: int | None = None) -> ChainPotentials:
         """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
         layout, w = self.layout, self.w
-        rows = self._once("rows", lambda: ready_rows(layout, w, threads))
-        scores = score(layout, w, batch, threads=threads, ready=rows)
-        edge = scores.edge
-        if scores.per_position:
-            ready = self._once("edges", lambda: ready_edges(layout, w, threads))
-            edge = score_edges(layout, w, batch, 0, batch.positions, threads=threads, ready=ready)
-        made = self.chain.potentials(
-            scores.node, edge, start=scores.start, stop=scores.stop, seq_ptr=batch.seq_ptr
-        )
+
+        def ready(name: str) -> _native.ReadyRows:
+            return self._once(name, lambda: ready_rows(layout, w, name, threads))
+
+        scores = score(layout, w, batch, threads=threads, ready=ready)
+        made = self.chain.potentials_of(scores, batch)
         return normalised_by_step(made) if self.local else made
 
     def cells(self, batch: Batch) -> int:
         """Return how many scores a position of a batch has, with those of steps where they have their own."""
         L = self.layout.labels
-        return L * L if self.local or has_edges(self.layout, batch) else L
+        return L * L if self.local else cells_by_position(self.layout, batch)
 
     def predict(
         self,
@@ -236,7 +233,7 @@ class Model:
 
     def log_likelihood(self, data: Dataset | Batch, *, threads: int | None = None) -> Floats:
         """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""
-        from crfkit.objectives.gold import allowed_labels
+        from crfkit.structures.gold import allowed_labels
 
         found = [np.zeros(0)]
         for part, potentials in self._parts(self.batch_of(data), threads):
@@ -282,7 +279,7 @@ class Model:
             names = _native.Hasher(self.hashed)
             names.freeze()
         assert not isinstance(names, _native.Alphabet), "the attributes of a model are frozen"
-        rows = self._once("rows", lambda: ready_rows(self.layout, self.w))
+        rows = self._once("node", lambda: ready_rows(self.layout, self.w))
         ends = (nothing.start, nothing.stop)
         return _native.Decoder(kernels, names, rows, nothing.tables, *ends, self.chain.labels)
 

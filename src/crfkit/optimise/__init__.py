@@ -5,11 +5,12 @@ from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.batch.newton import TruncatedNewton
 from crfkit.optimise.batch.rprop import RProp
 from crfkit.optimise.batch.steepest import SteepestDescent
+from crfkit.optimise.batch.subgradient import Subgradient
 from crfkit.optimise.dual.trainer import Dual
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.sequential.coordinate import BlockCoordinate
-from crfkit.optimise.sequential.mistakes import AROW, AveragedPerceptron, PassiveAggressive
+from crfkit.optimise.sequential.perceptron import AROW, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.sequential.stochastic import SGD, SGDL1, AdaGrad
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "Smooth",
     "SteepestDescent",
     "Step",
+    "Subgradient",
     "TruncatedNewton",
 ]

@@ -9,13 +9,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from crfkit.arrays import Floats
 
-__all__ = ["End", "Optimiser", "Penalty", "Run", "Smooth", "Step", "Stopped"]
+__all__ = [
+    "Curvature",
+    "Differentiable",
+    "End",
+    "NotCoveredError",
+    "Optimiser",
+    "Penalty",
+    "Run",
+    "Smooth",
+    "Step",
+    "Stopped",
+    "Viewed",
+    "evaluate",
+    "view_of",
+]
+
+V = TypeVar("V")
 
 
 class End(str, Enum):
@@ -52,6 +68,56 @@ class Smooth(Protocol):
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F] and write its gradient over `gradient` [F]."""
         ...
+
+
+class Differentiable(Smooth, Protocol):
+    """A loss that has a gradient everywhere, not only a subgradient."""
+
+
+@runtime_checkable
+class Curvature(Protocol):
+    """A loss that knows how it curves along each weight."""
+
+    def diagonal(self, w: Floats) -> Floats:
+        """Return roughly the diagonal of the Hessian at w, [F]."""
+        ...
+
+
+class NotCoveredError(ValueError):
+    """A loss cannot be seen as a method needs it, or a part is not made for another; the text says why."""
+
+
+class Viewed(Smooth, Protocol):
+    """A loss that can be seen in other ways than by values and gradients."""
+
+    def lacks(self, kind: type) -> str:
+        """Tell why there is no view of this kind; empty where there is one."""
+        ...
+
+    def view(self, kind: type[V]) -> V:
+        """Return the view, or raise `NotCoveredError`."""
+        ...
+
+
+def view_of(problem: Any, kind: type[V], who: str) -> V:
+    """Return what a method needs of a problem: a view of it, or the problem itself where it is of the kind.
+
+    Examples
+    --------
+    >>> view_of(object(), Curvature, "CG")
+    Traceback (most recent call last):
+    crfkit.optimise.problem.NotCoveredError: CG needs Curvature, which object does not give; use LBFGS
+    """
+    if hasattr(problem, "lacks"):
+        against = cast(Viewed, problem).lacks(kind)
+        if against:
+            raise NotCoveredError(f"{who} does not take {against}; {getattr(kind, 'remedy', 'use LBFGS')}")
+        return cast(Viewed, problem).view(kind)
+    if kind is Differentiable or isinstance(problem, kind):
+        return cast(V, problem)
+    raise NotCoveredError(
+        f"{who} needs {kind.__name__}, which {type(problem).__name__} does not give; use LBFGS"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +160,17 @@ class Penalty:
         return 0.5 * float(np.sum(pull * w))
 
 
+def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float]:
+    """Return the penalised objective at w [F] and the norm of its (pseudo-)gradient, by one evaluation."""
+    gradient = np.empty(len(w))
+    value = problem.value_and_grad(w, gradient) + penalty.value(w)
+    penalty.add_smooth(w, gradient)
+    if penalty.sparse:
+        at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalty.l1, 0.0)
+        gradient = np.where(w == 0.0, at_zero, gradient + penalty.l1 * np.sign(w))
+    return float(value), float(np.linalg.norm(gradient))
+
+
 @dataclass(frozen=True)
 class Step:
     """What a run did with one step: an iteration of a batch method, a pass of an online one."""
@@ -126,6 +203,11 @@ class Run(Protocol):
 
 class Optimiser(Protocol):
     """Options of a method."""
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """The views of a loss that it takes beside values and gradients."""
+        ...
 
     def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None) -> Run:
         """Begin at w [F], or go on from a state, which has weights of its own."""

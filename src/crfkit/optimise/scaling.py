@@ -23,18 +23,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite, nan, sqrt
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
 from crfkit.optimise.batch.stopping import Stopping
-from crfkit.optimise.problem import End, Penalty, Stopped
+from crfkit.optimise.problem import End, Penalty, Stopped, view_of
 
 __all__ = ["Counted", "IterativeScaling", "scaling_update"]
 
 
+@runtime_checkable
 class Counted(Protocol):
     """A log-linear loss whose features are counts of 0 or more, in G groups of sequences."""
 
@@ -103,17 +104,17 @@ class IterativeScaling(Stopping):
         if not 0.0 < self.max_change < np.inf:
             raise ValueError(f"max_change is {self.max_change}, expected a positive number")
 
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """Counts by group of sequences."""
+        return (Counted,)
+
     def start(
-        self, problem: Counted, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "IterativeScaling")
-        if not hasattr(problem, "expect"):
-            raise ValueError(
-                f"iterative scaling needs counts by group, which {type(problem).__name__} does not give: "
-                "wrap it in crfkit.linear.counts.ChainCounts"
-            )
-        return ScalingRun(self, problem, penalty, w, state)
+        return ScalingRun(self, view_of(problem, Counted, "IterativeScaling"), penalty, w, state)
 
 
 class ScalingRun(BatchRun):

@@ -2,6 +2,7 @@
 
 from crfkit.structures.chain import Chain
 from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.local import LocalChain
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
@@ -10,6 +11,7 @@ from crfkit.structures.tree import Tree, TreePotentials
 __all__ = [
     "Chain",
     "ChainPotentials",
+    "LocalChain",
     "Potentials",
     "SemiMarkov",
     "SemiMarkovPotentials",

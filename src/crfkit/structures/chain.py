@@ -11,20 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.arrays import Floats, as_scores, as_seq_ptr
+from crfkit.arrays import Floats, Pointers, as_scores, as_seq_ptr
+from crfkit.data.batch import Batch
+from crfkit.structures.chain_gold import add_chain_counts, check_path, ngram_cells
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.constraints import Constraint, Resolved, resolve
+from crfkit.structures.gold import Gold, Path, Soft, check_range, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
+from crfkit.structures.structure import Scores, Slot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
-__all__ = ["Chain", "ChainPotentials"]
+__all__ = ["Chain", "chain_slots"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,9 @@ class Chain:
     >>> [chain.labels[y] for y in inference.decode(scores).labels]
     ['B', 'I']
     """
+
+    kind: ClassVar[str] = "chain"
+    objective: ClassVar[str] = "likelihood"
 
     labels: tuple[str, ...]
     order: int = 1
@@ -138,6 +146,90 @@ class Chain:
             if part is not None:
                 tables[h] = as_scores(part, f"edge[{h}]")
         return tables
+
+    # ---- training
+
+    def with_labels(self, names: Sequence[str]) -> Self:
+        """Return the same chain over these labels."""
+        return type(self)(names, self.order, self.constraints)
+
+    def describe(self) -> str:
+        """Return what messages call it."""
+        return f"a chain of order {self.order}"
+
+    def slots(self) -> dict[str, Slot]:
+        """Return the scores that it takes: of nodes, steps, n-grams of labels, and both ends."""
+        return chain_slots(len(self.labels), self.order)
+
+    def potentials_of(self, scores: Scores, batch: Batch) -> ChainPotentials:
+        """Return potentials of the scores of a batch; a slot that is missing counts as 0."""
+        L = len(self.labels)
+        edge: Any = None
+        if "edge" in scores:
+            edge = scores["edge"].reshape(-1, L, L)
+        elif "transition" in scores:
+            tables = self.slots()["transition"].split(scores["transition"])
+            edge = tables[0] if self.order == 1 else tables
+        return self.potentials(
+            scores["node"], edge, start=scores.get("start"), stop=scores.get("stop"), seq_ptr=batch.seq_ptr
+        )
+
+    def gold(self, batch: Batch, before: int = 0) -> Gold:
+        """Return what is known of the labels, checked against the constraints."""
+        found = gold_of(batch, len(self.labels))
+        if isinstance(found, Path) and self.resolved is not None:
+            check_path(found, self.labels, self.resolved, before)
+        return found
+
+    def gold_cells(self, batch: Batch) -> dict[str, Pointers]:
+        """Return the cells that gold labels take: labels, steps, and n-grams in tables laid end to end."""
+        L = len(self.labels)
+        label = np.full(batch.positions, -1, np.int32) if batch.label is None else batch.label
+        check_range(label, L)
+        ngrams = ngram_cells(batch.seq_ptr, label, L, self.order)
+        begins = np.cumsum([0, *(L ** (h + 1) for h in range(1, self.order + 1))])
+        known = [cells[cells >= 0] + begin for begin, cells in zip(begins, ngrams, strict=False)]
+        cells = {"node": label, "transition": np.concatenate([np.zeros(0, np.int64), *known])}
+        return {**cells, "edge": ngrams[0]} if self.order == 1 else cells
+
+    def add_counts(self, gold: Gold, weight: Floats, counts: Scores) -> None:
+        """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""
+        L, rules = len(self.labels), self.resolved
+        if rules is None or not isinstance(gold, Soft):
+            add_chain_counts(gold, weight, L, self.order, counts)
+            return
+        # Positions are drawn on their own, so that they may take forbidden steps: those do not count.
+        drawn = {slot: np.zeros_like(array) for slot, array in counts.items()}
+        add_chain_counts(gold, weight, L, self.order, drawn)
+        if "transition" in drawn:
+            drawn["transition"][: L * L][~rules.transition.ravel()] = 0.0
+        if "edge" in drawn:
+            drawn["edge"][:, ~rules.transition.ravel()] = 0.0
+        for name, allowed in (("start", rules.start), ("stop", rules.stop)):
+            if name in drawn:
+                drawn[name][~allowed] = 0.0
+        for slot, array in drawn.items():
+            counts[slot][:] += array
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but labels and constraints, as values that JSON can hold."""
+        return {"kind": self.kind, "order": self.order}
+
+
+def chain_slots(L: int, order: int) -> dict[str, Slot]:
+    """Return the slots of a chain of L labels.
+
+    Examples
+    --------
+    >>> {name: slot.cells for name, slot in chain_slots(3, 2).items()}
+    {'node': 3, 'transition': 36, 'start': 3, 'stop': 3}
+    """
+    one = ((L,),)
+    slots = {"node": Slot(one, "position")}
+    if order == 1:
+        slots["edge"] = Slot(((L, L),), "step", base="transition")
+    slots["transition"] = Slot(tuple((L,) * (h + 1) for h in range(1, order + 1)))
+    return {**slots, "start": Slot(one), "stop": Slot(one)}
 
 
 def _checked_forbid(scores: Floats, allowed: NDArray[np.bool_], argument: str) -> Floats:

@@ -202,6 +202,10 @@ class ChainPotentials:
         """
         return self._slots(self.node, self.edge, self.start, self.stop)
 
+    def zeros(self) -> dict[str, Floats]:
+        """Return arrays of 0 for a gradient by scores."""
+        return {slot: np.zeros_like(array) for slot, array in self.scores().items()}
+
     def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
         """Return marginals by slot, as `scores` has them; they may share memory with the marginals."""
         edge = marginals.edge if isinstance(marginals.edge, tuple) else (marginals.edge,)

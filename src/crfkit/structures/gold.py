@@ -1,18 +1,124 @@
-"""Gold: what the data say about the labels."""
+"""What is known of the labels: a path, a set of labels at each position, or a distribution at each.
+
+==============  ====================  =================================================================
+gold            given as              its score, and its counts
+==============  ====================  =================================================================
+`Path`          ``batch.label``       score of the path; one-hot
+`Sets`          ``batch.allowed``,    log of the sum over the paths in the sets (the clamped sweep);
+                or labels of -1       marginals of that sum, which depend on the weights
+`Soft`          ``batch.soft``        expected score when positions are drawn on their own; q_t for
+                                      nodes, q_{t-h} (x) ... (x) q_t for runs of labels
+==============  ====================  =================================================================
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
 
-from crfkit.arrays import Bools, Ids, Pointers
+import numpy as np
 
-__all__ = ["Path"]
+from crfkit.arrays import Bools, Floats, Ids, Pointers
+from crfkit.data.batch import Batch
+
+__all__ = [
+    "Gold",
+    "GoldError",
+    "GoldKind",
+    "Path",
+    "Sets",
+    "Soft",
+    "allowed_labels",
+    "check_range",
+    "gold_of",
+    "kind_of_gold",
+]
+
+GoldKind: TypeAlias = Literal["path", "set", "soft"]
+
+
+class GoldError(ValueError):
+    """Gold that no weights can produce: `sequence` and `position` say where."""
+
+    def __init__(self, reason: str, *, sequence: int, position: int | None = None) -> None:
+        where = f"sequence {sequence}" if position is None else f"sequence {sequence}, position {position}"
+        super().__init__(f"{where}: {reason}")
+        self.reason, self.sequence, self.position = reason, sequence, position
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """One labelling of each sequence, end to end."""
+    """One label at every position."""
 
+    kind: ClassVar[GoldKind] = "path"
     seq_ptr: Pointers  #: [N + 1]
-    label: Ids  #: [P] (tree: one label of each variable)
-    begin: Bools | None = None  #: [P] where segments begin; semi-Markov only
+    label: Ids  #: [P]
+    begin: Bools | None = None  #: [P] where segments begin, for structures that have them
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Labels that each position may have."""
+
+    kind: ClassVar[GoldKind] = "set"
+    seq_ptr: Pointers  #: [N + 1]
+    mask: Bools  #: [P, L]
+
+
+@dataclass(frozen=True, eq=False)
+class Soft:
+    """A distribution over the labels of each position."""
+
+    kind: ClassVar[GoldKind] = "soft"
+    seq_ptr: Pointers  #: [N + 1]
+    share: Floats  #: [P, L]
+
+
+Gold: TypeAlias = Path | Sets | Soft
+
+
+def kind_of_gold(batch: Batch) -> GoldKind:
+    """Tell what the batch knows about its labels."""
+    if batch.soft is not None:
+        return "soft"
+    if batch.allowed is not None or batch.label is None or (batch.label < 0).any():
+        return "set"
+    return "path"
+
+
+def allowed_labels(batch: Batch, L: int) -> Bools:
+    """Return which labels each position may have, [P, L]: all where nothing is known."""
+    mask = np.ones((batch.positions, L), dtype=np.bool_) if batch.allowed is None else batch.allowed.copy()
+    if batch.label is not None:
+        known = np.flatnonzero(batch.label >= 0)
+        one = np.zeros((len(known), L), dtype=np.bool_)
+        one[np.arange(len(known)), batch.label[known]] = True
+        mask[known] = one
+    return mask
+
+
+def check_range(label: Ids, L: int) -> None:
+    """Raise unless labels [P] are 0 to L - 1, or -1 where unknown."""
+    wrong = np.flatnonzero((label < -1) | (label >= L))
+    if wrong.size:
+        p = int(wrong[0])
+        raise ValueError(f"label[{p}] is {label[p]}, expected 0 to {L - 1}, or -1 where unknown")
+
+
+def gold_of(batch: Batch, L: int) -> Gold:
+    """Return what a batch knows of its labels, which are 0 to L - 1.
+
+    Examples
+    --------
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 0, 0], attr=[], label=[1, -1])
+    >>> gold_of(batch, 2).mask.tolist()
+    [[False, True], [True, True]]
+    """
+    label = batch.label
+    if label is not None:
+        check_range(label, L)
+    if batch.soft is not None:
+        return Soft(batch.seq_ptr, batch.soft)
+    if label is not None and kind_of_gold(batch) == "path":
+        return Path(batch.seq_ptr, label)
+    return Sets(batch.seq_ptr, allowed_labels(batch, L))

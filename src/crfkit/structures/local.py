@@ -9,14 +9,65 @@ does not depend on what follows: that is their bias (Lafferty, McCallum & Pereir
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.structures.chain import ChainPotentials
+from crfkit.data.batch import Batch
+from crfkit.structures.chain import Chain
+from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.constraints import Constraint
+from crfkit.structures.structure import Scores
 
-__all__ = ["normalised_by_step"]
+__all__ = ["LocalChain", "normalised_by_step"]
+
+
+@dataclass(frozen=True)
+class LocalChain(Chain):
+    """A maximum-entropy Markov model: a chain of order 1 whose every step is a distribution of its own.
+
+    Parameters
+    ----------
+    labels : int or list of str
+        Label names, or their number.
+
+    Examples
+    --------
+    >>> from crfkit import inference
+    >>> from crfkit.data.batch import Batch
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 0, 0], attr=[])
+    >>> scores = {"node": np.array([[0.0, 1.0], [0.5, 0.0]]), "transition": np.array([1.0, 0.0, 0.0, 1.0])}
+    >>> bool(abs(inference.log_partition(LocalChain(2).potentials_of(scores, batch))[0]) < 1e-12)
+    True
+    """
+
+    kind: ClassVar[str] = "local-chain"
+    objective: ClassVar[str] = "local"
+
+    def __init__(
+        self, labels: int | Iterable[str], order: int = 1, constraints: Sequence[Constraint] = ()
+    ) -> None:
+        if order != 1 or constraints:
+            raise ValueError(
+                f"a local chain has order 1 and no constraints; this one has order {order} and "
+                f"{len(constraints)} constraints"
+            )
+        super().__init__(labels)
+
+    def describe(self) -> str:
+        """Return what messages call it."""
+        return "a local chain"
+
+    def potentials_of(self, scores: Scores, batch: Batch) -> ChainPotentials:
+        """Return potentials of the scores of a batch, each step normalised."""
+        if "stop" in scores:
+            raise ValueError(
+                "a local chain has no stop weights: what follows a label does not change its step"
+            )
+        return normalised_by_step(super().potentials_of(scores, batch))
 
 
 def normalised_by_step(potentials: ChainPotentials) -> ChainPotentials:
@@ -42,7 +93,7 @@ def normalised_by_step(potentials: ChainPotentials) -> ChainPotentials:
     steps[begins] = _normalised(first)
     edge = np.ascontiguousarray(_normalised(potentials.edge[0] + node[:, None, :]))  # [P, L, L]
     edge[begins] = np.zeros((L, L))  # steps from nowhere
-    return replace(potentials, node=steps, edge=(edge,), start=None)
+    return replace(potentials, node=steps, edge=(edge,), start=None, unnormalised=potentials)
 
 
 def _normalised(scores: Floats) -> Floats:

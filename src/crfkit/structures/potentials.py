@@ -8,7 +8,7 @@ those arrays and the labels and shapes of the structure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.structures.gold import Path
 from crfkit.structures.results import Marginals
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Potentials", "edge_slot", "one_or_all", "score_of_gold", "weighted_sum", "wrong_labels"]
 
@@ -82,6 +85,9 @@ class Potentials(Protocol):
 
     def scores(self) -> dict[str, Floats]:
         """Return the scores by slot, in the shapes in which training gives them; do not change them."""
+
+    def zeros(self) -> dict[str, Floats]:
+        """Return arrays of 0 for a gradient by scores, with every slot that training may have filled."""
 
     def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
         """Return marginals in the shapes of `scores`; they may share memory with the marginals."""

@@ -162,6 +162,12 @@ class SemiMarkovPotentials:
         """
         return self._slots(self.segment, self.edge, self.start, self.stop)
 
+    def zeros(self) -> dict[str, Floats]:
+        """Return arrays of 0 for a gradient by scores, also of what a segment's score can be made of."""
+        P, D, L = self.segment.shape
+        made = {slot: np.zeros_like(array) for slot, array in self.scores().items()}
+        return {**made, "node": np.zeros((P, L)), "length": np.zeros(D * L)}
+
     def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
         """Return marginals by slot; they may share memory with the marginals.
 

@@ -238,6 +238,10 @@ class TreePotentials:
         """Return the scores by slot: "node" and "edge", those of all variables end to end."""
         return {"node": _flat(self.node), "edge": _flat(self.edge)}
 
+    def zeros(self) -> dict[str, Floats]:
+        """Return arrays of 0 for a gradient by scores."""
+        return {slot: np.zeros_like(array) for slot, array in self.scores().items()}
+
     def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
         """Return marginals by slot, as `scores` has them."""
         return {"node": _flat(marginals.node), "edge": _flat(marginals.edge)}

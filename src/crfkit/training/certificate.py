@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.problem import Penalty, Smooth, Step
+from crfkit.optimise.problem import Penalty, Smooth, Step, evaluate
 
 __all__ = ["Certificate", "certify", "curvature_of", "exact_step"]
 
@@ -90,10 +90,5 @@ def _percent(fraction: float) -> str:
 
 def exact_step(problem: Smooth, penalty: Penalty, w: Floats, evaluations: float) -> Step:
     """Return the objective and the norm of its (pseudo-)gradient at w [F], by one pass over the data."""
-    gradient = np.empty(len(w))
-    value = problem.value_and_grad(w, gradient) + penalty.value(w)
-    penalty.add_smooth(w, gradient)
-    if penalty.sparse:
-        at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalty.l1, 0.0)
-        gradient = np.where(w == 0.0, at_zero, gradient + penalty.l1 * np.sign(w))
-    return Step(value, float(np.linalg.norm(gradient)), evaluations=evaluations + 1.0)
+    objective, norm = evaluate(problem, penalty, w)
+    return Step(objective, norm, evaluations=evaluations + 1.0)

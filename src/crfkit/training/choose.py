@@ -6,6 +6,7 @@ the same, few weights          L-BFGS from the beginning
 the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
 are far apart
 L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
+a loss with kinks              subgradients
 mistakes (the perceptron)      the averaged perceptron: nothing to tune
 everything else                L-BFGS: needs nothing but values and gradients
 =============================  ==================================================================
@@ -16,35 +17,23 @@ Data in blocks are for methods that ask for values and gradients of the whole, a
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from crfkit.objectives import Likelihood, Perceptron
-from crfkit.optimise.problem import Optimiser, Penalty
-from crfkit.optimise.sequential.mistakes import Corrector
-from crfkit.optimise.sequential.online import Mistaken
-from crfkit.training.blocks.problem import BlockedProblem
-from crfkit.training.data import Objective
+from crfkit.linear.loss import LinearLoss
+from crfkit.linear.objective import Objective
+from crfkit.objectives import objective_named
+from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
+from crfkit.optimise.sequential.sequences import Mistakes, Sequences
+from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
 _APART = 30.0  # of the scales of values, above which L-BFGS alone needs many times the steps
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
-__all__ = [
-    "NAMES",
-    "OBJECTIVES",
-    "by_name",
-    "check_blockwise",
-    "check_learns",
-    "choose",
-    "name_of",
-    "objective_of",
-    "suited",
-]
+__all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "name_of", "objective_of"]
 
 #: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -64,6 +53,7 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "newton": ("TruncatedNewton", {}),
     "rprop": ("RProp", {}),
     "rprop-minus": ("RProp", {"variant": "minus"}),
+    "subgradient": ("Subgradient", {}),
     "dual": ("Dual", {}),
     "exponentiated": ("Dual", {"step": "exponentiated"}),
     "sgd": ("SGD", {}),
@@ -75,38 +65,34 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "arow": ("AROW", {}),
 }
 
-# Optimisers that need all data in memory.
-_WHOLE = ("Dual", "BlockCoordinate", "IterativeScaling", "AveragedPerceptron", "PassiveAggressive", "AROW")
-
 
 def check_blockwise(optimiser: Any, objective: Objective) -> None:
-    """Raise where an objective or an optimiser (or one of this name) cannot learn from blocks on disk.
+    """Raise where an optimiser (or one of this name) cannot learn from blocks on disk.
 
     Examples
     --------
+    >>> from crfkit import Likelihood
     >>> check_blockwise("sgd", Likelihood())
     >>> check_blockwise("dual", Likelihood())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: dual needs all data in memory; blocks on disk are for lbfgs, owlqn, ...
+    crfkit.optimise.problem.NotCoveredError: dual needs all data in memory; blocks on disk are for lbfgs, ...
     """
     made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
-    if type(made).__name__ in _WHOLE:
-        able = ", ".join(name for name, (kind, _) in NAMES.items() if kind not in _WHOLE)
+    if not isinstance(made, str) and set(made.needs) - set(BLOCKWISE):
+        able = ", ".join(name for name in NAMES if not set(by_name(name).needs) - set(BLOCKWISE))
         name = optimiser if isinstance(optimiser, str) else name_of(optimiser)
-        raise ValueError(f"{name} needs all data in memory; blocks on disk are for {able}")
-    if isinstance(objective, Perceptron):
-        raise ValueError(
+        raise NotCoveredError(f"{name} needs all data in memory; blocks on disk are for {able}")
+    if not objective.minimises:
+        raise NotCoveredError(
             "the perceptron visits one sequence after the other and needs all in memory, not in blocks; "
             "read the data as a whole, or use the objective likelihood"
         )
 
 
-#: Shorthand for objectives.
-OBJECTIVES: dict[str, Callable[[], Objective]] = {"likelihood": Likelihood, "perceptron": Perceptron}
-
-
-def objective_of(given: Objective | str | None, optimiser: Any = "auto") -> Objective:
-    """Return an objective given by name or as an object; None: the one that the optimiser is for.
+def objective_of(
+    given: Objective | str | None, optimiser: Any = "auto", default: str = "likelihood"
+) -> Objective:
+    """Return an objective given by name or as an object; None: what the optimiser is for, or `default`.
 
     Examples
     --------
@@ -115,11 +101,10 @@ def objective_of(given: Objective | str | None, optimiser: Any = "auto") -> Obje
     """
     if given is None:
         made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
-        given = "perceptron" if isinstance(made, Corrector) else "likelihood"
+        given = "perceptron" if Mistakes in getattr(made, "needs", ()) else default
     if isinstance(given, str):
-        if given not in OBJECTIVES:
-            raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(OBJECTIVES)}")
-        return OBJECTIVES[given]()
+        found: Objective = objective_named(given)()
+        return found
     if isinstance(given, type):
         raise TypeError(f"objective is the class {given.__name__}; give an object: {given.__name__}()")
     if not (hasattr(given, "bind") and hasattr(given, "penalty")):
@@ -151,20 +136,18 @@ def name_of(optimiser: Any) -> str:
     return str(getattr(optimiser, "name", type(optimiser).__name__))
 
 
-def suited(problem: Any, optimiser: Optimiser) -> Any:
-    """Return the problem in the shape that an optimiser asks for: iterative scaling works on counts."""
-    if type(optimiser).__name__ != "IterativeScaling" or hasattr(problem, "expect"):
-        return problem
-    return import_module("crfkit.linear.counts").ChainCounts(problem)
-
-
-def check_learns(problem: Any, optimiser: Optimiser) -> None:
-    """Refuse to minimise the loss of mistakes: it is 0 at weights of 0."""
-    if isinstance(problem, Mistaken) and not isinstance(optimiser, Corrector):
-        raise ValueError(
+def check_suits(problem: Any, optimiser: Optimiser) -> None:
+    """Refuse an optimiser that lacks what it needs, or that minimises where the least teaches nothing."""
+    if not problem.minimises and Mistakes not in optimiser.needs:
+        raise NotCoveredError(
             f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
             "use perceptron, pa or arow"
         )
+    for kind in optimiser.needs:
+        against = problem.lacks(kind)
+        if against:
+            remedy = getattr(kind, "remedy", "use LBFGS")
+            raise NotCoveredError(f"{name_of(optimiser)} does not take {against}; {remedy}")
 
 
 def choose(
@@ -185,14 +168,16 @@ def choose(
     seed, threads, tolerance
         For optimisers that have them.
     """
-    if isinstance(problem, Mistaken):
+    if not problem.minimises:
         return by_name(
             "perceptron", seed
         ), "the averaged perceptron learns from mistakes, with nothing to tune"
     if penalty.sparse:
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
+    if problem.lacks(Differentiable):
+        return by_name("subgradient", seed, threads), "the loss has kinks, where only subgradients are sound"
     apart = _scales_apart(problem)
-    if _APART < apart < np.inf and not isinstance(problem, BlockedProblem):
+    if _APART < apart < np.inf and not problem.lacks(Curvature):
         why = f"scales of values differ by {apart:,.0f}, which the diagonal of the Hessian makes good for"
         return by_name("plbfgs", seed, threads), why
     against = _against_dual(problem, penalty)
@@ -207,7 +192,7 @@ def choose(
 
 def _scales_apart(problem: Any) -> float:
     """Return how far apart the scales of attributes' values are: largest by smallest, 1 without values."""
-    batch = getattr(problem, "batch", None)
+    batch = problem.batch if isinstance(problem, LinearLoss) else None
     scales = []
     if batch is not None and batch.value is not None and len(batch.attr):
         with np.errstate(over="ignore"):  # inf: values that no optimiser can do with, as it will say
@@ -221,24 +206,13 @@ def _scales_apart(problem: Any) -> float:
     return float(found.max() / found.min()) if len(found) else 1.0
 
 
-def _against_dual(problem: Any, penalty: Penalty) -> str:
+def _against_dual(problem: LinearLoss | BlockedProblem, penalty: Penalty) -> str:
     """Return what the dual method does not cover; empty when it covers everything."""
-    from crfkit.objectives import LikelihoodProblem
-
-    layout, chain = getattr(problem, "layout", None), getattr(problem, "chain", None)
-    batch = getattr(problem, "batch", None)
-    if isinstance(problem, BlockedProblem):
-        return "data in blocks"
-    if not isinstance(problem, LikelihoodProblem) or layout is None or chain is None or batch is None:
-        return "this objective"
+    against = problem.lacks(Sequences)
+    if against:
+        return against
     if not np.all(np.asarray(penalty.l2) > 0.0):
         return "an L2 penalty of 0"
-    reasons = {
-        "soft or partial labels": problem.kind != "path",
-        f"chains of order {chain.order}": chain.order != 1,
-        "edge attributes": layout.edge_attributes > 0,
-        "real-valued columns": layout.dense > 0,
-        "limits on segment lengths": bool(chain.resolved and chain.resolved.expansion),
-        "so many labels": layout.labels**2 * batch.sequences > _MOST_EDGES,
-    }
-    return next((what for what, holds in reasons.items() if holds), "")
+    assert isinstance(problem, LinearLoss)
+    edges = problem.layout.labels**2 * problem.batch.sequences
+    return "so many labels" if edges > _MOST_EDGES else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,30 +15,16 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.linear.layout import Layout, likely_pairs
+from crfkit.linear.loss import LinearLoss
+from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Model
-from crfkit.objectives import Likelihood
-from crfkit.objectives.gold import check_gold, kind_of_gold
-from crfkit.objectives.local import LocalProblem
-from crfkit.optimise.problem import Penalty, Smooth
-from crfkit.structures import Chain
-from crfkit.training.blocks.layout import layout_of_blocks
-from crfkit.training.blocks.problem import BlockedProblem, check_blocks
+from crfkit.structures.gold import kind_of_gold
+from crfkit.structures.structure import Structure
+from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.blocks.stream import BlockedData
 
-__all__ = ["Objective", "TrainingData", "checked_dataset", "partial_pairs"]
-
-
-class Objective(Protocol):
-    """Options of an objective, such as `crfkit.Likelihood`."""
-
-    def penalty(self, layout: Layout) -> Penalty:
-        """Return the penalty of the weights of a layout."""
-        ...
-
-    def bind(self, layout: Layout, chain: Chain, batch: Batch, *, threads: int | None = None) -> Smooth:
-        """Return the loss of a batch as a function of the weights."""
-        ...
+__all__ = ["TrainingData", "check_learnable", "checked_dataset", "partial_pairs"]
 
 
 def checked_dataset(data: Any, argument: str) -> Dataset:
@@ -106,6 +93,32 @@ def partial_pairs(
     return pairs if also is None else np.concatenate([pairs, np.asarray(also, dtype=np.int64).reshape(-1, 2)])
 
 
+def check_learnable(
+    positions: int, counts: Pointers, names: Sequence[str], *, sure: bool, known: bool
+) -> None:
+    """Raise where data as a whole teach nothing; a part of them may have one label, or none.
+
+    Parameters
+    ----------
+    positions : int
+    counts : array [L]
+        Positions of each label.
+    names : sequence of str
+        Of the labels.
+    sure : bool
+        Whether every position has a label.
+    known : bool
+        Whether positions without a label may say something else of it.
+    """
+    if positions == 0:
+        raise ValueError("there is no position to learn from: the data are empty")
+    if sure and np.count_nonzero(counts) == 1:
+        name = names[int(np.argmax(counts))]
+        raise ValueError(f"all {positions} positions have the label {name!r}: nothing to learn")
+    if not known and not np.any(counts):
+        raise ValueError("no position has a label: training needs some")
+
+
 class TrainingData:
     """Training data, in memory or in blocks.
 
@@ -147,25 +160,35 @@ class TrainingData:
         """Yield the data, block by block."""
         return iter(self.data if isinstance(self.data, BlockedData) else [self.data.batch])
 
-    def check(self, chain: Chain) -> list[str]:
+    def check(self, structure: Structure) -> list[str]:
         """Raise where there is nothing to learn, or gold is impossible; return remarks."""
-        if isinstance(self.data, BlockedData):
-            check_blocks(self.data, chain)
-            counts = self.data.label_counts
-        else:
-            check_gold(self.data.batch, chain)
-            label = self.data.batch.label
-            counts = np.bincount(label[label >= 0] if label is not None else [], minlength=len(self.labels))
+        before, known = 0, False
+        for batch in self.batches():
+            structure.gold(batch, before)
+            before += batch.sequences
+            known = known or batch.allowed is not None or batch.soft is not None
+        counts, names = self.label_counts, structure.labels
+        check_learnable(self.positions, counts, names, sure=self.kinds == {"path"}, known=known)
         notes = []
         unknown = self.positions - int(counts.sum())
         if self.kinds == {"path"} and not counts.all():
-            unseen = [chain.labels[y] for y in np.flatnonzero(counts == 0)]
+            unseen = [names[y] for y in np.flatnonzero(counts == 0)]
             notes.append(f"labels that the data never show: {', '.join(unseen[:5])}")
         if "set" in self.kinds and unknown:
             notes.append(f"{unknown:,} positions have no label of their own and are summed over")
         return notes
 
-    def layout(self, *, all_pairs: bool, pairs: Pointers | None, options: LayoutOptions) -> Layout:
+    @cached_property
+    def label_counts(self) -> Pointers:
+        """Positions of each label, [L]; sets of labels and distributions are not counted."""
+        if isinstance(self.data, BlockedData):
+            return self.data.label_counts
+        label = self.data.batch.label
+        return np.bincount(label[label >= 0] if label is not None else [], minlength=len(self.labels))
+
+    def layout(
+        self, structure: Structure, *, all_pairs: bool, pairs: Pointers | None, options: LayoutOptions
+    ) -> Layout:
         """Return the weights that there are, with further (attribute, label) pairs [n, 2]."""
         if not all_pairs:
             pairs = partial_pairs(self.batches(), len(self.labels), options.get("min_count", 0.0), pairs)
@@ -174,38 +197,19 @@ class TrainingData:
             given.setdefault("attributes", len(self.attributes) or self.hashed)
         if len(self.edge_attributes):
             given.setdefault("edge_attributes", len(self.edge_attributes))
-        if isinstance(self.data, BlockedData):
-            return layout_of_blocks(self.data, all_pairs=all_pairs, pairs=pairs, **given)
-        batch, L = self.data.batch, len(self.labels)
-        if all_pairs:
-            return Layout.all_pairs(batch, L, **given)
-        if pairs is not None:
-            return Layout.observed_plus(batch, L, pairs, **given)
-        return Layout.observed(batch, L, **given)
+        batches = self.data if isinstance(self.data, BlockedData) else self.data.batch
+        return Layout.plan(structure, batches, all_pairs=all_pairs, pairs=pairs, **given)
 
-    def bind(self, objective: Objective, layout: Layout, chain: Chain) -> Smooth:
+    def bind(self, objective: Objective, layout: Layout, structure: Structure) -> LinearLoss | BlockedProblem:
         """Return the loss as a function of the weights."""
-        if isinstance(self.data, BlockedData) and isinstance(objective, Likelihood):
-            objective = objective.settled(self.labels.strings(), self.data.label_counts)
+        if not isinstance(self.data, BlockedData):
+            return objective.bind(layout, structure, self.data.batch, threads=self.threads)
+        settled = objective.settled(self.labels.strings(), self.label_counts)
 
-        def bound(layout: Layout, batch: Batch) -> Smooth:
-            return objective.bind(layout, chain, batch, threads=self.threads)
+        def bound(layout: Layout, batch: Batch) -> LinearLoss:
+            return settled.bind(layout, structure, batch, threads=self.threads)
 
-        return self._summed(layout, chain, bound)
-
-    def local(self, layout: Layout, chain: Chain) -> Smooth:
-        """Return the loss of the local model."""
-
-        def bound(layout: Layout, batch: Batch) -> Smooth:
-            return LocalProblem(layout, chain, batch, threads=self.threads)
-
-        return self._summed(layout, chain, bound)
-
-    def _summed(self, layout: Layout, chain: Chain, bind: Callable[[Layout, Batch], Smooth]) -> Smooth:
-        if isinstance(self.data, BlockedData):
-            return BlockedProblem(self.data, layout, chain, bind, threads=self.threads)
-        made: Smooth = bind(layout, self.data.batch)
-        return made
+        return BlockedProblem(self.data, layout, bound, threads=self.threads)
 
     def likely(self, model: Model, epsilon: float) -> Pointers:
         """Return the pairs [n, 2] that the data do not show but the model finds likely."""

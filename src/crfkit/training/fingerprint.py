@@ -12,6 +12,7 @@ import numpy as np
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
 
 __all__ = ["described", "digest", "fingerprint_of"]
@@ -38,7 +39,10 @@ def _feed(hash: Any, part: Any) -> None:
     elif isinstance(part, Alphabet):
         for array in part.arrays()[:2]:
             _feed(hash, np.asarray(array))
-    elif isinstance(part, Batch | Layout | Dataset):
+    elif isinstance(part, tuple):
+        for member in part:
+            _feed(hash, member)
+    elif isinstance(part, Batch | Layout | Block | Dataset):
         for f in fields(part):
             if f.name == "extractor":  # the data say what it made of them
                 continue

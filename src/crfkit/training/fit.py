@@ -15,23 +15,25 @@ from crfkit import _native
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
+from crfkit.linear.move import moved
+from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
-from crfkit.optimise.problem import End, Optimiser, Penalty, Smooth, Stopped
-from crfkit.optimise.sequential.online import Mistaken
+from crfkit.objectives import Local
+from crfkit.optimise.problem import End, NotCoveredError, Optimiser, Penalty, Stopped
 from crfkit.structures import Chain
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.causes import cause_of
 from crfkit.training.certificate import curvature_of
 from crfkit.training.checkpoint import Checkpoints, Saver
-from crfkit.training.choose import by_name, check_learns, choose, name_of, suited
+from crfkit.training.choose import by_name, check_suits, choose, name_of
 from crfkit.training.convergence import remedy_for, warn_of_end
-from crfkit.training.data import Objective, TrainingData
+from crfkit.training.data import TrainingData
 from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
 from crfkit.training.fingerprint import described, digest, fingerprint_of
 from crfkit.training.interrupt import interrupts
 from crfkit.training.loop import NothingLearnedError, Outcome, Rules, RunRecord, follow
-from crfkit.training.start import checked_start, moved, warm_start
+from crfkit.training.start import checked_start, warm_start
 from crfkit.training.summing import summed_up, tell
 from crfkit.training.validation import Validation
 
@@ -93,14 +95,15 @@ class Fit:
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
         self.optimiser, self.why = self._optimiser(optimiser)
-        check_learns(self.problem, self.optimiser)
+        check_suits(self.problem, self.optimiser)
 
     def _bind(self, pairs: Pointers | None) -> None:
         self.pairs = pairs
-        self.layout = self.data.layout(all_pairs=self.all_pairs, pairs=pairs, options=self.options)
+        self.layout = self.data.layout(
+            self.chain, all_pairs=self.all_pairs, pairs=pairs, options=self.options
+        )
         self.penalty: Penalty = self.objective.penalty(self.layout)
-        self.problem: Smooth = self.data.bind(self.objective, self.layout, self.chain)
-        self.convex = "set" not in self.data.kinds and getattr(self.problem, "convex", True)
+        self.problem = self.data.bind(self.objective, self.layout, self.chain)
 
     def _optimiser(self, given: Optimiser | str) -> tuple[Optimiser, str]:
         if not isinstance(given, str):
@@ -196,15 +199,14 @@ class Fit:
             w, record = saved["w"], RunRecord.of_state(saved["course"])
         rules = replace(
             rules,
-            curvature=curvature_of(self.penalty, self.convex),
-            convex=self.convex,
-            optimum=not isinstance(self.problem, Mistaken),
+            curvature=curvature_of(self.penalty, self.problem.convex),
+            convex=self.problem.convex,
+            optimum=self.problem.minimises,
         )
         if validate is not None:
             validate.model = self.model(w)
         state = None if saved is None else saved["run"]
-        problem = suited(self.problem, self.optimiser)
-        run = self.optimiser.start(problem, self.penalty, w, state=state)
+        run = self.optimiser.start(self.problem, self.penalty, w, state=state)
         tell(audience, self._begin(record.iteration))
 
         def snapshot() -> dict[str, Any]:
@@ -247,9 +249,8 @@ class Fit:
         self._bind(pairs)
         more = self.layout.weights - before.weights
         self.notes.append(f"{more:,} likely weights were added to {before.weights:,} observed ones")
-        sizes = (before.labels, before.attributes, before.edge_attributes)
-        same = [np.arange(n, dtype=np.int32) for n in sizes]
-        return moved(before, first.w, self.layout, *same), _halted(first)
+        same = np.arange(before.labels, dtype=np.int32)
+        return moved(before, first.w, self.layout, same, {}), _halted(first)
 
     def _initial(self, begun: float, max_seconds: float | None) -> tuple[Floats, Stopped | None]:
         init = self.init
@@ -260,18 +261,21 @@ class Fit:
             return warm_start(init, self.layout, self.chain, *names), None
         if callable(init):
             return checked_start(init(self.problem, self.layout), self.layout), None
-        local = self.data.local(self.layout, self.chain)
+        try:
+            local = self.data.bind(Local(), self.layout, self.chain)
+        except NotCoveredError as error:
+            raise NotCoveredError(f'init="memm": {error}; use another start') from error
         zero = np.zeros(self.layout.weights)
         found = self._little(local, zero, _MEMM_ITERATIONS, begun, max_seconds)
         return found.w, _halted(found)
 
     def _little(
-        self, problem: Smooth, w: Floats, iterations: int, begun: float, max_seconds: float | None
+        self, problem: Any, w: Floats, iterations: int, begun: float, max_seconds: float | None
     ) -> Outcome:
         """Train for a few iterations, as a preparation."""
         rules = Rules(max_seconds, iterations)
         optimiser = by_name("lbfgs", self.seed, self.data.threads)
-        if isinstance(problem, Mistaken):
+        if not problem.minimises:
             optimiser = self.optimiser
         run = optimiser.start(problem, self.penalty, w)
         return follow(run, RunRecord(), rules, begun=begun)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.linear.layout import Layout
+from crfkit.linear.move import moved
 from crfkit.models.model import Model
 from crfkit.structures import Chain
 
-__all__ = ["checked_start", "moved", "warm_start"]
+__all__ = ["checked_start", "warm_start"]
 
 
 def warm_start(
@@ -55,14 +56,18 @@ def warm_start(
         model.w,
         layout,
         labels,
-        _same_names(model.attributes, attributes, model.layout.attributes, layout.attributes, "attributes"),
-        _same_names(
-            model.edge_attributes,
-            edge_attributes,
-            model.layout.edge_attributes,
-            layout.edge_attributes,
-            "edge attributes",
-        ),
+        {
+            "node": _same_names(
+                model.attributes, attributes, model.layout.attributes, layout.attributes, "attributes"
+            ),
+            "edge": _same_names(
+                model.edge_attributes,
+                edge_attributes,
+                model.layout.edge_attributes,
+                layout.edge_attributes,
+                "edge attributes",
+            ),
+        },
     )
 
 
@@ -79,81 +84,6 @@ def _same_names(theirs: Alphabet, ours: Alphabet, A_theirs: int, A: int, what: s
             "extract both in the same way, or leave init out"
         )
     return theirs.ids(ours.strings())[:A]
-
-
-def moved(old: Layout, w: Floats, new: Layout, labels: Ids, attributes: Ids, edges: Ids) -> Floats:
-    """Return weights of one layout in the places of another, [F]; 0 where the old one has none.
-
-    Parameters
-    ----------
-    old, new : Layout
-    w : array [old F]
-    labels, attributes, edges : array [L], [A], [edge attributes]
-        For each id of the new layout the id in the old one, or -1.
-
-    Examples
-    --------
-    >>> from crfkit.data.batch import Batch
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
-    >>> old = Layout.observed(batch, 2, transitions="none")
-    >>> new = Layout.all_pairs(batch, 2, transitions="none")
-    >>> same = np.arange(2, dtype=np.int32)
-    >>> moved(old, np.array([3.0, 5.0]), new, same, same, same).tolist()
-    [3.0, 0.0, 0.0, 5.0]
-    """
-    made = np.zeros(new.weights)
-    L, M = new.labels, old.labels
-
-    def cells(of: Ids) -> Pointers:
-        """Cells ``from * L + to`` of the new layout as cells of the old one."""
-        before, after = labels[of // L].astype(np.int64), labels[of % L].astype(np.int64)
-        return np.where((before >= 0) & (after >= 0), before * M + after, -1)
-
-    made[new.parts["node"]] = _looked_up(
-        _keys(old.node_ptr, old.node_label, M),
-        w[old.parts["node"]],
-        attributes[_owners(new.node_ptr)],
-        labels[new.node_label].astype(np.int64),
-        M,
-    )
-    made[new.parts["edge"]] = _looked_up(
-        _keys(old.edge_ptr, old.edge_cell, M * M),
-        w[old.parts["edge"]],
-        edges[_owners(new.edge_ptr)],
-        cells(new.edge_cell),
-        M * M,
-    )
-    if old.order == new.order:
-        tables = old.transition_tables(w)
-        padded = [np.pad(table, [(0, 1)] * table.ndim) for table in tables]  # -1: a label that is new
-        named = [table[np.ix_(*[labels] * table.ndim)] for table in padded]
-        made[new.parts["transition"]] = new.transition_credit(named)
-    known = labels >= 0
-    for name in ("start", "stop", "dense"):
-        there, here = w[old.parts[name]].reshape(-1, M), made[new.parts[name]].reshape(-1, L)
-        if len(there) == len(here):
-            here[:, known] = there[:, labels[known]]
-    return made
-
-
-def _owners(ptr: Pointers) -> Pointers:
-    return np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-
-
-def _keys(ptr: Pointers, column: Ids, width: int) -> Pointers:
-    """Attribute * width + column, rising."""
-    keys: Pointers = _owners(ptr) * width + column
-    return keys
-
-
-def _looked_up(keys: Pointers, values: Floats, attribute: Ids, column: Pointers, width: int) -> Floats:
-    """Return the values at attribute * width + column; 0 where there are none, or where either is -1."""
-    if not len(keys):
-        return np.zeros(len(attribute))
-    wanted = attribute.astype(np.int64) * width + column
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found = (keys[at] == wanted) & (attribute >= 0) & (column >= 0)
-    return np.where(found, values[at], 0.0)
 
 
 def checked_start(w: Any, layout: Layout) -> Floats:

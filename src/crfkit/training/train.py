@@ -9,6 +9,7 @@ from typing import Literal, NoReturn
 
 from crfkit.data.dataset import Dataset
 from crfkit.features import Extractor, ItemExtractor
+from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
 from crfkit.optimise.problem import Optimiser
@@ -17,7 +18,7 @@ from crfkit.structures.constraints import Constraint
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.checkpoint import Checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
-from crfkit.training.data import Objective, TrainingData, checked_dataset
+from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.events import Listener
 from crfkit.training.fit import Fit, Init, Likely
 from crfkit.training.foreign import check_numbers, refuse_unknown
@@ -158,7 +159,6 @@ def train(
     dev = None if dev is None else checked_dataset(dev, "dev")
     chain = Chain(source.labels.strings(), order, constraints)
     layout: LayoutOptions = {
-        "order": order,
         "min_count": min_count,
         "count": count,
         "transitions": transitions,

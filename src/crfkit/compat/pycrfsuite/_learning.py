@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,7 +156,7 @@ class Learning:
         data = _EMPTY
         if L:
             if layout is None:
-                layout = Layout(L, np.zeros(len(self.attributes) + 1, np.int64), *_nothing())
+                layout = Layout.of_chain(L, np.zeros(len(self.attributes) + 1, np.int64), *_nothing())
             names = (self.labels, self.attributes, Alphabet())
             model = compacted(Model(*names, Chain(self.labels.strings()), layout, w))
             active, attributes = model.layout.weights, len(model.attributes)
@@ -219,13 +218,12 @@ def _frequent_steps(layout: Layout, batch: Batch, minfreq: float) -> Layout:
     at, L = np.flatnonzero(inside), layout.labels
     seen = np.bincount(y[at - 1] * L + y[at], minlength=L * L)
     cells = layout.transition_cell
-    return replace(layout, transition_cell=cells[seen[cells] >= minfreq])
+    return layout.with_block("transition", cells[seen[cells] >= minfreq])
 
 
 def _judged(layout: Layout, chain: Chain, w: Floats, held: Batch) -> Iterator[str]:
     """Give the lines about the holdout group."""
-    scores = score(layout, w, held)
-    found = inference.decode(chain.potentials(scores.node, scores.edge, seq_ptr=held.seq_ptr))
+    found = inference.decode(chain.potentials_of(score(layout, w, held), held))
     model = np.concatenate([np.zeros(0, np.int32), *(labelling.labels for labelling in found)])
     ref, L = np.asarray(held.label), layout.labels
     right = model == ref

@@ -23,10 +23,10 @@ from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood, Perceptron
 from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.problem import End, Step
-from crfkit.optimise.sequential.mistakes import (
+from crfkit.optimise.sequential.perceptron import (
     AROW,
     AveragedPerceptron,
-    Corrector,
+    MistakeDriven,
     PassiveAggressive,
     Variant,
 )
@@ -182,7 +182,7 @@ class Stochastic(_Titled):
 class Mistakes(_Titled):
     """The algorithms that learn from mistakes only."""
 
-    method: Corrector
+    method: MistakeDriven
 
     def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
         """Go through the passes; say why they end."""

@@ -16,57 +16,63 @@ transitions. Limits on segment lengths and real-valued columns are left to the g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import Floats, Pointers
-from crfkit.data.batch import Batch
-from crfkit.linear import score as scoring
-from crfkit.linear.layout import Layout
+from crfkit.arrays import Floats
+from crfkit.linear.fast.gold_edges import gold_edges
+from crfkit.linear.objective import Family
+from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
-from crfkit.objectives.gold import GoldKind, allowed_labels, before
-from crfkit.objectives.gold_edges import gold_edges
-from crfkit.structures import Chain
+from crfkit.structures.chain import Chain
+from crfkit.structures.gold import Gold, Path, Sets, Soft
 from crfkit.structures.labels import forbid
 
-__all__ = ["SharedSums"]
+if TYPE_CHECKING:
+    from crfkit.linear.loss import LinearLoss
+
+__all__ = ["NativeLikelihood"]
 
 
-class SharedSums:
+class NativeLikelihood:
     """Loss and gradient of one batch; made once, evaluated again and again.
 
     Parameters
     ----------
-    layout, chain, batch, weight, kind
-        What is evaluated; `weight` [N] of the sequences, `kind` of gold.
+    loss : LinearLoss
+        What is evaluated.
     kept : mapping, optional
-        What `packed` gave for the same arguments in this process: it need not be made again.
+        What `packed` gave for the same loss in this process: it need not be made again.
     """
 
     @staticmethod
-    def covers(layout: Layout, chain: Chain, batch: Batch) -> bool:
-        """Tell whether this batch can be evaluated here."""
-        expands = chain.resolved is not None and chain.resolved.expansion is not None
-        columns = 0 if batch.dense is None else batch.dense.shape[1]
-        small = layout.weights < 1 << 31 and batch.positions < 1 << 31
-        return chain.order == 1 and small and not (expands or layout.dense or columns)
+    def covers(loss: LinearLoss) -> str:
+        """Tell why this loss cannot be evaluated here; empty where it can."""
+        structure, layout, batch = loss.structure, loss.layout, loss.batch
+        if loss.objective.family is not Family.LIKELIHOOD:
+            return f"the objective {loss.objective.name}"
+        if not (isinstance(structure, Chain) and structure.order == 1):
+            return structure.describe()
+        reasons = {
+            "limits on segment lengths": structure.resolved is not None
+            and bool(structure.resolved.expansion),
+            "real-valued columns": bool(layout.dense)
+            or (batch.dense is not None and batch.dense.shape[1] > 0),
+            "more than 2^31 weights or positions": max(layout.weights, batch.positions) >= 1 << 31,
+        }
+        return next((what for what, holds in reasons.items() if holds), "")
 
-    def __init__(
-        self,
-        layout: Layout,
-        chain: Chain,
-        batch: Batch,
-        weight: Floats,
-        kind: GoldKind,
-        kept: Mapping[str, NDArray[Any]] | None = None,
-    ) -> None:
-        self.layout, self.chain, self.batch = layout, chain, batch
-        L, edges = layout.labels, scoring.has_edges(layout, batch)
-        soft = batch.soft if kind == "soft" else None
-        allowed = allowed_labels(batch, L) if kind == "set" else None
+    def __init__(self, loss: LinearLoss, kept: Mapping[str, NDArray[Any]] | None = None) -> None:
+        assert isinstance(loss.structure, Chain)
+        self.layout, self.chain, self.batch = loss.layout, loss.structure, loss.batch
+        self.threads = loss.threads
+        layout, batch, weight, gold = loss.layout, loss.batch, loss.weight, loss.gold
+        L, edges = layout.labels, is_scored(layout, batch, "edge")
+        soft = gold.share if isinstance(gold, Soft) else None
+        allowed = gold.mask if isinstance(gold, Sets) else None
         self._start, self._stop = np.empty(L), np.empty(L)
         self._edge = np.empty((L, L))
         if kept is not None:
@@ -87,28 +93,27 @@ class SharedSums:
             return
         self._evaluator = _native.Evaluator.of(
             kernels,
-            layout.rows,
+            layout.rows(),
             batch.seq_ptr,
             batch.attr_ptr,
             batch.attr,
             batch.value,
             weight,
-            batch.label if kind == "path" else None,
+            gold.label if isinstance(gold, Path) else None,
             soft,
             allowed,
-            layout.edge_rows if edges else None,
+            layout.rows("edge") if edges else None,
             batch.edge_ptr if edges else None,
             batch.edge_attr if edges else None,
             batch.edge_value if edges else None,
             layout.table_bytes,
         )
-        steps, ends = _gold_counts(batch, weight, kind, L)
-        self._gold_transitions = steps.ravel()[layout.transition_cell]
-        self._gold_ends = ends
+        counts = _gold_counts(self.chain, gold, weight)
+        self._gold_transitions = counts["transition"][layout.transition_cell]
+        self._gold_ends = counts["start"], counts["stop"]
         self._edge_weights, self._gold_edges = np.zeros(0, dtype=np.int64), np.zeros(0)
-        if kind != "set":
-            each = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
-            found, self._gold_edges = gold_edges(layout, batch, each)
+        if not isinstance(gold, Sets):
+            found, self._gold_edges = gold_edges(self.chain, layout, batch, gold, weight)
             self._edge_weights = found + layout.parts["edge"].start
 
     def packed(self) -> dict[str, NDArray[Any]]:
@@ -130,14 +135,14 @@ class SharedSums:
         """How many rows are added up at positions; the other occurrences are part of them."""
         return self._evaluator.rows_left
 
-    def value_and_grad(self, w: Floats, gradient: Floats, threads: int | None = None) -> float:
+    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
         layout = self.layout
-        weights = scoring.checked_weights(layout, w)
-        out = scoring.checked_out(gradient, (layout.weights,))
+        weights = checked_weights(layout, w)
+        out = checked_out(gradient, (layout.weights,))
         parts = layout.parts
         if not np.isfinite(weights[parts["transition"].start :]).all():
-            scoring.explain(layout, weights)
+            explain(layout, weights)
         out[parts["edge"]] = 0.0
         edge, start, stop = self._potentials(weights)
         value, finite, impossible = self._evaluator.evaluate(
@@ -149,10 +154,10 @@ class SharedSums:
             self._start,
             self._stop,
             self._edge,
-            threads_or_all(threads),
+            threads_or_all(self.threads),
         )
         if not finite:
-            scoring.explain(layout, weights)
+            explain(layout, weights)
             raise ValueError("the scores of some position overflow")
         if impossible >= 0:
             raise ValueError(
@@ -186,26 +191,10 @@ class SharedSums:
         )
 
 
-def _gold_counts(
-    batch: Batch, weight: Floats, kind: GoldKind, L: int
-) -> tuple[Floats, tuple[Floats, Floats]]:
-    """Return how often the gold takes each step [L, L], and each label first and last [L]."""
-    if kind == "set":  # they depend on the weights
-        return np.zeros((L, L)), (np.zeros(L), np.zeros(L))
-    each = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
-    filled = np.diff(batch.seq_ptr) > 0
-    begins, ends = batch.seq_ptr[:-1][filled], batch.seq_ptr[1:][filled] - 1
-    if batch.soft is not None:
-        node = batch.soft * each[:, None]
-        return before(batch.soft, batch).T @ node, (node[begins].sum(axis=0), node[ends].sum(axis=0))
-    assert batch.label is not None
-    label = batch.label.astype(np.int64)
-    inside = np.ones(batch.positions, dtype=np.bool_)
-    inside[begins] = False
-    to = np.flatnonzero(inside)
-
-    def summed(at: Pointers, positions: Pointers, size: int) -> Floats:
-        return np.bincount(at, each[positions], minlength=size).astype(np.float64)
-
-    ends_of = (summed(label[begins], begins, L), summed(label[ends], ends, L))
-    return summed(label[to - 1] * L + label[to], to, L * L).reshape(L, L), ends_of
+def _gold_counts(chain: Chain, gold: Gold, weight: Floats) -> dict[str, Floats]:
+    """Return how often the gold takes each step, and each label first and last; 0 for sets of labels."""
+    L = len(chain.labels)
+    counts = {"transition": np.zeros(L * L), "start": np.zeros(L), "stop": np.zeros(L)}
+    if not isinstance(gold, Sets):
+        chain.add_counts(gold, weight, counts)
+    return counts

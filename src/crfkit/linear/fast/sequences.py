@@ -1,48 +1,82 @@
-"""The arrays that online optimisers take, from a layout, a chain and a batch; or what stands against it."""
+"""Labelled sequences as the native trainers visit them, and what these do not cover."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.data.batch import Batch
-from crfkit.linear.layout import Layout
-from crfkit.objectives.gold import GoldKind
-from crfkit.optimise.sequential.online import OnlineArrays
-from crfkit.structures import Chain
+from crfkit.linear.objective import Family
+from crfkit.optimise.sequential.sequences import Mistakes, OneBlock, Sequences
+from crfkit.structures.chain import Chain
+from crfkit.structures.gold import Path
 
-__all__ = ["online_arrays"]
+if TYPE_CHECKING:
+    from crfkit.linear.loss import LinearLoss
+
+S = TypeVar("S", bound=Sequences)
+
+__all__ = ["blocks_of", "mistakes_lack", "mistakes_of", "sequences_lack", "sequences_of"]
 
 
-def online_arrays(layout: Layout, chain: Chain, batch: Batch, weight: Floats, kind: GoldKind) -> OnlineArrays:
-    """Return flat arrays; raise a ValueError that names what online training does not cover.
+def sequences_lack(loss: LinearLoss) -> str:
+    """Tell why a loss is not one of labelled sequences that native trainers take."""
+    if loss.objective.family is not Family.LIKELIHOOD:
+        return f"the objective {loss.objective.name}"
+    return _lack(loss)
 
-    Examples
-    --------
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
-    >>> layout = Layout.observed(batch, labels=2)
-    >>> online_arrays(layout, Chain(2), batch, np.ones(1), "path").transition_cell.tolist()
-    [0, 1, 2, 3]
-    """
-    limits = chain.resolved is not None and chain.resolved.expansion is not None
+
+def mistakes_lack(loss: LinearLoss) -> str:
+    """Tell why a loss is not one that comes from the mistakes of best labels."""
+    if loss.objective.family is not Family.MISTAKES:
+        return f"the objective {loss.objective.name}, only the perceptron"
+    if (loss.weight != 1.0).any():
+        return "weights of sequences other than 1"
+    return _lack(loss)
+
+
+def _lack(loss: LinearLoss) -> str:
+    structure, layout = loss.structure, loss.layout
+    if not (isinstance(structure, Chain) and structure.order == 1):
+        return f"{structure.describe()}, only chains of order 1"
     reasons = {
-        "partial labels": kind == "set",
-        "soft labels": kind == "soft",
-        f"chains of order {chain.order}, only those of order 1": chain.order != 1,
+        "partial labels": loss.kind == "set",
+        "soft labels": loss.kind == "soft",
         "edge attributes": layout.edge_attributes > 0,
         "real-valued columns": layout.dense > 0,
-        "limits on segment lengths": limits,
-        "negative weights of sequences": bool((weight < 0.0).any()),
+        "limits on segment lengths": structure.resolved is not None
+        and structure.resolved.expansion is not None,
+        "negative weights of sequences": bool((loss.weight < 0.0).any()),
     }
-    against = next((what for what, holds in reasons.items() if holds), "")
-    if against or batch.label is None:
-        raise ValueError(against or "unlabelled sequences")
-    return OnlineArrays(
+    return next((what for what, holds in reasons.items() if holds), "")
+
+
+def sequences_of(loss: LinearLoss) -> Sequences:
+    """Return the flat arrays of a loss that native trainers take."""
+    return _made(loss, Sequences)
+
+
+def mistakes_of(loss: LinearLoss) -> Mistakes:
+    """Return the same for a loss that comes from mistakes."""
+    return _made(loss, Mistakes)
+
+
+def blocks_of(loss: LinearLoss) -> OneBlock:
+    """Return the sequences as the only block of data in memory."""
+    return OneBlock(sequences_of(loss))
+
+
+def _made(loss: LinearLoss, kind: type[S]) -> S:
+    batch, layout, weight, chain = loss.batch, loss.layout, loss.weight, loss.structure
+    assert isinstance(loss.gold, Path)
+    assert isinstance(chain, Chain)
+    return kind(
         seq_ptr=batch.seq_ptr,
         attr_ptr=batch.attr_ptr,
         attr=batch.attr,
         value=batch.value,
-        label=batch.label,
+        label=loss.gold.label,
         labels=layout.labels,
         row_ptr=layout.node_ptr,
         column=layout.node_label,

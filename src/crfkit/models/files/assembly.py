@@ -90,7 +90,7 @@ def assemble(
     if not all(np.isfinite(part).all() for part in (table, *ends)):
         raise ValueError("a weight of a transition is not finite; weights must be finite")
     cells = np.flatnonzero(table)
-    layout = Layout(
+    layout = Layout.of_chain(
         L,
         node_ptr,
         node_label,

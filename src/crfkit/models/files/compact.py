@@ -47,7 +47,7 @@ def without_idle(model: Model) -> Model:
     return replace(
         model,
         attributes=names,
-        layout=replace(layout, node_ptr=node_ptr, node_label=node_label),
+        layout=layout.with_block("node", node_label, node_ptr),
         w=np.concatenate([model.w[part][kept], model.w[part.stop :]]),
     )
 
@@ -75,16 +75,11 @@ def compacted(model: Model) -> Model:
     edge = _rows(layout.edge_ptr, layout.edge_cell, edge_kept, model.edge_attributes)
     steps = parts["transition"] != 0.0
     kept = {name: bool(parts[name].any()) for name in ("start", "stop", "dense")}
-    smaller = replace(
-        layout,
-        node_ptr=node[0],
-        node_label=node[1],
-        edge_ptr=edge[0],
-        edge_cell=edge[1],
-        transition_cell=layout.transition_cell[steps],
-        start=layout.start and kept["start"],
-        stop=layout.stop and kept["stop"],
-    )
+    none = np.zeros(0, dtype=np.int32)
+    smaller = layout.with_block("node", node[1], node[0]).with_block("edge", edge[1], edge[0])
+    smaller = smaller.with_block("transition", layout.transition_cell[steps])
+    for name in ("start", "stop"):
+        smaller = smaller if kept[name] else smaller.with_block(name, none)
     return replace(
         model,
         attributes=node[2],

@@ -13,8 +13,9 @@ import numpy as np
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.linear.layout import Layout
-from crfkit.linear.plan import MOST_CELLS, run_sizes
+from crfkit.linear.plan import MOST_CELLS
 from crfkit.models.store import Array
+from crfkit.structures.chain import chain_slots
 
 __all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout"]
 
@@ -56,7 +57,11 @@ def checked_alphabet(arrays: Mapping[str, Array], name: str) -> Alphabet:
 def checked_layout(arrays: Mapping[str, Array], L: int, order: object, options: object) -> Layout:
     """Return the layout that arrays of a file and a few options make."""
     check_labels(L)
-    if type(order) is not int or not 0 <= order <= 8 or sum(run_sizes(L, order)) > MOST_CELLS:
+    if (
+        type(order) is not int
+        or not 0 <= order <= 8
+        or chain_slots(L, order)["transition"].cells > MOST_CELLS
+    ):
         raise ValueError(f"the order is {order!r}, which is not possible with {L} labels")
     if not isinstance(options, dict):
         raise ValueError("the options of the layout are missing")
@@ -72,11 +77,13 @@ def checked_layout(arrays: Mapping[str, Array], L: int, order: object, options: 
     if len(edge_ptr) > 1 and order != 1:
         raise ValueError(f"there are edge attributes, which need order 1, not {order}")
     cells = _of_kind(arrays, "transition_cell", np.int32)
-    if cells.size and not (cells[0] >= 0 and cells[-1] < sum(run_sizes(L, order))):
+    if cells.size and not (cells[0] >= 0 and cells[-1] < chain_slots(L, order)["transition"].cells):
         raise ValueError("transition_cell has cells outside its tables")
     if (cells[1:] <= cells[:-1]).any():
         raise ValueError("transition_cell does not rise")
-    return Layout(L, node_ptr, node_label, edge_ptr, edge_cell, cells, start, stop, dense, table_bytes, order)
+    return Layout.of_chain(
+        L, node_ptr, node_label, edge_ptr, edge_cell, cells, start, stop, dense, table_bytes, order
+    )
 
 
 def _of_kind(arrays: Mapping[str, Array], name: str, kind: type) -> Any:

@@ -11,24 +11,16 @@ whence their *mixed* training, which drops it after some iterations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.descent import ScaledDescent, Searching
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
-from crfkit.optimise.problem import Penalty, Smooth
+from crfkit.optimise.problem import Curvature, Differentiable, Penalty, Smooth, view_of
 
-__all__ = ["ConjugateGradient", "Preconditioned"]
-
-
-class Preconditioned(Smooth, Protocol):
-    """A loss that knows about its curvature."""
-
-    def diagonal(self, w: Floats) -> Floats:
-        """Return the diagonal of the Hessian of the loss at w, [F], exactly or roughly."""
-        ...
+__all__ = ["ConjugateGradient"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,15 +61,18 @@ class ConjugateGradient(Searching):
         if self.preconditioned < 0 or self.refresh < 1 or not self.restart >= 0.0:
             raise ValueError("preconditioned and restart must be 0 or more, refresh 1 or more")
 
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """A gradient everywhere, and the curvature for a preconditioner."""
+        return (Differentiable,) if self.preconditioner == "none" else (Differentiable, Curvature)
+
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "ConjugateGradient")
-        if self.preconditioner != "none" and not hasattr(problem, "diagonal"):
-            raise ValueError(
-                f"preconditioner is {self.preconditioner!r}, but {type(problem).__name__} has no diagonal(w)"
-            )
+        for need in self.needs:
+            view_of(problem, need, "ConjugateGradient")
         return ConjugateRun(self, problem, penalty, w, state)
 
 
@@ -149,7 +144,8 @@ class ConjugateRun(ScaledDescent):
                 self.promised = 0.0
             return dropped
         if at % self.options.refresh == 0:
-            curvature = np.maximum(self.problem.diagonal(self.w), 0.0) + self.penalty.l2  # [F]
+            seen = view_of(self.problem, Curvature, "ConjugateGradient")
+            curvature = np.maximum(seen.diagonal(self.w), 0.0) + self.penalty.l2  # [F]
             self.evaluations += 1.0
             floor = 1e-3 * float(curvature.mean()) or 1.0  # what hardly curves must not run away
             self.inverse = 1.0 / np.maximum(curvature, floor)

@@ -24,7 +24,7 @@ from crfkit.optimise.batch.linesearch import Found, Trial
 from crfkit.optimise.batch.pairs import Pairs
 from crfkit.optimise.batch.preconditioned import ScaledRun
 from crfkit.optimise.batch.vectors import Vectors
-from crfkit.optimise.problem import Penalty, Run, Smooth
+from crfkit.optimise.problem import Curvature, Penalty, Run, Smooth
 
 __all__ = ["LBFGS"]
 
@@ -74,6 +74,11 @@ class LBFGS(Searching):
             raise ValueError(f"preconditioner is {self.preconditioner!r}, expected 'none' or 'diagonal'")
         if self.memory is not None and self.memory < 1:
             raise ValueError(f"memory is {self.memory}, expected 1 or more")
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """The curvature, where it is to be made good for."""
+        return (Curvature,) if self.preconditioner == "diagonal" else ()
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.descent import Descent, Searching
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
-from crfkit.optimise.problem import Penalty, Smooth
+from crfkit.optimise.problem import Differentiable, Penalty, Smooth
 
 __all__ = ["Curved", "TruncatedNewton"]
 
 
+@runtime_checkable
 class Curved(Smooth, Protocol):
     """A loss with products of its Hessian and vectors."""
 
@@ -61,6 +62,11 @@ class TruncatedNewton(Searching):
             raise ValueError(f"max_inner is {self.max_inner}, expected 1 or more")
         if self.differences not in ("forward", "central"):
             raise ValueError(f"differences is {self.differences!r}, expected 'forward' or 'central'")
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """A gradient everywhere."""
+        return (Differentiable,)
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -122,7 +128,7 @@ class NewtonRun(Descent):
         return float(np.clip(0.9 * (self.gradient_norm / self.norm_before) ** 2, 1e-3, 0.5))
 
     def _times_hessian(self, v: Floats, out: Floats) -> None:
-        if hasattr(self.problem, "hessian_vector"):
+        if isinstance(self.problem, Curved):
             self.problem.hessian_vector(self.w, v, out)
             self.evaluations += 1.0
             out += self.penalty.l2 * v

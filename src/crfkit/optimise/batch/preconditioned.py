@@ -19,7 +19,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.run import BatchRun
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimise.problem import Curvature, Penalty, Step, view_of
 
 __all__ = ["ScaledRun"]
 
@@ -56,9 +56,7 @@ class ScaledRun:
         state: dict[str, Any] | None,
     ) -> None:
         if state is None:
-            if not hasattr(problem, "diagonal"):
-                raise ValueError(f"preconditioner: {type(problem).__name__} has no diagonal(w)")
-            diagonal = problem.diagonal(w) + penalty.l2
+            diagonal = view_of(problem, Curvature, "the preconditioner").diagonal(w) + penalty.l2
             self.scale: Floats = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))  # [F]
         else:
             self.scale = np.array(state["scale"], dtype=np.float64)

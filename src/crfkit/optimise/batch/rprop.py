@@ -22,7 +22,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.run import BatchRun
 from crfkit.optimise.batch.stopping import Stopping
-from crfkit.optimise.problem import End, Penalty, Smooth, Stopped
+from crfkit.optimise.problem import Differentiable, End, Penalty, Smooth, Stopped
 
 __all__ = ["RProp"]
 
@@ -65,6 +65,11 @@ class RProp(Stopping):
             raise ValueError(
                 f"stpdec is {self.stpdec} and stpinc {self.stpinc}, expected stpdec < 1 < stpinc"
             )
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """A gradient everywhere."""
+        return (Differentiable,)
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from crfkit.arrays import Floats
 from crfkit.optimise.batch.descent import ScaledDescent, Searching
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
-from crfkit.optimise.problem import Penalty, Smooth
+from crfkit.optimise.problem import Differentiable, Penalty, Smooth
 
 __all__ = ["SteepestDescent"]
 
@@ -29,6 +29,11 @@ class SteepestDescent(Searching):
     """
 
     c2: float = 0.5
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """A gradient everywhere."""
+        return (Differentiable,)
 
     def start(
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None

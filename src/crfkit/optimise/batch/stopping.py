@@ -46,6 +46,11 @@ class Stopping:
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}, expected 1 or more")
 
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """The views of a loss that the method takes: none unless it says so."""
+        return ()
+
     def converged(self, gradient_norm: float, weight_norm: float) -> Stopped | None:
         """Say that the gradient is small, or nothing."""
         relative = gradient_norm / max(1.0, weight_norm)

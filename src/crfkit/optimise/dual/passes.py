@@ -16,8 +16,8 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels, threads_or_all, usable_cores
-from crfkit.optimise.problem import Penalty
-from crfkit.optimise.sequential.online import OnlineArrays
+from crfkit.optimise.problem import Penalty, view_of
+from crfkit.optimise.sequential.sequences import Scored, Sequences
 
 __all__ = ["DualPasses", "passes_left", "strain", "strengths_of"]
 
@@ -29,7 +29,7 @@ class DualPasses:
 
     Parameters
     ----------
-    arrays : OnlineArrays
+    arrays : Sequences
     penalty : Penalty
     strengths : array [4]
         Of the penalty, by `strengths_of`.
@@ -43,7 +43,7 @@ class DualPasses:
 
     def __init__(
         self,
-        arrays: OnlineArrays,
+        arrays: Sequences,
         penalty: Penalty,
         strengths: Floats,
         ease: float,
@@ -77,7 +77,7 @@ class DualPasses:
 
     def begin(self, problem: Any, w: Floats) -> None:
         """Give every sequence the distribution that w gives it."""
-        node, edge, ends = problem.scores(w)
+        node, edge, ends = view_of(problem, Scored, "Dual").scores(w)
         # Marginals are stored as floats: the dual at them differs from that of any distribution by at most
         # 2^-24 of the scores that they are multiplied with.
         rows = node.reshape(self.positions, -1)  # [P, L]; the largest of each without a copy of them
@@ -129,7 +129,7 @@ class DualPasses:
         self.trainer.restore(np.asarray(state["v"]), state["trainer"])
 
 
-def strengths_of(arrays: OnlineArrays, penalty: Penalty, F: int) -> Floats:
+def strengths_of(arrays: Sequences, penalty: Penalty, F: int) -> Floats:
     """Return l1 and l2 of attributes, then of transitions and ends, [4]; refuse an L2 penalty of 0."""
     strengths = np.array(arrays.strengths(penalty, "Dual"))
     if not (strengths[1] > 0.0 and (strengths[3] > 0.0 or arrays.row_ptr[-1] == F)):

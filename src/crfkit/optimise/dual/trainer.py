@@ -25,8 +25,8 @@ from crfkit.native import threads_or_all
 from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.dual.extrapolate import Extrapolation
 from crfkit.optimise.dual.passes import DualPasses, passes_left, strain, strengths_of
-from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Step
-from crfkit.optimise.sequential.online import arrays_of
+from crfkit.optimise.problem import Curvature, End, Optimiser, Penalty, Run, Step, view_of
+from crfkit.optimise.sequential.sequences import Scored, Sequences
 
 __all__ = ["Dual"]
 
@@ -97,6 +97,11 @@ class Dual:
         if self.max_passes < 1:
             raise ValueError(f"max_passes is {self.max_passes}, expected 1 or more")
 
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """Labelled sequences, all in memory, their scores, and the curvature for the finisher."""
+        return (Sequences, Scored, Curvature)
+
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> DualRun:
@@ -138,7 +143,7 @@ class DualRun:
         self.finisher: Run | None = None
         self.recent = Extrapolation()
         self.curvature = float(np.min(penalty.l2))
-        arrays = arrays_of(problem, "Dual")
+        arrays = view_of(problem, Sequences, "Dual")
         self.positions = len(arrays.label)
         strengths = strengths_of(arrays, penalty, problem.size)
         strained = strain(len(arrays.attr), len(arrays.filled), self.curvature)
@@ -152,9 +157,8 @@ class DualRun:
             self.left = "the L2 penalty is weak, and it begins at given weights"
             self._start(problem)
             return
-        prepare = getattr(problem, "prepare", None)
-        if prepare is not None and options.finish is not None and threads_or_all(options.threads) > 1:
-            self.preparing = Thread(target=prepare)
+        if options.finish is not None and threads_or_all(options.threads) > 1:
+            self.preparing = Thread(target=view_of(problem, Scored, "Dual").prepare)
             self.preparing.start()
         exponentiated = options.step == "exponentiated"
         self.sequences = DualPasses(

@@ -21,8 +21,8 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
-from crfkit.optimise.problem import End, Penalty, Step, Stopped
-from crfkit.optimise.sequential.online import OnlineArrays, arrays_of, begin_at, evaluate
+from crfkit.optimise.problem import End, Penalty, Step, Stopped, evaluate, view_of
+from crfkit.optimise.sequential.sequences import Sequences, begin_at
 
 __all__ = ["BlockCoordinate", "CoordinateRun"]
 
@@ -59,6 +59,11 @@ class BlockCoordinate:
         check_above_zero(kappa=self.kappa)
         check_counts(max_passes=self.max_passes, period=self.period)
 
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """Labelled sequences, all in memory."""
+        return (Sequences,)
+
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> CoordinateRun:
@@ -77,7 +82,7 @@ class CoordinateRun:
         w: Floats,
         state: dict[str, Any] | None,
     ) -> None:
-        arrays = arrays_of(problem, "BlockCoordinate")
+        arrays = view_of(problem, Sequences, "BlockCoordinate")
         self.options, self.problem, self.penalty = options, problem, penalty
         self.strengths = np.array(arrays.strengths(penalty, "BlockCoordinate"))  # [4]
         self.trainer = _native.CoordinateTrainer(arrays.native)
@@ -130,7 +135,7 @@ class CoordinateRun:
         return None
 
 
-def _passes_in_a_round(arrays: OnlineArrays) -> float:
+def _passes_in_a_round(arrays: Sequences) -> float:
     """Return how many positions a round sweeps, over those that there are."""
     lengths = np.diff(arrays.seq_ptr)  # [N]
     of_position = np.repeat(np.arange(len(lengths)), lengths)  # [P]

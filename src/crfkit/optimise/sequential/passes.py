@@ -14,8 +14,8 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels
-from crfkit.optimise.problem import End, Penalty, Step, Stopped
-from crfkit.optimise.sequential.online import begin_at, evaluate
+from crfkit.optimise.problem import End, Penalty, Step, Stopped, evaluate
+from crfkit.optimise.sequential.sequences import begin_at
 from crfkit.optimise.sequential.visits import Visit, Visits
 
 __all__ = ["Method", "PassRun"]

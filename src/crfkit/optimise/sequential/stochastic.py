@@ -30,6 +30,7 @@ from crfkit.arrays import Floats
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import Penalty
 from crfkit.optimise.sequential.passes import Method, PassRun
+from crfkit.optimise.sequential.sequences import SequenceBlocks
 
 __all__ = ["SGD", "SGDL1", "AdaGrad"]
 
@@ -38,6 +39,11 @@ Strengths = tuple[float, float, float, float]  # l1, l2; the same for transition
 
 class _ByPasses:
     """What the optimisers share."""
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """Labelled sequences, in memory or in blocks."""
+        return (SequenceBlocks,)
 
     def start(
         self: Method, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None

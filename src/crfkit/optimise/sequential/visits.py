@@ -7,7 +7,7 @@ are visited in the same order as data in memory. One block is in memory at a tim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,9 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Pointers
+from crfkit.optimise.problem import view_of
 from crfkit.optimise.sequential.ahead import ahead
-from crfkit.optimise.sequential.online import OnlineArrays, OnlineBlocks, arrays_of
+from crfkit.optimise.sequential.sequences import SequenceBlocks
 
 __all__ = ["Visit", "Visits"]
 
@@ -28,21 +29,17 @@ class Visits:
 
     Parameters
     ----------
-    problem : Online or OnlineBlocks
+    problem
+        A loss with `SequenceBlocks`.
     who : str
         The optimiser, for messages.
     """
 
     def __init__(self, problem: Any, who: str) -> None:
-        self._load: Callable[[int], OnlineArrays]
-        if isinstance(problem, OnlineBlocks):
-            self.sizes = problem.online_sizes(who)  #: [blocks] sequences that are not empty
-            self._load = problem.online_block
-            first = self._load(0)
-        else:
-            first = arrays_of(problem, who)
-            self.sizes = np.array([len(first.filled)])
-            self._load = lambda block: first
+        blocks = view_of(problem, SequenceBlocks, who)
+        self.sizes = blocks.sizes(who)  #: [blocks] sequences that are not empty
+        self._load = blocks.block
+        first = self._load(0)
         none = np.zeros(0, dtype=np.int32)
         zero = np.zeros(1, dtype=np.int64)
         #: the layout of the weights, without any sequence

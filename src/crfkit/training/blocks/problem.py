@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +24,26 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
+from crfkit.linear.loss import LinearLoss
 from crfkit.linear.restrict import add, restrict, take
-from crfkit.objectives.gold import check_labels, check_learnable
+from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, view_of
 from crfkit.optimise.sequential.ahead import ahead
-from crfkit.optimise.sequential.online import OnlineArrays, arrays_of
-from crfkit.structures import Chain
+from crfkit.optimise.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore
 from crfkit.training.blocks.stream import BlockedData
 
-__all__ = ["Block", "BlockedProblem", "check_blocks"]
+V = TypeVar("V")
+
+#: The views that a loss of data in blocks can have.
+BLOCKWISE: tuple[type, ...] = (Differentiable, Curvature, SequenceBlocks)
+
+__all__ = ["BLOCKWISE", "Block", "BlockedProblem"]
 
 
 class Block(NamedTuple):
     """The loss of one block as a function of some of the weights."""
 
-    problem: Any
+    problem: LinearLoss
     shown: Ids  #: the attributes that it has, in the layout of all
 
 
@@ -48,9 +54,8 @@ class BlockedProblem:
     ----------
     data : BlockedData
     layout : Layout
-    chain : Chain
     bind : function of a layout and a batch
-        Gives the loss of one block: ``lambda layout, block: objective.bind(layout, chain, block)``.
+        Gives the loss of one block: ``lambda layout, block: objective.bind(layout, structure, block)``.
     threads : int, optional
         For those who ask the problem, as online methods do; `bind` has its own.
     prefetch : bool
@@ -68,14 +73,13 @@ class BlockedProblem:
         self,
         data: BlockedData,
         layout: Layout,
-        chain: Chain,
-        bind: Callable[[Layout, Batch], Any],
+        bind: Callable[[Layout, Batch], LinearLoss],
         *,
         threads: int | None = None,
         prefetch: bool = True,
         keep: bool = True,
     ) -> None:
-        self.data, self.layout, self.chain, self.threads = data, layout, chain, threads
+        self.data, self.layout, self.threads = data, layout, threads
         self.prefetch = prefetch and data.blocks > 1
         self.kind = "set" if "set" in data.kinds else data.kinds[0]
         self._bind = bind
@@ -106,7 +110,7 @@ class BlockedProblem:
         return value
 
     def diagonal(self, w: Floats) -> Floats:
-        """Return the approximate diagonal of the Hessian at w, [F]; see `LikelihoodProblem.diagonal`."""
+        """Return the approximate diagonal of the Hessian at w, [F]; see `LinearLoss.diagonal`."""
         diagonal = np.zeros(self.size)
         for problem, shown in self.blocks():
             add(self.layout, shown, problem.diagonal(take(self.layout, shown, w)), diagonal)
@@ -119,15 +123,42 @@ class BlockedProblem:
         made = ahead(self._block, numbers) if self.prefetch else map(self._block, numbers)
         return (block for block in made if block is not None)
 
-    def online_sizes(self, who: str) -> Pointers:
-        """Return how many sequences of each block are not empty; raise where they cannot be visited."""
-        every = (arrays_of(self._bind(self.layout, block), who) for block in self.data)
-        return np.array([len(arrays.filled) for arrays in every])
+    @cached_property
+    def _whole(self) -> LinearLoss:
+        """A block bound to all weights: what holds for its objective and structure holds for all blocks."""
+        return self._bind(self.layout, self.data.block(0))
 
-    def online_block(self, i: int) -> OnlineArrays:
-        """Return the arrays that online optimisers visit."""
-        arrays: OnlineArrays = self._bind(self.layout, self.data.block(i)).online()
-        return arrays
+    @property
+    def convex(self) -> bool:
+        """Whether every local optimum is one."""
+        return self._whole.objective.convex and self.kind != "set"
+
+    @property
+    def minimises(self) -> bool:
+        """Whether its least value teaches anything."""
+        return self._whole.minimises
+
+    def lacks(self, kind: type) -> str:
+        """Tell why there is no such view of this loss; empty where there is one."""
+        if kind not in BLOCKWISE:
+            return "data in blocks: it needs all of them in memory"
+        return self._whole.lacks(kind)
+
+    def view(self, kind: type[V]) -> V:
+        """Return this loss as an optimiser wants to see it."""
+        against = self.lacks(kind)
+        if against:
+            raise NotCoveredError(against)
+        return cast(V, self)
+
+    def sizes(self, who: str) -> Pointers:
+        """Return how many sequences of each block are not empty; raise where they cannot be visited."""
+        every = (view_of(self._bind(self.layout, block), Sequences, who) for block in self.data)
+        return np.array([len(sequences.filled) for sequences in every])
+
+    def block(self, i: int) -> Sequences:
+        """Return the sequences of one block, as stochastic optimisers visit them."""
+        return self._bind(self.layout, self.data.block(i)).view(Sequences)
 
     def _block(self, i: int) -> Block | None:
         if self._store is not None and i in self._store:
@@ -138,30 +169,18 @@ class BlockedProblem:
         layout, attr, shown = restrict(self.layout, batch)
         problem = self._bind(layout, replace(batch, attr=attr))
         if self._store is not None:
-            packed = problem.packed() if hasattr(problem, "packed") else {}
             rows: dict[str, Any] = {"node_ptr": layout.node_ptr, "node_label": layout.node_label}
-            self._store.put(i, {**rows, "attr": attr, "shown": shown, **packed})
+            self._store.put(i, {**rows, "attr": attr, "shown": shown, **problem.packed()})
         return Block(problem, shown)
 
     def _kept(self, i: int, kept: dict[str, NDArray[Any]]) -> Block:
         own = [kept.pop(name) for name in ("node_ptr", "node_label", "attr", "shown")]
         node_ptr, node_label, attr, shown = own
-        layout = replace(self.layout, node_ptr=node_ptr, node_label=node_label)
+        layout = self.layout.with_block("node", node_label, node_ptr)
         problem = self._bind(layout, Batch.unchecked(**{**self.data.arrays(i), "attr": attr}))
         if kept:
             problem.unpack(kept)
         return Block(problem, shown)
-
-
-def check_blocks(data: BlockedData, chain: Chain) -> None:
-    """Raise where there is nothing to learn from, or gold is impossible, in the data as a whole."""
-    before, known = 0, "soft" in data.kinds
-    for batch in data:
-        check_labels(batch, chain, before)
-        before += batch.sequences
-        known = known or batch.allowed is not None
-    sure = set(data.kinds) == {"path"}
-    check_learnable(data.positions, data.label_counts, chain.labels, sure=sure, known=known)
 
 
 def _knows(batch: Batch) -> bool:

@@ -19,7 +19,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
 from crfkit.models.files.recipes import plain_recipe, recipe_of
-from crfkit.objectives.gold import kind_of_gold
+from crfkit.structures.gold import kind_of_gold
 from crfkit.training.fingerprint import digest
 from crfkit.training.tree import read_tree, write_tree
 

@@ -29,17 +29,17 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
-from crfkit.optimise.problem import End, Penalty, Step
-from crfkit.optimise.sequential.online import Mistaken, OnlineArrays, begin_at
+from crfkit.optimise.problem import End, Penalty, Step, view_of
+from crfkit.optimise.sequential.sequences import Mistakes, Sequences, begin_at
 
-__all__ = ["AROW", "AveragedPerceptron", "Corrector", "MistakeRun", "PassiveAggressive", "Variant"]
+__all__ = ["AROW", "AveragedPerceptron", "MistakeDriven", "MistakeDrivenRun", "PassiveAggressive", "Variant"]
 
 Variant = Literal["hard", "linear", "squared"]
 _PERCEPTRON, _PASSIVE, _CONFIDENCE = range(3)  # `Remedy` of cpp/shared/mistakes.hpp
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corrector(ABC):
+class MistakeDriven(ABC):
     """What the three methods share: when to stop, and the order of the sequences."""
 
     max_passes: int = 100
@@ -51,11 +51,16 @@ class Corrector(ABC):
         if not np.isfinite(self.epsilon):
             raise ValueError(f"epsilon is {self.epsilon}, expected a finite number; below 0: make all passes")
 
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """Labelled sequences whose mistakes are the loss."""
+        return (Mistakes,)
+
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> MistakeRun:
+    ) -> MistakeDrivenRun:
         """Begin at w [F], or go on from a state."""
-        return MistakeRun(self, problem, penalty, w, state)
+        return MistakeDrivenRun(self, problem, penalty, w, state)
 
     @property
     def averages(self) -> bool:
@@ -73,7 +78,7 @@ class Corrector(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AveragedPerceptron(Corrector):
+class AveragedPerceptron(MistakeDriven):
     """The averaged perceptron (Collins 2002).
 
     Parameters
@@ -100,7 +105,7 @@ class AveragedPerceptron(Corrector):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassiveAggressive(Corrector):
+class PassiveAggressive(MistakeDriven):
     """The smallest update that gives the gold labels their margin (Crammer et al. 2006).
 
     Parameters
@@ -149,7 +154,7 @@ class PassiveAggressive(Corrector):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AROW(Corrector):
+class AROW(MistakeDriven):
     """Adaptive regularisation of weights, with a variance for each (Mejer & Crammer 2010).
 
     Parameters
@@ -186,13 +191,13 @@ class AROW(Corrector):
         return _native.MistakeTrainer(data, _CONFIDENCE, False, False, np.inf, 0.0, self.gamma)
 
 
-class MistakeRun:
+class MistakeDrivenRun:
     """Passes over the sequences in random order."""
 
     def __init__(
-        self, method: Corrector, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
+        self, method: MistakeDriven, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
-        self.method, self.arrays = method, _arrays_of(problem, penalty, type(method).__name__)
+        self.method, self.arrays = method, _sequences_of(problem, penalty, type(method).__name__)
         self.visits = len(self.arrays.filled)
         self.last = begin_at(w if state is None else state["last"], problem.size)  # [F] after a sequence
         self.trainer = method.trainer(self.arrays.native)
@@ -250,15 +255,7 @@ class MistakeRun:
         return average
 
 
-def _arrays_of(problem: Any, penalty: Penalty, who: str) -> OnlineArrays:
-    if not isinstance(problem, Mistaken):
-        raise ValueError(
-            f"{who} learns from mistakes, {type(problem).__name__} is another loss; use the objective "
-            "Perceptron(), or another optimiser"
-        )
+def _sequences_of(problem: Any, penalty: Penalty, who: str) -> Sequences:
     if np.any(penalty.l1) or np.any(penalty.l2):
         raise ValueError(f"{who} has no penalty, and l1 or l2 is not 0; set both to 0")
-    try:
-        return problem.mistakes()
-    except ValueError as error:
-        raise ValueError(f"{who} does not take {error}") from None
+    return view_of(problem, Mistakes, who)

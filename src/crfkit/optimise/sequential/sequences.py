@@ -7,26 +7,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
-from crfkit.optimise.problem import Penalty, Smooth
+from crfkit.optimise.problem import Penalty
 
-__all__ = ["Mistaken", "Online", "OnlineArrays", "OnlineBlocks", "arrays_of", "begin_at", "evaluate"]
+__all__ = ["Mistakes", "OneBlock", "Scored", "SequenceBlocks", "Sequences", "begin_at"]
 
 
 @dataclass(frozen=True, eq=False)
-class OnlineArrays:
+class Sequences:
     """Labelled sequences, and which weights exist; in the order of the layout.
 
     Examples
     --------
     >>> empty = np.zeros(0, dtype=np.int32)
     >>> one = np.array([0, 1])
-    >>> arrays = OnlineArrays(one, one, empty[:1], None, empty[:1], 2, one, empty[:1], empty)
+    >>> arrays = Sequences(one, one, empty[:1], None, empty[:1], 2, one, empty[:1], empty)
     >>> arrays.strengths(Penalty(l1=0.5, l2=1.0), "SGD")
     (0.5, 1.0, 0.5, 1.0)
     """
@@ -81,45 +81,51 @@ class OnlineArrays:
         return first[0], first[1]
 
 
-@runtime_checkable
-class Online(Smooth, Protocol):
-    """A loss that is a sum over labelled sequences."""
+class Mistakes(Sequences):
+    """Labelled sequences of a loss that comes from the mistakes of their best labels."""
 
-    def online(self) -> OnlineArrays:
-        """Return the arrays; raise a ValueError where the loss is not of this form."""
-        ...
+    remedy: ClassVar[str] = "use the objective Perceptron(), or another optimiser"
 
 
 @runtime_checkable
-class OnlineBlocks(Smooth, Protocol):
-    """A loss that is a sum over labelled sequences in blocks, which need not be in memory together."""
+class Scored(Protocol):
+    """A loss whose scores can be seen, flat."""
 
-    def online_sizes(self, who: str) -> Pointers:
-        """Return how many sequences of each block are not empty; raise as `arrays_of` does."""
+    def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
+        """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them)."""
         ...
 
-    def online_block(self, i: int) -> OnlineArrays:
-        """Return the arrays of one block."""
+    def prepare(self) -> None:
+        """Make what the first evaluation would make."""
         ...
 
 
 @runtime_checkable
-class Mistaken(Smooth, Protocol):
-    """A loss that comes from labelled sequences whose best labels are wrong."""
+class SequenceBlocks(Protocol):
+    """Labelled sequences in blocks, which need not be in memory together."""
 
-    def mistakes(self) -> OnlineArrays:
-        """Return the arrays; raise a ValueError where the sequences are not of this form."""
+    def sizes(self, who: str) -> Pointers:
+        """Return how many sequences of each block are not empty; raise where they cannot be visited."""
+        ...
+
+    def block(self, i: int) -> Sequences:
+        """Return the sequences of one block."""
         ...
 
 
-def arrays_of(problem: Any, who: str) -> OnlineArrays:
-    """Return the arrays of a problem, or say why there are none."""
-    if not isinstance(problem, Online):
-        raise ValueError(f"{who} visits labelled sequences, {type(problem).__name__} has none; use LBFGS")
-    try:
-        return problem.online()
-    except ValueError as error:
-        raise ValueError(f"{who} does not take {error}; use LBFGS") from None
+class OneBlock:
+    """Sequences in memory, as the only block."""
+
+    def __init__(self, sequences: Sequences) -> None:
+        self.sequences = sequences
+
+    def sizes(self, who: str) -> Pointers:
+        """Return how many sequences are not empty."""
+        return np.array([len(self.sequences.filled)])
+
+    def block(self, i: int) -> Sequences:
+        """Return all of them."""
+        return self.sequences
 
 
 def begin_at(w: Floats, size: int) -> Floats:
@@ -130,14 +136,3 @@ def begin_at(w: Floats, size: int) -> Floats:
     if not np.isfinite(w).all():
         raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
     return w
-
-
-def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float]:
-    """Return the penalised objective and the norm of its (pseudo-)gradient."""
-    gradient = np.empty_like(w)
-    value = problem.value_and_grad(w, gradient) + penalty.value(w)
-    gradient += penalty.l2 * w
-    l1 = np.broadcast_to(np.asarray(penalty.l1, dtype=np.float64), w.shape)
-    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
-    slope = np.where(w == 0.0, at_zero, gradient + l1 * np.sign(w))
-    return float(value), float(np.sqrt(slope @ slope))

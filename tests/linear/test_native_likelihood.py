@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from crfkit.data.batch import Batch
+from crfkit.linear.fast.likelihood import NativeLikelihood
 from crfkit.linear.layout import Layout
-from crfkit.objectives import Likelihood, LikelihoodProblem
+from crfkit.linear.loss import LinearLoss
+from crfkit.objectives import Likelihood, Local, MaxMargin, Perceptron
 from crfkit.structures import Chain
-from crfkit.structures.constraints import Forbid
+from crfkit.structures.constraints import Forbid, SegmentLength
+from crfkit.structures.local import LocalChain
 from tests.cases.layouts import path_score
 from tests.cases.likelihood import agree, batch, made, partly, same_bits_for_threads, soft, weighted
 
@@ -72,9 +75,49 @@ def test_same_bits_for_any_number_of_threads(name: str) -> None:
 
 def test_sums_are_shared() -> None:
     data = batch(3, sequences=300)
-    problem = Likelihood().bind(Layout.all_pairs(data, 3), Chain(3), data)
-    assert problem.shared_sums is not None
-    assert problem.shared_sums.rows_left < 0.7 * len(data.attr)
+    loss = Likelihood().bind(Layout.all_pairs(data, 3), Chain(3), data)
+    assert NativeLikelihood(loss).rows_left < 0.7 * len(data.attr)
+
+
+def test_what_it_covers() -> None:
+    """Each reason by itself; where there is one, the general path is taken."""
+    data, L = batch(3), 3
+    dense = replace(data, dense=np.ones((data.positions, 2)))
+    names = ["x", "y", "z"]
+    limits = Chain(names, constraints=[SegmentLength("x", maximum=50)])
+    cases: list[tuple[Any, Any, Batch, str]] = [
+        (Likelihood(), Chain(L), data, ""),
+        (Likelihood(), Chain(L, constraints=[Forbid("0", "0")]), soft(data, L), ""),
+        (Likelihood(), Chain(L), partly(data, L), ""),
+        (Likelihood(), Chain(L, order=0), data, "a chain of order 0"),
+        (Likelihood(), Chain(L, order=2), data, "a chain of order 2"),
+        (Likelihood(), limits, data, "limits on segment lengths"),
+        (Likelihood(), Chain(L), dense, "real-valued columns"),
+        (MaxMargin(), Chain(L), data, "the objective max-margin"),
+        (Perceptron(), Chain(L), data, "the objective perceptron"),
+        (Local(), LocalChain(L), data, "the objective local"),
+    ]
+    for objective, structure, given, reason in cases:
+        loss = objective.bind(Layout.all_pairs(given, structure), structure, given)
+        assert NativeLikelihood.covers(loss) == reason
+        assert isinstance(loss.fast, NativeLikelihood) == (not reason)
+        w = np.random.default_rng(1).normal(size=loss.size)
+        found, expected = np.empty_like(w), np.empty_like(w)
+        assert loss.value_and_grad(w, found) == pytest.approx(loss.general_value_and_grad(w, expected))
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_what_is_packed_gives_the_same_bits(name: str) -> None:
+    data = DATA[name](4)
+    layout = Layout.all_pairs(data, 4, start=True, stop=True)
+    w = np.random.default_rng(2).normal(size=layout.weights)
+    first, other = np.empty_like(w), np.empty_like(w)
+    loss, again = (Likelihood().bind(layout, Chain(4), data) for _ in range(2))
+    value = loss.value_and_grad(w, first)
+    again.unpack(loss.packed())
+    assert again.value_and_grad(w, other) == value
+    assert first.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -143,15 +186,16 @@ def test_diagonal_equals_enumeration() -> None:
         np.testing.assert_allclose(problem.diagonal(w), enumerated_diagonal(problem, w), atol=1e-10)
 
 
-def enumerated_diagonal(problem: LikelihoodProblem, w: Any) -> Any:
+def enumerated_diagonal(loss: LinearLoss, w: Any) -> Any:
     """Weight times the variance of each local feature, by probabilities of whole paths."""
-    data, layout = problem.batch, problem.layout
+    data, layout, chain = loss.batch, loss.layout, loss.structure
+    assert isinstance(chain, Chain)
     assert data.weight is not None
     total = np.zeros(layout.weights)
     for n in range(data.sequences):
         a, b = int(data.seq_ptr[n]), int(data.seq_ptr[n + 1])
         paths = list(product(range(layout.labels), repeat=b - a)) if b > a else []
-        scores = np.array([path_score(layout, problem.chain, data, w, a, path) for path in paths])
+        scores = np.array([path_score(layout, chain, data, w, a, path) for path in paths])
         probability = np.exp(scores - np.logaddexp.reduce(scores)) if paths else scores
         for t in range(b - a):
             local = np.array([local_features(layout, data, a, t, b - a, path) for path in paths])

@@ -19,12 +19,13 @@ from crfkit.native import kernels
 from crfkit.objectives import Likelihood, Perceptron
 from crfkit.optimise import AROW, SGD, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.problem import End, Penalty, Step
-from crfkit.optimise.sequential.mistakes import Corrector
+from crfkit.optimise.sequential.perceptron import MistakeDriven
+from crfkit.optimise.sequential.sequences import Mistakes, Sequences
 from crfkit.structures import Chain
 from crfkit.structures.constraints import START, Forbid
 from tests.cases.stochastic import L, batch, layout_of, relabelled
 
-METHODS: dict[str, Corrector] = {
+METHODS: dict[str, MistakeDriven] = {
     "perceptron": AveragedPerceptron(),
     "pa": PassiveAggressive(variant="hard"),
     "pa1": PassiveAggressive(c=0.3),
@@ -52,25 +53,25 @@ def viterbi(node: Floats, edge: Floats, start: Floats, stop: Floats) -> list[int
 class Textbook:
     """One sequence after the other on whole vectors; the average is that of all weights met."""
 
-    def __init__(self, method: Corrector, layout: Layout, chain: Chain, data: Batch, w: Floats) -> None:
+    def __init__(self, method: MistakeDriven, layout: Layout, chain: Chain, data: Batch, w: Floats) -> None:
         self.method, self.layout, self.chain, self.data = method, layout, chain, data
         self.w, self.sum, self.count = w.copy(), w.copy(), 1
         self.variance = np.full(len(w), method.variance if isinstance(method, AROW) else np.nan)
-        arrays = Perceptron().bind(layout, chain, data).mistakes()
+        arrays = Perceptron().bind(layout, chain, data).view(Mistakes)
         size = len(chain.labels)
         barred = np.zeros((size + 2) * size) if arrays.forbidden is None else arrays.forbidden
         self.barred = barred.reshape(size + 2, size)
 
     def features(self, part: Batch, label: Any) -> Floats:
         given = replace(part, label=np.array(label, dtype=np.int32))
-        return feature_counts(self.layout, given, np.ones(1), threads=1)
+        return feature_counts(Perceptron().bind(self.layout, Chain(self.layout.labels), given, threads=1))
 
     def best(self, part: Batch) -> list[int]:
         scores = score(self.layout, self.w, part, threads=1)
-        assert not isinstance(scores.edge, tuple)
-        tables = (scores.edge, scores.start, scores.stop)
-        edge, start, stop = (0.0 if table is None else table for table in tables)
-        return viterbi(scores.node, edge + self.barred[:-2], start + self.barred[-2], stop + self.barred[-1])
+        size = len(self.chain.labels)
+        edge = scores.get("transition", np.zeros(size * size)).reshape(size, size) + self.barred[:-2]
+        start, stop = (scores.get(name, np.zeros(size)) for name in ("start", "stop"))
+        return viterbi(scores["node"], edge, start + self.barred[-2], stop + self.barred[-1])
 
     def visit(self, n: int) -> float:
         part, loss = self.data.select(slice(int(n), int(n) + 1)), 0.0
@@ -104,7 +105,9 @@ class Textbook:
         return self.sum / self.count if self.method.averages else self.w
 
 
-def compare(method: Corrector, layout: Layout, chain: Chain, data: Batch, w: Floats, passes: int = 2) -> None:
+def compare(
+    method: MistakeDriven, layout: Layout, chain: Chain, data: Batch, w: Floats, passes: int = 2
+) -> None:
     run = method.start(Perceptron().bind(layout, chain, data), Penalty(), w)
     textbook = Textbook(method, layout, chain, data, w)
     losses = []
@@ -212,7 +215,7 @@ def test_stopping_rules() -> None:
     layout, data = separable()
     problem, zero = Perceptron().bind(layout, Chain(3), data), np.zeros(layout.weights)
 
-    def ended(method: Corrector) -> tuple[int, Step, Floats]:
+    def ended(method: MistakeDriven) -> tuple[int, Step, Floats]:
         run, number = method.start(problem, Penalty(), zero), 0
         while True:
             step, number = run.step(), number + 1
@@ -221,7 +224,7 @@ def test_stopping_rules() -> None:
                 assert (method.start(problem, Penalty(), zero, state=run.state()).w == run.w).all()
                 return number, step, run.w
 
-    methods: tuple[Corrector, ...] = (AveragedPerceptron(), PassiveAggressive(), AROW())
+    methods: tuple[MistakeDriven, ...] = (AveragedPerceptron(), PassiveAggressive(), AROW())
     for method in methods:
         number, step, w = ended(method)
         assert number < 7  # a pass without a mistake is the last one
@@ -292,24 +295,28 @@ def test_bad_problems() -> None:
     good, method = Perceptron().bind(layout, chain, data), AveragedPerceptron()
     with pytest.raises(ValueError, match="has no penalty, and l1 or l2 is not 0"):
         method.start(good, Penalty(l2=1.0), zero)
-    with pytest.raises(ValueError, match="LikelihoodProblem is another loss; use the objective Perceptron"):
+    with pytest.raises(
+        ValueError, match=r"does not take the objective likelihood.* use the objective Perceptron"
+    ):
         method.start(Likelihood().bind(layout, chain, data), Penalty(), zero)
-    with pytest.raises(ValueError, match="SGD visits labelled sequences, PerceptronProblem has none"):
+    with pytest.raises(ValueError, match="SGD does not take the objective perceptron; use LBFGS"):
         SGD().start(good, Penalty(l2=1.0), zero)
     with pytest.raises(ValueError, match="does not take weights of sequences other than 1"):
         method.start(Perceptron().bind(layout, chain, batch(weights=True)), Penalty(), zero)
     with pytest.raises(ValueError, match=r"w has shape \(3,\)"):
         method.start(good, Penalty(), zero[:3])
     hidden = replace(data, label=np.full(data.positions, -1, dtype=np.int32))
-    with pytest.raises(ValueError, match="one gold label of each position"):
+    with pytest.raises(
+        ValueError, match="perceptron takes one gold label at each position, and the data have partial"
+    ):
         Perceptron().bind(layout, chain, hidden)
 
 
 def test_the_native_trainer_checks_what_it_is_given() -> None:
     data = batch()
     layout = layout_of(data)
-    arrays = Perceptron().bind(layout, Chain(L), data).mistakes()
-    weighted = Likelihood().bind(layout, Chain(L), batch(weights=True)).online().native
+    arrays = Perceptron().bind(layout, Chain(L), data).view(Mistakes)
+    weighted = Likelihood().bind(layout, Chain(L), batch(weights=True)).view(Sequences).native
     usual: tuple[Any, ...] = (0, True, False, 1.0, 0.0, 1.0)
     for given, message in (
         ((arrays.native, 3, *usual[1:]), "remedy: expected 0"),

@@ -12,25 +12,30 @@ import numpy as np
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
-from crfkit.linear.plan import run_cells
-from crfkit.linear.score import has_edges, scatter_edges
-from crfkit.objectives.gold import before
+from crfkit.linear.score import is_scored, scatter
+from crfkit.structures.chain import Chain
+from crfkit.structures.chain_gold import ngram_cells
+from crfkit.structures.gold import Path, Soft
 
 __all__ = ["gold_edges"]
 
 BLOCK_BYTES = 1 << 24  # of the steps of a distribution in memory at a time
 
 
-def gold_edges(layout: Layout, batch: Batch, each: Floats) -> tuple[Pointers, Floats]:
+def gold_edges(
+    chain: Chain, layout: Layout, batch: Batch, gold: Path | Soft, weight: Floats
+) -> tuple[Pointers, Floats]:
     """Return the edge weights that the gold has, counted from the first, and their counts: two arrays [n].
 
     Parameters
     ----------
+    chain : Chain
     layout : Layout
     batch : Batch
-        With labels at all positions, or a distribution.
-    each : array [P]
-        What a position counts by.
+    gold : Path or Soft
+        Of the batch.
+    weight : array [N]
+        What a sequence counts by.
 
     Examples
     --------
@@ -42,22 +47,25 @@ def gold_edges(layout: Layout, batch: Batch, each: Floats) -> tuple[Pointers, Fl
     ...     edge_ptr=[0, 1, 2, 4],
     ...     edge_attr=[0] * 4,
     ... )
-    >>> layout = Layout.all_pairs(batch, labels=2)
-    >>> [found.tolist() for found in gold_edges(layout, batch, np.ones(3))]  # the steps 0 -> 1 and 1 -> 0
+    >>> layout = Layout.all_pairs(batch, 2)
+    >>> gold = Path(batch.seq_ptr, batch.label)
+    >>> [
+    ...     found.tolist() for found in gold_edges(Chain(2), layout, batch, gold, np.ones(1))
+    ... ]  # the steps 0 -> 1 and 1 -> 0
     [[1, 2], [2.0, 1.0]]
     """
-    if not has_edges(layout, batch):
+    items = batch.occurrences("edge")
+    if items is None or not is_scored(layout, batch, "edge"):
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    if batch.soft is not None:
-        return _soft_edges(layout, batch, batch.soft, each)
-    assert batch.edge_ptr is not None
-    assert batch.edge_attr is not None
-    occurrences = np.diff(batch.edge_ptr)  # [P]
-    cell = np.repeat(run_cells(batch, layout.labels, 1)[0], occurrences)  # [nnz]
+    if isinstance(gold, Soft):
+        return _soft_edges(chain, layout, batch, weight)
+    each = np.repeat(weight, np.diff(batch.seq_ptr))  # [P]
+    occurrences = np.diff(items.ptr)  # [P]
+    cell = np.repeat(ngram_cells(gold.seq_ptr, gold.label, layout.labels, 1)[0], occurrences)  # [nnz]
     counted = np.repeat(each, occurrences)
-    if batch.edge_value is not None:
-        counted = counted * batch.edge_value
-    index = _find(layout, batch.edge_attr.astype(np.int64), cell)
+    if items.value is not None:
+        counted = counted * items.value
+    index = _find(layout, items.id.astype(np.int64), cell)
     weights, where = np.unique(index[index >= 0], return_inverse=True)
     return weights, np.bincount(where, counted[index >= 0], minlength=len(weights)).astype(np.float64)
 
@@ -76,14 +84,14 @@ def _find(layout: Layout, attribute: Pointers, cell: Pointers) -> Pointers:
     return found
 
 
-def _soft_edges(layout: Layout, batch: Batch, soft: Floats, each: Floats) -> tuple[Pointers, Floats]:
-    earlier, counted = before(soft, batch), soft * each[:, None]  # [P, L]
+def _soft_edges(chain: Chain, layout: Layout, batch: Batch, weight: Floats) -> tuple[Pointers, Floats]:
     gradient = np.zeros(layout.weights)
-    step = max(BLOCK_BYTES // (8 * layout.labels**2), 1)
-    for first in range(0, batch.positions, step):
-        last = min(first + step, batch.positions)
-        steps = np.einsum("pi,pj->pij", earlier[first:last], counted[first:last])  # [p, L, L]
-        scatter_edges(layout, batch, steps, first, last, out=gradient)
-    counts = gradient[layout.parts["edge"]]
-    weights = np.flatnonzero(counts)
-    return weights, counts[weights]
+    for chosen in batch.cut(max(BLOCK_BYTES // (8 * layout.labels**2), 1)):
+        part = batch.select(chosen)
+        assert part.soft is not None
+        counts = {"edge": np.zeros((part.positions, layout.labels**2))}
+        chain.add_counts(Soft(part.seq_ptr, part.soft), weight[chosen], counts)
+        scatter(layout, part, counts, out=gradient, add=True)
+    found = gradient[layout.parts["edge"]]
+    weights = np.flatnonzero(found)
+    return weights, found[weights]

@@ -1,0 +1,278 @@
+"""A loss as a function of the weights: score -> potentials -> loss by scores -> scatter.
+
+That path works for every structure, objective and kind of gold; native fast paths take over where they cover
+what is asked for (`crfkit.linear.fast`), and the general path is their oracle. What else optimisers want to
+see of a loss than values and gradients are *views*: one table says which there are, and what each covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import _native
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal, diagonal_lacks
+from crfkit.linear.fast import FAST, FastPath
+from crfkit.linear.fast.sequences import (
+    blocks_of,
+    mistakes_lack,
+    mistakes_of,
+    sequences_lack,
+    sequences_of,
+)
+from crfkit.linear.feature_counts import feature_counts
+from crfkit.linear.group_counts import GroupCounts, counts_lack
+from crfkit.linear.layout import Layout
+from crfkit.linear.objective import Objective
+from crfkit.linear.score import cells_by_position, scatter, score, transpose
+from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError
+from crfkit.optimise.scaling import Counted
+from crfkit.optimise.sequential.sequences import Mistakes, Scored, SequenceBlocks, Sequences
+from crfkit.structures.structure import Structure
+
+__all__ = ["LinearLoss"]
+
+V = TypeVar("V")
+
+
+class LinearLoss:
+    """The loss of one batch as a function of the weights; without the penalty.
+
+    Parameters
+    ----------
+    objective : Objective
+    structure : Structure
+    layout : Layout
+        Made for the structure.
+    batch : Batch
+        With gold that the objective takes.
+    threads : int, optional
+        Default: one for each core. Results are the same bits for any number.
+
+    Examples
+    --------
+    >>> from crfkit import Chain, Likelihood
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
+    >>> loss = LinearLoss(Likelihood(), Chain(2), Layout.all_pairs(batch, 2, transitions="none"), batch)
+    >>> gradient = np.empty(loss.size)
+    >>> round(loss.value_and_grad(np.zeros(4), gradient), 4), gradient.tolist()  # 2 log 2
+    (1.3863, [-0.5, 0.5, 0.5, -0.5])
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        structure: Structure,
+        layout: Layout,
+        batch: Batch,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        if batch.positions == 0:
+            raise ValueError("there is no position to learn from: the batch is empty")
+        _check_fits(layout, structure)
+        self.gold = structure.gold(batch)
+        against = objective.covers(structure, [self.gold.kind])
+        if against:
+            raise NotCoveredError(against)
+        self.objective, self.structure, self.layout = objective, structure, layout
+        self.batch, self.threads = batch, threads
+        self.weight = objective.sequence_weights(structure, batch)  # [N]
+
+    @property
+    def size(self) -> int:
+        """Number of weights, F."""
+        return self.layout.weights
+
+    @property
+    def kind(self) -> str:
+        """What the gold is: "path", "set" or "soft"."""
+        return self.gold.kind
+
+    @property
+    def convex(self) -> bool:
+        """Whether every local optimum is one."""
+        return self.objective.convex and self.kind != "set"
+
+    @property
+    def minimises(self) -> bool:
+        """Whether its least value teaches anything."""
+        return self.objective.minimises
+
+    # ---- values and gradients
+
+    @cached_property
+    def fast(self) -> FastPath | None:
+        """The native path that covers this loss, if there is one."""
+        made = next((path for path in FAST if not path.covers(self)), None)
+        return None if made is None else made(self)
+
+    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        if self.fast is not None:
+            return self.fast.value_and_grad(w, gradient)
+        return self.general_value_and_grad(w, gradient)
+
+    def general_value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the same by scoring, the objective and scattering in turn.
+
+        Steps and segments with scores of their own make large arrays, so such batches are taken in blocks of
+        sequences.
+        """
+        if len(self._blocks) > 1:
+            return self._by_blocks(w, gradient)
+        potentials = self.potentials(w)
+        value, by_score = self.objective.loss(potentials, self.gold, self.weight, threads=self.threads)
+        scatter(self.layout, self.batch, by_score, index=self.index, threads=self.threads, out=gradient)
+        return value
+
+    @cached_property
+    def _blocks(self) -> list[slice]:
+        cells = cells_by_position(self.layout, self.batch)
+        if cells == self.layout.labels:
+            return [slice(0, self.batch.sequences)]
+        return list(self.batch.cut(max(BLOCK_BYTES // (8 * cells), 1)))
+
+    def _by_blocks(self, w: Floats, gradient: Floats) -> float:
+        value, part = 0.0, np.empty_like(gradient)
+        gradient[:] = 0.0
+        for chosen in self._blocks:
+            block = self.part(chosen)
+            try:
+                value += block.general_value_and_grad(w, part)
+            except ValueError as error:
+                raise ValueError(f"counted from sequence {chosen.start}: {error}") from error
+            gradient += part
+        return value
+
+    def parts(self) -> Iterator[LinearLoss]:
+        """Yield the loss in blocks of sequences whose scores take a bounded room."""
+        if len(self._blocks) == 1:
+            yield self
+        else:
+            yield from (self.part(chosen) for chosen in self._blocks)
+
+    def part(self, sequences: slice | NDArray[np.int64]) -> LinearLoss:
+        """Return the loss of some of the sequences, with the weights that they have here."""
+        made = object.__new__(LinearLoss)
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _MADE})
+        made.batch, made.weight = self.batch.select(sequences), self.weight[sequences]
+        made.gold = self.structure.gold(made.batch)
+        return made
+
+    def potentials(self, w: Floats) -> Any:
+        """Return the scores of the batch at w [F]; the next call writes over them."""
+        scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
+        return self.structure.potentials_of(scores, self.batch)
+
+    @cached_property
+    def _node(self) -> Floats:
+        return np.empty((self.batch.positions, self.layout.labels))  # [P, L]
+
+    @cached_property
+    def index(self) -> dict[str, _native.Transpose]:
+        """The places of each attribute."""
+        return transpose(self.layout, self.batch)
+
+    @cached_property
+    def observed(self) -> Floats:
+        """Counts of the features in the gold, [F]: the empirical side of eq. 1.22."""
+        return feature_counts(self)
+
+    # ---- what fast paths keep
+
+    def prepare(self) -> None:
+        """Make what the first evaluation would make; for a thread that has nothing else to do."""
+        _ = self.fast
+
+    def packed(self) -> dict[str, NDArray[Any]]:
+        """Return what evaluations need beside layout and batch, for `unpack`; perhaps nothing."""
+        return {} if self.fast is None else self.fast.packed()
+
+    def unpack(self, kept: Mapping[str, NDArray[Any]]) -> None:
+        """Take what `packed` gave for the same layout and batch in this process, instead of making it."""
+        path = next(path for path in FAST if not path.covers(self))
+        self.__dict__["fast"] = path(self, kept)
+
+    # ---- views
+
+    def lacks(self, kind: type) -> str:
+        """Tell why there is no such view of this loss; empty where there is one."""
+        if kind not in _VIEWS:
+            return f"{kind.__name__} is not a view of a loss"
+        return _VIEWS[kind].lacks(self)
+
+    def view(self, kind: type[V]) -> V:
+        """Return this loss as an optimiser wants to see it.
+
+        Raises
+        ------
+        NotCoveredError
+            This loss cannot be seen like that; the message says why.
+        """
+        against = self.lacks(kind)
+        if against:
+            raise NotCoveredError(against)
+        made: V = _VIEWS[kind].make(self)
+        return made
+
+    def diagonal(self, w: Floats) -> Floats:
+        """Return the approximate diagonal of the Hessian at w, [F]: Sha & Pereira (2003) section 3, H_f.
+
+        It is that of the sum over all labellings; with sets of labels as gold, their own variance is not
+        taken off.
+        """
+        return approximate_diagonal(self, w)
+
+    def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
+        """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
+        p = self.potentials(w)
+        del self._node  # theirs now: whoever asks for scores once should not hold room for them for good
+        ends = None
+        if p.start is not None or p.stop is not None:
+            zero = np.zeros(self.layout.labels)
+            ends = np.concatenate([zero if p.start is None else p.start, zero if p.stop is None else p.stop])
+        return p.node.ravel(), p.edge[0].ravel(), ends
+
+
+_MADE = ("fast", "index", "observed", "_node", "_blocks")  # of a batch
+
+
+class _View(NamedTuple):
+    lacks: Callable[[LinearLoss], str]
+    make: Callable[[LinearLoss], Any]
+
+
+def _itself(loss: LinearLoss) -> LinearLoss:
+    return loss
+
+
+_VIEWS: dict[type, _View] = {
+    Differentiable: _View(lambda loss: "" if loss.objective.smooth else "a loss with kinks", _itself),
+    Curvature: _View(diagonal_lacks, _itself),
+    Counted: _View(counts_lack, GroupCounts),
+    Sequences: _View(sequences_lack, sequences_of),
+    SequenceBlocks: _View(sequences_lack, blocks_of),
+    Scored: _View(sequences_lack, _itself),
+    Mistakes: _View(mistakes_lack, mistakes_of),
+}
+
+
+def _check_fits(layout: Layout, structure: Structure) -> None:
+    """Refuse a layout that was made for another structure."""
+    wanted = structure.slots()
+    if layout.slots == wanted:
+        return
+    if layout.labels != wanted["node"].cells:
+        raise ValueError(f"the layout has {layout.labels} labels, the structure {wanted['node'].cells}")
+    differ = [name for name in {**wanted, **layout.slots} if wanted.get(name) != layout.slots.get(name)]
+    raise ValueError(
+        f"the layout does not fit {structure.describe()}: its slots {', '.join(sorted(differ))} differ; "
+        "make it for this structure"
+    )

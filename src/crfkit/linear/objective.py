@@ -1,0 +1,90 @@
+"""What an objective is: from potentials and gold to a value and its gradient by scores.
+
+It knows neither weights nor features, nor which structure it is used on beyond what potentials answer.
+`crfkit.linear.loss.LinearLoss` makes a function of the weights of it. A new objective is one file with a
+subclass of `Objective`, and a line in `crfkit.objectives`; see docs/adding.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
+from crfkit.optimise.problem import Penalty
+from crfkit.structures.gold import Gold, GoldKind
+from crfkit.structures.structure import Structure
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from crfkit.linear.loss import LinearLoss
+
+__all__ = ["Family", "Objective"]
+
+
+class Family(Enum):
+    """What a loss is in the end: native fast paths are for members of a family."""
+
+    LIKELIHOOD = "log Z - score of the gold"
+    MISTAKES = "score of the best labels - score of the gold"
+    OTHER = "anything else"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Options of an objective; what it can do is said by class variables."""
+
+    name: ClassVar[str]  #: in messages and on the command line
+    family: ClassVar[Family] = Family.OTHER
+    golds: ClassVar[frozenset[GoldKind]] = frozenset({"path"})  #: what gold it takes
+    convex: ClassVar[bool] = True  #: with gold that is a path or a distribution
+    smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
+    minimises: ClassVar[bool] = True  #: False: its least value is at weights of 0, and teaches nothing
+
+    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+        """Tell why it cannot be used on a structure with these kinds of gold; empty where it can."""
+        lacking = [_GOLD[kind] for kind in kinds if kind not in self.golds]
+        if lacking:
+            takes = " or ".join(_GOLD[kind] for kind in _GOLD if kind in self.golds)
+            return f"the objective {self.name} takes {takes}, and the data have {' and '.join(lacking)}"
+        if structure.objective not in ("likelihood", self.name):
+            own = structure.objective
+            return f"{structure.describe()} is trained by the objective {own}, not by {self.name}"
+        return ""
+
+    def penalty(self, layout: Layout) -> Penalty:
+        """Return the penalty of the weights of a layout: none."""
+        return Penalty()
+
+    def settled(self, names: Sequence[str], counts: ArrayLike) -> Self:
+        """Return the same with options that depend on the positions [L] of each label in all data settled."""
+        return self
+
+    def sequence_weights(self, structure: Structure, batch: Batch) -> Floats:
+        """Return the weight of each sequence, [N]."""
+        return np.ones(batch.sequences) if batch.weight is None else batch.weight
+
+    def loss(
+        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+    ) -> tuple[float, Mapping[str, Floats]]:
+        """Return the loss of some sequences, each times its weight [N], and its gradient by scores."""
+        raise NotImplementedError(f"{type(self).__name__} has no loss")
+
+    def bind(
+        self, layout: Layout, structure: Structure, batch: Batch, *, threads: int | None = None
+    ) -> LinearLoss:
+        """Return the loss of a batch as a function of the weights of a layout."""
+        from crfkit.linear.loss import LinearLoss
+
+        return LinearLoss(self, structure, layout, batch, threads=threads)
+
+
+_GOLD = {"path": "one gold label at each position", "set": "partial labels", "soft": "soft labels"}

@@ -1,0 +1,26 @@
+"""The best labels minus the gold ones: what the perceptron and the margin losses share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crfkit import inference
+from crfkit.arrays import Floats
+from crfkit.structures.gold import Gold
+
+__all__ = ["best_above_gold"]
+
+
+def best_above_gold(
+    potentials: Any, costly: Any, gold: Gold, weight: Floats, threads: int | None
+) -> tuple[float, dict[str, Floats]]:
+    """Return weight * (the best score - the gold's), summed, and its subgradient by scores.
+
+    The best labels are those of `costly`: the potentials themselves, or with a cost for wrong labels.
+    """
+    best, path = inference.best(costly, threads=threads)
+    value = float(weight @ best) - potentials.gold_score(gold, weight)
+    by_score = potentials.zeros()
+    potentials.structure.add_counts(path, weight, by_score)
+    potentials.structure.add_counts(gold, -weight, by_score)
+    return value, by_score

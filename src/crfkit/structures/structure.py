@@ -1,0 +1,127 @@
+"""What a structure is: which scores it takes, what gold it knows, and what queries ask of its potentials.
+
+A structure names *slots* of scores and nothing that fills them: features, weights and files are the business
+of others. Scores and their gradients are arrays by slot, of one shape: [places, cells] where places have
+scores of their own, [cells] where they share them.
+
+A structure with training: `slots`, `potentials_of`, `gold`, `gold_cells` and `add_counts`, each of a few
+lines; see docs/adding.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+
+from crfkit.arrays import Floats, Pointers
+from crfkit.data.batch import Batch
+from crfkit.structures.gold import Gold
+from crfkit.structures.potentials import Potentials
+
+__all__ = ["Scores", "Slot", "Structure"]
+
+#: Slot -> array. Gradients by scores have the same keys and shapes.
+Scores: TypeAlias = Mapping[str, Floats]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Scores that a structure takes at each of its places, or once for all of them.
+
+    Parameters
+    ----------
+    tables : tuple of shapes
+        What a place scores: the cells of these tables, laid end to end. An axis is a label, the oldest first.
+    places : str, optional
+        What has scores of its own: "position", "step" (into a position) or "segment" (by begin and length).
+        None: all places share the scores.
+    base : str, optional
+        The shared slot whose scores those of each place begin with: where this slot has scores, they hold the
+        base's, and its gradient is the base's too.
+
+    Examples
+    --------
+    >>> Slot(((3,),), "position").cells, Slot(((2, 2), (2, 2, 2))).cells
+    (3, 12)
+    >>> Slot(((2, 2), (2, 2, 2))).labels_of(7)  # the fourth cell of the second table
+    (0, 1, 1)
+    """
+
+    tables: tuple[tuple[int, ...], ...]
+    places: str | None = None
+    base: str | None = None
+
+    @cached_property
+    def cells(self) -> int:
+        """How many scores a place has."""
+        return sum(prod(shape) for shape in self.tables)
+
+    def labels_of(self, cell: int) -> tuple[int, ...]:
+        """Return the labels that a cell is for, the oldest first."""
+        for shape in self.tables:
+            if cell < prod(shape):
+                return tuple(int(y) for y in np.unravel_index(cell, shape))
+            cell -= prod(shape)
+        raise IndexError(f"the slot has {self.cells} cells")
+
+    def split(self, flat: Floats) -> tuple[Floats, ...]:
+        """Return the tables of scores [cells]."""
+        ends = np.cumsum([prod(shape) for shape in self.tables], dtype=np.int64)
+        return tuple(
+            flat[end - prod(shape) : end].reshape(shape) for end, shape in zip(ends, self.tables, strict=True)
+        )
+
+
+class Structure(Protocol):
+    """What can be trained: a chain, segments, and what users add."""
+
+    kind: ClassVar[str]  #: its name in files and messages
+    objective: ClassVar[str]  #: the objective that it is trained by unless another is given
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the labels; empty where they are yet to be found in the data."""
+        ...
+
+    def with_labels(self, names: Sequence[str]) -> Structure:
+        """Return the same structure over these labels."""
+        ...
+
+    def describe(self) -> str:
+        """Return what messages call it, as "a chain of order 2"."""
+        ...
+
+    def slots(self) -> Mapping[str, Slot]:
+        """Return the scores that it takes."""
+        ...
+
+    def potentials_of(self, scores: Scores, batch: Batch) -> Potentials:
+        """Return potentials of the scores of a batch; a slot that is missing counts as 0."""
+        ...
+
+    def gold(self, batch: Batch, before: int = 0) -> Gold:
+        """Return what is known of the labels, checked; `before` counts the sequences before the batch."""
+        ...
+
+    def gold_cells(self, batch: Batch) -> Mapping[str, Pointers]:
+        """Return the cell of each slot that the gold takes at each place, -1 where it is not known.
+
+        Shared slots have an entry for each time the gold takes one of their cells.
+        """
+        ...
+
+    def add_counts(self, gold: Gold, weight: Floats, counts: Scores) -> None:
+        """Add to `counts` how often the gold takes each cell, each sequence times its weight [N].
+
+        Slots that `counts` has not are left out.
+        """
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the labels, as values that JSON can hold."""
+        ...
