@@ -1,0 +1,54 @@
+"""Max-margin: the gold labels must beat all others by their number of wrong labels.
+
+    loss(w) = sum_n weight_n * [max over y of (score(x_n, y) + Hamming(y, gold)) - score of the gold of x_n]
+    a subgradient by scores: the labels of that maximum - the gold ones
+
+Taskar, Guestrin & Koller (2003); Tsochantaridis et al. (2005), margin rescaling. The loss bounds the number
+of wrong labels from above. It is convex with kinks: `crfkit.optimise.Subgradient` minimises it soundly;
+L-BFGS usually gets close and then finds no better point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from crfkit.arrays import Floats
+from crfkit.objectives.hinge import best_above_gold
+from crfkit.objectives.penalised import Penalised
+from crfkit.structures.gold import Gold, Path
+
+__all__ = ["MaxMargin"]
+
+
+@dataclass(frozen=True)
+class MaxMargin(Penalised):
+    """The Hamming-augmented hinge loss of structured support vector machines.
+
+    Parameters
+    ----------
+    l1, l2, transition_l1, transition_l2, label_weights
+        As in `crfkit.objectives.penalised.Penalised`; 1 / l2 is the C of support vector machines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crfkit.data.batch import Batch
+    >>> from crfkit.linear.layout import Layout
+    >>> from crfkit.structures import Chain
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
+    >>> problem = MaxMargin().bind(Layout.all_pairs(batch, 2, transitions="none"), Chain(2), batch)
+    >>> problem.value_and_grad(np.zeros(4), np.empty(4))  # two labels could be wrong
+    2.0
+    """
+
+    name: ClassVar[str] = "max-margin"
+    smooth: ClassVar[bool] = False
+
+    def loss(
+        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+    ) -> tuple[float, Mapping[str, Floats]]:
+        """Return how far the most violating labels are above the gold ones, and those minus the gold."""
+        assert isinstance(gold, Path)
+        return best_above_gold(potentials, potentials.with_cost(gold), gold, weight, threads)
