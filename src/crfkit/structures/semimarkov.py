@@ -9,18 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.arrays import as_finite_scores, as_scores, as_seq_ptr
+from crfkit.arrays import Floats, Pointers, as_finite_scores, as_scores, as_seq_ptr
+from crfkit.data.batch import Batch
 from crfkit.structures.constraints import Constraint, Resolved, resolve
+from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
+from crfkit.structures.semimarkov_gold import add_segment_counts, begins_of, check_segments, segments_of
 from crfkit.structures.semimarkov_potentials import (
     SemiMarkovPotentials,
     sums_over_segments,
     whole_segments,
 )
+from crfkit.structures.structure import Scores, Slot
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["SemiMarkov", "SemiMarkovPotentials"]
 
@@ -33,8 +41,8 @@ class SemiMarkov:
 
     Parameters
     ----------
-    labels : int or list of str
-        Label names, or their number.
+    labels : int or list of str, optional
+        Label names, or their number; without them, they are to be found in training data.
     max_length, min_length : int, or one per label (a list, or a dict by name; others are 1 long)
         How many positions a segment may have.
     constraints : sequence of constraints
@@ -49,19 +57,26 @@ class SemiMarkov:
     [(0, 2, 0), (2, 3, 1)]
     """
 
+    kind: ClassVar[str] = "semi-markov"
+    objective: ClassVar[str] = "likelihood"
+
     labels: tuple[str, ...]
     max_length: tuple[int, ...]
     min_length: tuple[int, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     resolved: Resolved | None = field(init=False, repr=False, compare=False)
+    given: tuple[Lengths, Lengths] | None = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
-        labels: int | Iterable[str],
-        max_length: Lengths,
+        labels: int | Iterable[str] | None = None,
+        max_length: Lengths = 1,
         min_length: Lengths = 1,
         constraints: Sequence[Constraint] = (),
     ) -> None:
+        if labels is None:
+            self._later(max_length, min_length, constraints)
+            return
         names = label_names(labels)
         longest = _per_label(max_length, names, "max_length")
         shortest = _per_label(min_length, names, "min_length")
@@ -78,6 +93,15 @@ class SemiMarkov:
         object.__setattr__(self, "min_length", tuple(shortest.tolist()))
         object.__setattr__(self, "constraints", tuple(constraints))
         object.__setattr__(self, "resolved", resolved)
+        object.__setattr__(self, "given", None)
+
+    def _later(self, max_length: Lengths, min_length: Lengths, constraints: Sequence[Constraint]) -> None:
+        """Keep what is given until the labels are known."""
+        for name in ("labels", "max_length", "min_length"):
+            object.__setattr__(self, name, ())
+        object.__setattr__(self, "constraints", tuple(constraints))
+        object.__setattr__(self, "resolved", None)
+        object.__setattr__(self, "given", (max_length, min_length))
 
     def potentials(
         self,
@@ -139,6 +163,101 @@ class SemiMarkov:
             starts = forbid(np.zeros(L) if starts is None else starts, self.resolved.start)
             stops = forbid(np.zeros(L) if stops is None else stops, self.resolved.stop)
         return SemiMarkovPotentials(self, scores, edges, starts, stops, pointers, single=seq_ptr is None)
+
+    # ---- training
+
+    def with_labels(self, names: Sequence[str]) -> Self:
+        """Return the same structure over these labels."""
+        longest, shortest = (self.max_length, self.min_length) if self.given is None else self.given
+        return type(self)(names, longest, shortest, self.constraints)
+
+    def describe(self) -> str:
+        """Return what messages call it."""
+        return "a semi-Markov chain"
+
+    def slots(self) -> dict[str, Slot]:
+        """Return the scores that it takes: of positions, segments, steps between them, ends and lengths."""
+        L, D = len(self.labels), max(self.max_length)
+        one = ((L,),)
+        return {
+            "node": Slot(one, "position"),
+            "segment": Slot(one, "segment"),
+            "edge": Slot(((L, L),), "step", base="transition"),
+            "transition": Slot(((L, L),)),
+            "start": Slot(one),
+            "stop": Slot(one),
+            "length": Slot(one * D),
+        }
+
+    def potentials_of(self, scores: Scores, batch: Batch) -> SemiMarkovPotentials:
+        """Return potentials of the scores of a batch; a slot that is missing counts as 0.
+
+        Scores of positions are added up over each segment.
+        """
+        P, L, D = batch.positions, len(self.labels), max(self.max_length)
+        segment = np.zeros((P, D, L))
+        if "segment" in scores:
+            if scores["segment"].shape != (P * D, L):
+                raise ValueError(
+                    f"the batch has attributes of segments of up to {batch.places('segment') // max(P, 1)} "
+                    f"positions, the structure of up to {D}: extract them with the structure's max_length"
+                )
+            segment += scores["segment"].reshape(P, D, L)
+        if "length" in scores:
+            segment += scores["length"].reshape(D, L)
+        edge = scores.get("edge", scores.get("transition"))
+        return self.potentials(
+            segment,
+            None if edge is None else edge.reshape(*edge.shape[:-1], L, L),
+            node=scores["node"],
+            start=scores.get("start"),
+            stop=scores.get("stop"),
+            seq_ptr=batch.seq_ptr,
+        )
+
+    def gold(self, batch: Batch, before: int = 0) -> Gold:
+        """Return what is known of the segments, checked against lengths and constraints.
+
+        Without `Batch.begin` a segment is a stretch of one label; labels of length 1 make a segment each.
+        """
+        found = gold_of(batch, len(self.labels))
+        if isinstance(found, Soft):
+            raise ValueError("a semi-Markov chain takes labels or sets of labels, not soft labels")
+        if isinstance(found, Sets):
+            return found
+        begin = begins_of(found.seq_ptr, found.label, self.max_length) if batch.begin is None else batch.begin
+        path = Path(found.seq_ptr, found.label, begin)
+        check_segments(path, self.labels, (self.min_length, self.max_length), self.resolved, before)
+        return path
+
+    def gold_cells(self, batch: Batch) -> dict[str, Pointers]:
+        """Return the cells that gold segments take."""
+        P, L, D = batch.positions, len(self.labels), max(self.max_length)
+        gold = gold_of(batch, L)
+        label = np.full(P, -1, np.int32) if batch.label is None else batch.label
+        segment, edge = np.full(P * D, -1), np.full(P, -1)
+        if isinstance(gold, Path):
+            path = self.gold(batch)
+            assert isinstance(path, Path)
+            found = segments_of(path)
+            segment[found.first * D + found.length - 1] = found.label
+            inner = np.flatnonzero(found.inner)
+            edge[found.first[inner]] = found.label[inner - 1] * L + found.label[inner]
+        return {"node": label, "segment": segment, "edge": edge, "transition": edge[edge >= 0]}
+
+    def add_counts(self, gold: Gold, weight: Floats, counts: Scores) -> None:
+        """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""
+        if not isinstance(gold, Path):
+            raise ValueError("sets of labels have no counts: they depend on the weights")
+        add_segment_counts(gold, weight, len(self.labels), max(self.max_length), counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but labels and constraints, as values that JSON can hold."""
+        return {
+            "kind": self.kind,
+            "max_length": list(self.max_length),
+            "min_length": list(self.min_length),
+        }
 
 
 def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArray[np.int64]:

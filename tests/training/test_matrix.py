@@ -1,0 +1,372 @@
+"""The training matrix: structure x objective x gold x optimiser family, by enumeration and differences.
+
+A member of the registries (structures that train, objectives, kinds of gold, optimisers) that is not entered
+here fails `test_every_member_is_here`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import optimise
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.linear.layout import Layout
+from crfkit.linear.loss import LinearLoss
+from crfkit.objectives import OBJECTIVES, Likelihood, objective_named
+from crfkit.optimise.problem import NotCoveredError
+from crfkit.structures import Chain, LocalChain, SemiMarkov
+from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
+from crfkit.training.choose import NAMES, by_name, check_suits
+from tests.cases.batches import random_batch
+
+L, D = 3, 3
+LENGTHS = [4, 1, 0, 3, 2]
+
+STRUCTURES: dict[str, Any] = {
+    "order 0": Chain(L, order=0),
+    "order 1": Chain(L),
+    "order 2": Chain(L, order=2),
+    "constraints": Chain(L, constraints=[Forbid("0", "0")]),
+    "local": LocalChain(L),
+    "semi": SemiMarkov(L, max_length=[1, 2, 3]),
+    "semi constraints": SemiMarkov(L, max_length=[1, 2, 3], constraints=[Forbid("0", "0")]),
+}
+GOLDS = ("path", "set", "soft")
+EDGES = ("order 1", "constraints", "local", "semi")  # structures whose steps may have attributes
+
+
+def data(gold: str, structure: str, *, edges: bool = False, weights: bool = True) -> Batch:
+    rng = np.random.default_rng(0)
+    made = random_batch(rng, LENGTHS, 5, L, values=True, edges=edges, weights=weights)
+    made = replace(made, value=np.abs(np.asarray(made.value)), edge_value=None)  # iterative scaling counts
+    assert made.label is not None
+    label = made.label.copy()
+    if "constraints" in structure:  # gold that is allowed: never 0 after 0
+        for p in range(1, len(label)):
+            if label[p] == 0 == label[p - 1]:
+                label[p] = 1
+    if "semi" in structure:
+        made = replace(made, label=label, **segments(made, label, rng))
+    made = replace(made, label=label)
+    if gold == "set":
+        mask = rng.random((made.positions, L)) < 0.5
+        mask[np.arange(made.positions), label] = True
+        return replace(made, label=None, allowed=mask, begin=None)
+    if gold == "soft":
+        return replace(made, label=None, soft=rng.dirichlet(np.ones(L), made.positions), begin=None)
+    return made
+
+
+def segments(batch: Batch, label: Any, rng: np.random.Generator) -> dict[str, Any]:
+    """Attributes of segments, and where gold ones begin."""
+    left = np.repeat(batch.seq_ptr[1:], np.diff(batch.seq_ptr)) - np.arange(batch.positions)  # [P]
+    fits = np.arange(1, D + 1) <= left[:, None]  # [P, D]
+    counts = (rng.integers(0, 3, fits.shape) * fits).ravel()
+    begin = np.diff(label, prepend=-1) != 0
+    begin |= label == 0
+    begin[batch.seq_ptr[:-1][np.diff(batch.seq_ptr) > 0]] = True
+    run = 0
+    for p in range(batch.positions):  # none longer than its label allows
+        run = 1 if begin[p] else run + 1
+        if run > [1, 2, 3][label[p]]:
+            begin[p], run = True, 1
+    return {
+        "segment_ptr": np.concatenate([[0], np.cumsum(counts)]),
+        "segment_attr": rng.integers(0, 4, counts.sum()).astype(np.int32),
+        "segment_value": rng.uniform(0.5, 1.5, counts.sum()),
+        "begin": begin,
+    }
+
+
+def loss_of(structure: str, objective: str, gold: str, **options: Any) -> LinearLoss:
+    batch, made = data(gold, structure, **options), STRUCTURES[structure]
+    layout = Layout.all_pairs(batch, made, start=structure != "local", stop="local" not in structure)
+    bound: LinearLoss = objective_named(objective)().bind(layout, made, batch, threads=1)
+    return bound
+
+
+def covered(structure: str, objective: str, gold: str) -> str:
+    """Return why a combination is refused; empty where it trains."""
+    made = STRUCTURES[structure]
+    if "semi" in structure and gold == "soft":
+        return "not soft labels"
+    if objective == "local" and ("semi" in structure or made.order != 1):
+        return "is for chains of order 1"
+    if objective != "likelihood" and gold != "path":
+        return "takes one gold label at each position"
+    if structure == "local" and objective != "local":
+        return "is trained by the objective local"
+    return ""
+
+
+CASES = list(product(STRUCTURES, OBJECTIVES, GOLDS))
+
+
+@pytest.mark.parametrize(("structure", "objective", "gold"), CASES)
+def test_a_combination_trains_or_is_refused_in_one_sentence(
+    structure: str, objective: str, gold: str
+) -> None:
+    why = covered(structure, objective, gold)
+    if not why:
+        assert np.isfinite(
+            loss_of(structure, objective, gold).value_and_grad(*start(structure, objective, gold))
+        )
+        return
+    with pytest.raises(ValueError, match=why) as found:
+        loss_of(structure, objective, gold)
+    assert "\n" not in str(found.value)
+
+
+def start(structure: str, objective: str, gold: str) -> tuple[Floats, Floats]:
+    size = loss_of(structure, objective, gold).size
+    return np.random.default_rng(1).normal(size=size), np.empty(size)
+
+
+@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize(("structure", "objective", "gold"), [case for case in CASES if not covered(*case)])
+def test_gradients_are_differences(structure: str, objective: str, gold: str, edges: bool) -> None:
+    if edges and structure not in EDGES:
+        pytest.skip("its steps have no attributes")
+    loss = loss_of(structure, objective, gold, edges=edges)
+    rng = np.random.default_rng(2)
+    w, gradient, scratch = rng.normal(size=loss.size), np.empty(loss.size), np.empty(loss.size)
+    for evaluate in (loss.value_and_grad, loss.general_value_and_grad):
+        evaluate(w, gradient)
+        for _ in range(5):
+            direction = rng.normal(size=loss.size)
+            up, down = evaluate(w + 1e-6 * direction, scratch), evaluate(w - 1e-6 * direction, scratch)
+            assert (up - down) / 2e-6 == pytest.approx(gradient @ direction, rel=2e-6, abs=2e-6)
+
+
+def feature_vector(loss: LinearLoss, n: int, label: tuple[int, ...], begin: tuple[int, ...]) -> Floats:
+    """Features of one labelling, counted one by one from the batch: no code of the linear layer."""
+    batch, layout = loss.batch, loss.layout
+    a = int(batch.seq_ptr[n])
+    index = {tuple(layout.describe(i)[:2]) + layout.describe(i).ngram: i for i in range(layout.weights)}
+    out = np.zeros(layout.weights)
+
+    def add(key: tuple[Any, ...], value: float = 1.0) -> None:
+        if key in index:
+            out[index[key]] += value
+
+    def ragged(by: str, place: int) -> list[tuple[int, float]]:
+        items = batch.occurrences(by)
+        if items is None:
+            return []
+        here = range(int(items.ptr[place]), int(items.ptr[place + 1]))
+        return [(int(items.id[i]), 1.0 if items.value is None else float(items.value[i])) for i in here]
+
+    T = len(label)
+    semi = isinstance(loss.structure, SemiMarkov)
+    for t, y in enumerate(label):
+        for attribute, value in ragged("node", a + t):
+            add(("node", attribute, y), value)
+    first = [0, *(t + 1 for t, b in enumerate(begin) if b)] if semi and T else list(range(T))
+    ends = [*first[1:], T][: len(first)]
+    for j, (p, end) in enumerate(zip(first, ends, strict=True)):
+        if semi and end - p <= D:
+            for attribute, value in ragged("segment", (a + p) * D + end - p - 1):
+                add(("segment", attribute, label[p]), value)
+            cell = (end - p - 1) * L + label[p]
+            out[layout.parts["length"].start + cell] += 1.0
+        barred = getattr(loss.structure, "constraints", ()) and label[p - 1] == 0 == label[p]
+        if j == 0 or barred:  # distributions of positions may take forbidden steps, which do not count
+            continue
+        for attribute, value in ragged("edge", a + p):
+            add(("edge", attribute, label[p - 1], label[p]), value)
+        order = getattr(loss.structure, "order", 1)
+        for h in range(1, min(order, p if not semi else 1) + 1):
+            add(("transition", None, *label[p - h : p + 1]))
+    if T:
+        add(("start", None, label[0]))
+        add(("stop", None, label[-1]))
+    return out
+
+
+@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize(
+    ("structure", "gold"),
+    [(s, g) for s in STRUCTURES for g in GOLDS if not covered(s, "likelihood", g)],
+)
+def test_likelihood_is_enumeration(structure: str, gold: str, edges: bool) -> None:
+    if edges and structure not in EDGES:
+        pytest.skip("its steps have no attributes")
+    loss = loss_of(structure, "likelihood", gold, edges=edges)
+    w = np.random.default_rng(3).normal(size=loss.size)
+    batch, expected = loss.batch, 0.0
+    for n in range(batch.sequences):
+        expected += float(loss.weight[n]) * enumerated(loss, n, w)
+    assert loss.value_and_grad(w, np.empty(loss.size)) == pytest.approx(expected, abs=1e-9)
+
+
+def enumerated(loss: LinearLoss, n: int, w: Floats) -> float:
+    """log of the sum over all labellings minus that of the gold, by brute force."""
+    batch, structure = loss.batch, loss.structure
+    a, b = int(batch.seq_ptr[n]), int(batch.seq_ptr[n + 1])
+    semi = isinstance(structure, SemiMarkov)
+    total, gold, mean = -np.inf, -np.inf, 0.0
+    for label in product(range(L), repeat=b - a):
+        for begin in product((False, True), repeat=max(b - a - 1, 0) if semi else 0):
+            s = float(feature_vector(loss, n, label, begin) @ w)
+            if batch.soft is not None:
+                mean += float(np.prod([batch.soft[a + t, y] for t, y in enumerate(label)])) * s
+            if not possible(structure, label, begin):
+                continue
+            total = np.logaddexp(total, s)
+            if batch.soft is not None:
+                continue
+            if batch.allowed is not None:
+                if all(batch.allowed[a + t, y] for t, y in enumerate(label)):
+                    gold = np.logaddexp(gold, s)
+            else:
+                assert batch.label is not None
+                same = label == tuple(batch.label[a:b].tolist())
+                if semi and same:
+                    assert batch.begin is not None
+                    same = begin == tuple(batch.begin[a + 1 : b].tolist())
+                gold = np.logaddexp(gold, s) if same else gold
+    return float(total - (mean if batch.soft is not None else gold))
+
+
+def possible(structure: Any, label: tuple[int, ...], begin: tuple[bool, ...]) -> bool:
+    """Tell whether lengths and the constraint "no 0 after 0" allow a labelling."""
+    T, semi = len(label), isinstance(structure, SemiMarkov)
+    first = [0, *(t + 1 for t, b in enumerate(begin) if b)] if semi and T else list(range(T))
+    for p, end in zip(first, [*first[1:], T][: len(first)], strict=True):
+        if semi and (len(set(label[p:end])) > 1 or end - p > structure.max_length[label[p]]):
+            return False
+        if structure.constraints and p and label[p - 1] == 0 == label[p]:
+            return False
+    return True
+
+
+FAMILIES = {
+    "batch": ("lbfgs", "cg", "steepest", "newton", "rprop", "rprop-minus", "owlqn"),
+    "preconditioned": ("plbfgs", "pcg", "mixed-cg"),
+    "kinks": ("subgradient",),
+    "counts": ("gis", "iis-s", "iis-t"),
+    "sequences": ("dual", "exponentiated", "sgd", "sgd-l1", "adagrad", "bcd"),
+    "mistakes": ("perceptron", "pa", "arow"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("structure", "objective", "gold"),
+    [case for case in CASES if not covered(*case) and case[0] in ("order 1", "order 2", "local", "semi")],
+)
+def test_optimisers_go_down_or_are_refused(structure: str, objective: str, gold: str, name: str) -> None:
+    loss = loss_of(structure, objective, gold, weights=False)
+    optimiser = by_name(name)
+    penalty = objective_named(objective)().penalty(loss.layout)
+    if any(loss.lacks(kind) for kind in optimiser.needs) or loss.minimises == (name in FAMILIES["mistakes"]):
+        assert (name, structure, objective, gold) not in MUST
+        with pytest.raises(NotCoveredError, match=r"^[^\n]+$"):
+            check_suits(loss, optimiser)
+        return
+    if name in ("sgd-l1", "bcd"):
+        penalty = optimise.Penalty(l1=0.1, l2=1.0 if name == "bcd" else 0.0)
+    if not loss.minimises:
+        penalty = optimise.Penalty()
+    scratch = np.empty(loss.size)
+    zero = np.zeros(loss.size)
+    begin = loss.value_and_grad(zero, scratch)
+    run = optimiser.start(loss, penalty, zero)
+    for _ in range(12):
+        step = run.step()
+        assert np.isfinite(step.objective)
+        if step.stopped:
+            break
+    if loss.minimises:
+        assert loss.value_and_grad(run.w, scratch) + penalty.value(run.w) < begin
+
+
+MUST = {
+    *(
+        (name, "order 1", "likelihood", "path")
+        for family in FAMILIES
+        if family != "mistakes"
+        for name in FAMILIES[family]
+    ),
+    *((name, "semi", "likelihood", "path") for name in (*FAMILIES["batch"], *FAMILIES["counts"])),
+    *((name, "semi", "likelihood", "set") for name in FAMILIES["batch"]),
+    *((name, "order 1", "perceptron", "path") for name in FAMILIES["mistakes"]),
+    *(
+        (name, s, "max-margin", "path")
+        for name in ("lbfgs", "subgradient")
+        for s in ("order 1", "order 2", "semi")
+    ),
+    *((name, "local", "local", "path") for name in FAMILIES["batch"]),
+}
+
+
+def test_every_member_is_here() -> None:
+    named = {name for family in FAMILIES.values() for name in family}
+    assert named == {*NAMES}, "an optimiser is missing from FAMILIES"
+    kinds = {type(made).kind for made in STRUCTURES.values()}
+    trained = {
+        kind.kind
+        for kind in vars(__import__("crfkit.structures", fromlist=["x"])).values()
+        if isinstance(kind, type) and hasattr(kind, "gold_cells") and hasattr(kind, "kind")
+    }
+    assert kinds == trained, "a structure that can be trained is missing from STRUCTURES"
+
+
+def test_one_position_is_logistic_regression() -> None:
+    """A chain of one position is scikit-learn's LogisticRegression, through the same code."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(4)
+    N, K = 60, 4
+    X = rng.normal(size=(N, K))
+    y = np.argmax(X @ rng.normal(size=(K, L)) + rng.gumbel(size=(N, L)), axis=1)
+    batch = Batch(
+        seq_ptr=np.arange(N + 1),
+        attr_ptr=np.arange(N + 1) * K,
+        attr=np.tile(np.arange(K, dtype=np.int32), N),
+        value=X.ravel(),
+        label=y.astype(np.int32),
+    )
+    theirs = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y).coef_
+    for structure in (Chain(L), Chain(L, order=0), SemiMarkov(L, max_length=1)):
+        layout = Layout.all_pairs(batch, structure, transitions="none")
+        loss = Likelihood(l2=1.0).bind(layout, structure, batch)
+        free = np.ones(loss.size)
+        free[layout.parts["length"]] = 1e12  # segments also have weights of lengths: held at 0
+        run = by_name("lbfgs").start(loss, optimise.Penalty(l2=free), np.zeros(loss.size))
+        while not run.step().stopped:
+            pass
+        ours = run.w[layout.parts["node"]].reshape(K, L).T
+        np.testing.assert_allclose(ours, theirs, atol=2e-4)
+
+
+def test_segments_of_one_position_are_a_chain() -> None:
+    batch = data("path", "order 1", edges=True)
+    chain, semi = Chain(L), SemiMarkov(L, max_length=1)
+    bound = [
+        Likelihood().bind(Layout.all_pairs(batch, s, start=True, stop=True), s, batch) for s in (chain, semi)
+    ]
+    w = np.random.default_rng(5).normal(size=bound[0].size)
+    wide = np.zeros(bound[1].size)
+    wide[: bound[1].layout.parts["length"].start] = w
+    gradients = [np.empty(loss.size) for loss in bound]
+    values = [loss.value_and_grad(x, g) for loss, x, g in zip(bound, (w, wide), gradients, strict=True)]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    np.testing.assert_allclose(gradients[0], gradients[1][: len(w)], atol=1e-12)
+
+
+def test_limits_on_lengths_and_dense_columns_take_the_general_path() -> None:
+    batch = replace(data("path", "order 1"), label=np.ones(10, dtype=np.int32))
+    for structure, dense in (
+        (Chain(["O", "B-x", "I-x"], constraints=[Scheme("BIO"), SegmentLength("x", 1, 2)]), None),
+        (Chain(L), 2),
+    ):
+        given = batch if dense is None else replace(batch, dense=np.ones((batch.positions, dense)))
+        loss = Likelihood().bind(Layout.all_pairs(given, structure), structure, given)
+        assert loss.fast is None
