@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.inference import Labelling
-from crfkit.inference.reference.enumeration import Enumeration, Parts, labelling_score
+from crfkit.inference import Labelling, Marginals
+from crfkit.inference.reference.enumeration import Enumeration, labelling_score
 from crfkit.inference.reference.textbook import Textbook
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 from tests.cases.potentials import Potentials
@@ -34,7 +34,7 @@ class Answers:
         self.found = self.every or Textbook(potentials)
         self.log_partition = self.found.log_partition
         self.count = self.found.count
-        self._parts: dict[tuple[str, bool], Parts] = {}
+        self._parts: dict[tuple[str, bool], Marginals] = {}
 
     @property
     def entropy(self) -> float:
@@ -49,7 +49,7 @@ class Answers:
             return self.found.kbest_scores(k)
         return [y.score for y in self.found.kbest(k)]
 
-    def parts(self, query: Literal["marginals", "reachable"], by_position: bool) -> Parts:
+    def parts(self, query: Literal["marginals", "reachable"], by_position: bool) -> Marginals:
         if (query, by_position) not in self._parts:
             found = getattr(self.found, query)(edges_by_position=by_position)
             self._parts[query, by_position] = found
@@ -97,13 +97,13 @@ def assert_parts(actual: Any, wanted: Any, *, rtol: float = 1e-9, atol: float = 
         assert_close(getattr(actual, part), getattr(wanted, part), rtol=rtol, atol=atol, what=part)
 
 
-def together(potentials: Potentials, parts: Sequence[Parts], by_position: bool) -> Parts:
+def together(potentials: Potentials, parts: Sequence[Marginals], by_position: bool) -> Marginals:
     """Join the parts of sequences as a batch does: end to end, or added up where shared."""
     if potentials.single:
         return parts[0]
     if isinstance(potentials, TreePotentials):
         node = [row for part in parts for row in part.node]
-        return Parts(0.0, node, [table for part in parts for table in part.edge])
+        return Marginals(0.0, node, [table for part in parts for table in part.edge])
 
     def laid(arrays: list[Any], shape: tuple[int, ...]) -> Any:
         return np.concatenate(arrays) if arrays else np.zeros(shape)
@@ -126,7 +126,7 @@ def together(potentials: Potentials, parts: Sequence[Parts], by_position: bool) 
     segment = None
     if isinstance(potentials, SemiMarkovPotentials):
         segment = laid([part.segment for part in parts], (0, *potentials.segment.shape[1:]))
-    return Parts(
+    return Marginals(
         0.0,
         laid([part.node for part in parts], (0, L)),
         edge,
@@ -228,7 +228,7 @@ def check_best(p: Potentials, answers: list[Answers], _: Space) -> None:
         assert_close(labelling_score(a.potentials, path.label[first:end].tolist(), begin), a.best_score)
 
 
-def _in_slots(p: Potentials, parts: Parts) -> dict[str, Any]:
+def _in_slots(p: Potentials, parts: Marginals) -> dict[str, Any]:
     """Lay parts out by slot."""
     if isinstance(p, TreePotentials):
         none = [np.zeros(0)]
@@ -241,19 +241,19 @@ def _in_slots(p: Potentials, parts: Parts) -> dict[str, Any]:
         slots["edge"] = parts.edge.reshape(len(parts.edge), parts.edge.shape[1] ** 2)
     elif not isinstance(p, ChainPotentials) or p.structure.order > 0:
         slots["transition"] = parts.edge.ravel()
-    if isinstance(p, SemiMarkovPotentials):
+    if parts.segment is not None:
         slots["segment"] = parts.segment.reshape(-1, parts.segment.shape[2])
         slots["length"] = parts.segment.sum(axis=0).ravel()
     return slots
 
 
-def _times(parts: Parts, weight: float) -> Parts:
+def _times(parts: Marginals, weight: float) -> Marginals:
     def scaled(part: Any) -> Any:
         if isinstance(part, list | tuple):
             return type(part)(scaled(array) for array in part)
         return None if part is None else weight * part
 
-    return Parts(parts.log_partition, *(scaled(getattr(parts, name)) for name in PARTS))
+    return Marginals(parts.log_partition, *(scaled(getattr(parts, name)) for name in PARTS))
 
 
 def check_expected(p: Potentials, answers: list[Answers], _: Space) -> None:

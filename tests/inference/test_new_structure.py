@@ -14,6 +14,7 @@ import pytest
 from crfkit import Chain, _native, inference
 from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.inference import Labelling, Marginals, Potentials
+from crfkit.inference.reference import Enumeration, Textbook
 from crfkit.structures import ChainPotentials
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import span_mask
@@ -188,3 +189,9 @@ def test_a_new_structure_can_be_trained() -> None:
     assert new.gold_score(certain, weight) == pytest.approx(new.gold_score(gold, weight))
     even = Shares(np.full((4, 3), 1 / 3))
     assert new.gold_score(even, weight) == pytest.approx(2.0 * (new.node.sum() / 3 + new.edge.sum() / 3))
+
+
+@pytest.mark.parametrize("reference", [Enumeration, Textbook])
+def test_references_say_which_structures_they_know(reference: Callable[[Potentials], Any]) -> None:
+    with pytest.raises(TypeError, match="BackwardsPotentials has no"):
+        reference(both(3)[0].sequence(0))

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Bools, Floats
-from crfkit.inference.reference.enumeration import Outcome, edge_tables, labelling_score
+from crfkit.inference.reference.enumeration import Outcome, labelling_score
+from crfkit.inference.reference.formulas import edge_tables
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 
 

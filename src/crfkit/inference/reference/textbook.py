@@ -10,24 +10,44 @@ The recursions (alpha and beta tables, messages up and down) are those of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from crfkit.inference.reference.enumeration import Outcome, Parts, Potentials, edge_tables
+from crfkit.inference.reference.enumeration import Outcome
+from crfkit.inference.reference.formulas import edge_tables
 from crfkit.inference.reference.recursions import (
     COUNT,
     MAX,
     SUM,
     ChainRecursion,
     SegmentRecursion,
+    Semiring,
     TreeRecursion,
     k_best,
 )
-from crfkit.structures import SemiMarkovPotentials, TreePotentials
+from crfkit.structures import ChainPotentials, Potentials, SemiMarkovPotentials, TreePotentials
+from crfkit.structures.potentials import weighted_sum
+from crfkit.structures.results import Marginals
 
 __all__ = ["Textbook"]
+
+Of: TypeAlias = Callable[[Any], Any]  # from logarithms of probabilities to what is asked for
+
+
+class Recursion(Protocol):
+    """One sequence under any semiring."""
+
+    def total(self, ring: Semiring) -> Any:
+        """Sum over all labellings."""
+
+    def log_parts(self, log_z: float) -> dict[str, Any]:
+        """Return the logarithm of the probability of every part."""
+
+    def sample(self, rng: np.random.Generator) -> Outcome:
+        """Draw one labelling."""
 
 
 class Textbook:
@@ -50,13 +70,10 @@ class Textbook:
         if not potentials.single:
             raise ValueError("potentials is a batch; give one sequence: potentials.sequence(n)")
         self.potentials = potentials
-        self._model: ChainRecursion | SegmentRecursion | TreeRecursion
-        if isinstance(potentials, TreePotentials):
-            self._model = TreeRecursion(potentials)
-        elif isinstance(potentials, SemiMarkovPotentials):
-            self._model = SegmentRecursion(potentials)
-        else:
-            self._model = ChainRecursion(potentials)
+        if type(potentials) not in RECURSIONS:
+            raise TypeError(f"{type(potentials).__name__} has no recursion in {__name__}")
+        recursion, self._lay_out = RECURSIONS[type(potentials)]
+        self._model = recursion(potentials)
 
     @cached_property
     def log_partition(self) -> float:
@@ -81,44 +98,48 @@ class Textbook:
         """Draw one labelling, backwards (tree: downwards) through the forward sums."""
         return self._model.sample(rng)
 
-    def marginals(self, *, edges_by_position: bool = False) -> Parts:
+    def marginals(self, *, edges_by_position: bool = False) -> Marginals:
         """Return the probability of every part, eq. 1.34 (of shared edges: the expected number)."""
         return self._shape(edges_by_position, np.exp, np.sum)
 
-    def reachable(self, *, edges_by_position: bool = False) -> Parts:
+    def reachable(self, *, edges_by_position: bool = False) -> Marginals:
         """Return which parts some allowed labelling has."""
         return self._shape(edges_by_position, lambda logs: logs > -np.inf, np.any)
 
     @cached_property
     def entropy(self) -> float:
         """Log Z - <marginals, potentials>, with 0 * -inf = 0."""
-        p, parts = self.potentials, self.marginals()
-        pairs = [(getattr(parts, end), getattr(p, end, None)) for end in ("start", "stop")]
-        if isinstance(p, SemiMarkovPotentials):
-            pairs.append((parts.segment, p.segment))
-        else:
-            pairs.extend(zip(parts.node, p.node, strict=True))
-        tables = p.edge if isinstance(p, TreePotentials) else edge_tables(p)[0]
-        found = parts.edge if isinstance(parts.edge, list | tuple) else (parts.edge,)
-        pairs.extend(zip(found, tables, strict=True))
-        expected = 0.0
-        for probability, score in pairs:
-            if score is not None:
-                used = probability > 0.0
-                expected += float(np.sum(probability[used] * score[used]))
-        return parts.log_partition - expected
+        slots = self.potentials.in_slots(self.marginals())
+        scores = self.potentials.scores()
+        return self.log_partition - sum(weighted_sum(slots[slot], scores[slot]) for slot in scores)
 
-    def _shape(self, by_position: bool, of: Any, pool: Any) -> Parts:
-        p, logs = self.potentials, self._model.log_parts(self.log_partition)
-        if isinstance(p, TreePotentials):
-            return Parts(self.log_partition, *([of(a) for a in logs[k]] for k in ("node", "edge")))
-        shared = not by_position and not edge_tables(p)[1]
-        edges = tuple(pool(of(run), axis=0) if shared else of(run) for run in logs["runs"])
-        return Parts(
-            self.log_partition,
-            of(logs["node"]),
-            edges[0] if len(edges) == 1 else edges,
-            None if p.start is None else of(logs["start"]),
-            None if p.stop is None else of(logs["stop"]),
-            of(logs["segment"]) if "segment" in logs else None,
-        )
+    def _shape(self, by_position: bool, of: Of, pool: Any) -> Marginals:
+        logs = self._model.log_parts(self.log_partition)
+        parts = self._lay_out(self.potentials, logs, by_position, of, pool)
+        return Marginals(self.log_partition, **parts)
+
+
+def _linear(
+    p: ChainPotentials | SemiMarkovPotentials, logs: dict[str, Any], by_position: bool, of: Of, pool: Any
+) -> dict[str, Any]:
+    shared = not by_position and not edge_tables(p)[1]
+    edges = tuple(pool(of(run), axis=0) if shared else of(run) for run in logs["runs"])
+    return {
+        "node": of(logs["node"]),
+        "edge": edges[0] if len(edges) == 1 else edges,
+        "start": None if p.start is None else of(logs["start"]),
+        "stop": None if p.stop is None else of(logs["stop"]),
+        "segment": of(logs["segment"]) if "segment" in logs else None,
+    }
+
+
+def _by_variable(_: TreePotentials, logs: dict[str, Any], by_position: bool, of: Of, pool: Any) -> Any:
+    return {name: [of(array) for array in logs[name]] for name in ("node", "edge")}
+
+
+#: The recursion of each kind of potentials, and how its parts are laid out.
+RECURSIONS: dict[type[Potentials], tuple[Callable[[Any], Recursion], Callable[..., dict[str, Any]]]] = {
+    ChainPotentials: (ChainRecursion, _linear),
+    SemiMarkovPotentials: (SegmentRecursion, _linear),
+    TreePotentials: (TreeRecursion, _by_variable),
+}
