@@ -11,8 +11,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -22,52 +20,8 @@ from numpy.typing import NDArray
 from crfkit.arrays import Bools, Floats
 from crfkit.inference.reference.enumeration import Outcome, labelling_score
 from crfkit.inference.reference.formulas import edge_tables
+from crfkit.inference.reference.semirings import SUM, Semiring, log_sum
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
-
-
-@dataclass(frozen=True)
-class Semiring:
-    """How scores become values, and how values are multiplied and summed over the first axis."""
-
-    lift: Callable[[Floats], NDArray[Any]]
-    times: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
-    total: Callable[[NDArray[Any]], Any]
-
-
-def _log_sum(values: NDArray[Any], axis: int = 0) -> Any:
-    top = np.max(values, axis=axis, keepdims=True)
-    anchor = np.where(top > -np.inf, top, 0.0)
-    with np.errstate(divide="ignore"):
-        sums = np.log(np.sum(np.exp(values - anchor), axis=axis, keepdims=True)) + anchor
-    return np.squeeze(sums, axis=axis)
-
-
-def k_best(k: int) -> Semiring:
-    """Values are the k best scores, best first, in a last axis."""
-
-    def best(scores: NDArray[Any]) -> NDArray[Any]:
-        return -np.sort(-scores, axis=-1)[..., :k]
-
-    def lift(scores: Floats) -> NDArray[Any]:
-        return np.concatenate([scores[..., None], np.full((*scores.shape, k - 1), -np.inf)], axis=-1)
-
-    def times(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-        pairs = a[..., :, None] + b[..., None, :]
-        return best(pairs.reshape(*pairs.shape[:-2], k * k))
-
-    def total(values: NDArray[Any]) -> NDArray[Any]:
-        return best(np.moveaxis(values, 0, -2).reshape(*values.shape[1:-1], -1))
-
-    return Semiring(lift, times, total)
-
-
-SUM = Semiring(lambda scores: scores, np.add, _log_sum)
-MAX = Semiring(lambda scores: scores, np.add, lambda values: np.max(values, axis=0))
-COUNT = Semiring(
-    lambda scores: (scores > -np.inf).astype(object) * 1,  # exact Python integers
-    np.multiply,
-    lambda values: np.sum(values, axis=0),
-)
 
 
 class ChainRecursion:
@@ -143,7 +97,7 @@ class ChainRecursion:
         norm = log_z if log_z > -np.inf else 0.0
         alphas, betas = self.forward(SUM), [self.end]
         for psi in self.psi[:0:-1]:
-            betas.insert(0, _log_sum(psi + betas[0], axis=1))
+            betas.insert(0, log_sum(psi + betas[0], axis=1))
         node = np.full((self.T, self.L), -np.inf)  # [T, L]
         runs = [np.full((self.T, *(self.L,) * (h + 2)), -np.inf) for h in range(len(self.tables))]
         for t, states in enumerate(self.states):
@@ -205,12 +159,12 @@ class SegmentRecursion:
         segment = np.full((T, D, L), -np.inf)
         for t in range(T - 1, -1, -1):
             ways = [self.p.segment[t, d - 1] + beta[t + d] for d in range(1, min(D, T - t) + 1)]
-            leave[t] = _log_sum(np.stack(ways))
+            leave[t] = log_sum(np.stack(ways))
             for d, way in enumerate(ways):
                 segment[t, d] = enter[t] + way - norm
                 node[t : t + d + 1] = np.logaddexp(node[t : t + d + 1], segment[t, d])
             if t > 0:
-                beta[t] = _log_sum(self.edge[t] + leave[t], axis=1)
+                beta[t] = log_sum(self.edge[t] + leave[t], axis=1)
                 edge[t] = alpha[t][:, None] + self.edge[t] + leave[t] - norm
         ends = [enter[0] + leave[0] - norm, alpha[T] + self.stop - norm]
         parts = {"node": node, "runs": [edge], "segment": segment}
@@ -278,14 +232,14 @@ class TreeRecursion:
         for v in self.order if log_z > -np.inf else []:
             above = self.parent[v]
             if above < 0:
-                outside[v] = np.full(len(up[v]), -_log_sum(up[v]))
+                outside[v] = np.full(len(up[v]), -log_sum(up[v]))
             else:
                 rest = outside[above] + self.p.node[above]
                 for sibling in self.children[above]:
                     rest = rest + message[sibling] if sibling != v else rest
                 joint = self.p.edge[v] + rest  # [labels of v, labels above]
                 edge[v] = joint + up[v][:, None]
-                outside[v] = _log_sum(joint, axis=1)
+                outside[v] = log_sum(joint, axis=1)
             node[v] = up[v] + outside[v]
         return {"node": node, "edge": edge}
 

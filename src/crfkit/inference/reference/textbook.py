@@ -18,16 +18,8 @@ import numpy as np
 
 from crfkit.inference.reference.enumeration import Outcome
 from crfkit.inference.reference.formulas import edge_tables
-from crfkit.inference.reference.recursions import (
-    COUNT,
-    MAX,
-    SUM,
-    ChainRecursion,
-    SegmentRecursion,
-    Semiring,
-    TreeRecursion,
-    k_best,
-)
+from crfkit.inference.reference.recursions import ChainRecursion, SegmentRecursion, TreeRecursion
+from crfkit.inference.reference.semirings import COUNT, MAX, SUM, Semiring, k_best
 from crfkit.structures import ChainPotentials, Potentials, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.potentials import weighted_sum
 from crfkit.structures.results import Marginals
