@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from crfkit import inference
 
 QUERIES: dict[str, Callable[..., Any]] = {
@@ -19,7 +21,19 @@ QUERIES: dict[str, Callable[..., Any]] = {
     "kbest": lambda p, **o: inference.kbest(p, 3, **o),
     "sample": lambda p, **o: inference.sample(p, 2, seed=9, **o),
     "count": inference.count,
+    "expected": lambda p, **o: _expected(p, **o),
+    "best": lambda p, **o: [(found := inference.best(p, **o))[0], found[1].label, found[1].begin],
 }
+
+
+def _expected(p: inference.Potentials, **options: Any) -> list[Any]:
+    """Ask with the same weight for all, and with two."""
+    answers: list[Any] = []
+    for pattern in ([1.0], [0.5, 2.0]):
+        weight = np.resize(pattern, len(p.seq_ptr) - 1)
+        values, slots = inference.expected(p, weight, **options)
+        answers += [values, *slots.values()]
+    return answers
 
 
 def flat(answer: Any) -> list[Any]:
