@@ -1,4 +1,4 @@
-"""The container of models: named arrays and a description in one safetensors file, mapped into memory.
+"""The container of models, checkpoints and blocks: arrays and a description in one mapped safetensors file.
 
     8 bytes: size of the header · header: JSON · the bytes of all arrays, end to end
 
@@ -37,7 +37,19 @@ Array = NDArray[Any]
 
 LONGEST_HEADER = 4 << 20  #: bytes; a description beside the arrays needs no more
 _MOST_UNPACKED = 1 << 30  # bytes of a compressed file
-_TYPES = {"U8": "|u1", "I32": "<i4", "I64": "<i8", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
+_TYPES = {
+    "BOOL": "|b1",
+    "U8": "|u1",
+    "I8": "|i1",
+    "U16": "<u2",
+    "I16": "<i2",
+    "U32": "<u4",
+    "I32": "<i4",
+    "U64": "<u8",
+    "I64": "<i8",
+    "F32": "<f4",
+    "F64": "<f8",
+}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 _REMEDY = "copy it again from where it came, or save the model anew"
 
@@ -96,8 +108,14 @@ def unzipped(data: bytes | memoryview, source: str) -> bytes | memoryview:
     return plain
 
 
-def pack(arrays: Mapping[str, Array], about: Mapping[str, Any]) -> Iterator[bytes]:
+def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "crfkit") -> Iterator[bytes]:
     """Yield the pieces of a file that holds arrays and a description (anything that JSON can hold).
+
+    Parameters
+    ----------
+    arrays, about : mapping
+    kind : str
+        What kind of file it is; `unpack` wants the same.
 
     Examples
     --------
@@ -108,18 +126,18 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any]) -> Iterator[byte
     """
     # Wide types first: every array is then aligned, as kernels want it.
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
-    flat = {name: np.ascontiguousarray(arrays[name]) for name in names}
+    flat = {name: np.asarray(arrays[name], order="C") for name in names}
     header: dict[str, Any] = {}
     at = 0
     for name, array in flat.items():
-        kind = array.dtype.newbyteorder("<") if array.dtype.itemsize > 1 else array.dtype
-        if kind not in _NAMES:
+        dtype = array.dtype.newbyteorder("<") if array.dtype.itemsize > 1 else array.dtype
+        if dtype not in _NAMES:
             raise TypeError(f"{name} is an array of {array.dtype}; a model file keeps {', '.join(_TYPES)}")
         end = at + array.nbytes
-        header[name] = {"dtype": _NAMES[kind], "shape": list(array.shape), "data_offsets": [at, end]}
+        header[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": [at, end]}
         at = end
     sums = {name: _sum(array) for name, array in flat.items()}
-    metadata = {"format": "crfkit", "about": json.dumps({**about, "sums": sums}, allow_nan=False)}
+    metadata = {"format": kind, "about": json.dumps({**about, "sums": sums}, allow_nan=False)}
     metadata["sum"] = _header_sum(header, metadata)
     text = json.dumps({"__metadata__": metadata, **header}, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -135,8 +153,20 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any]) -> Iterator[byte
             yield cast(bytes, little.reshape(-1).view(np.uint8).data)  # as good, and no copy
 
 
-def unpack(data: bytes | memoryview, source: str) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the arrays (read-only views of the data) and the description, all checked.
+def unpack(
+    data: bytes | memoryview, source: str, *, kind: str = "crfkit", sums: bool = True
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return the arrays (views of the data) and the description, all checked.
+
+    Parameters
+    ----------
+    data : bytes or memoryview
+    source : str
+        What messages call them.
+    kind : str
+        What kind of file is expected.
+    sums : bool
+        Compare the sums of the arrays, for which they have to be read.
 
     Raises
     ------
@@ -152,7 +182,7 @@ def unpack(data: bytes | memoryview, source: str) -> tuple[dict[str, Array], dic
         _damaged(source, f"its header claims {size:,} bytes")
     header = _parsed(bytes(data[8 : 8 + size]), source)
     metadata = header.pop("__metadata__", None)
-    if not isinstance(metadata, dict) or metadata.get("format") != "crfkit":
+    if not isinstance(metadata, dict) or metadata.get("format") != kind:
         raise ModelFileError(
             source, "is safetensors, but no model of crfkit", "give a file that Model.save wrote"
         )
@@ -163,9 +193,9 @@ def unpack(data: bytes | memoryview, source: str) -> tuple[dict[str, Array], dic
         _damaged(source, "the sum of its header is wrong")
     about = _parsed(metadata["about"], source)
     arrays = _arrays(memoryview(data)[8 + size :], header, source)
-    sums = about.pop("sums", None)
-    for name, array in arrays.items():
-        if not isinstance(sums, dict) or sums.get(name) != _sum(array):
+    told = about.pop("sums", None)
+    for name, array in arrays.items() if sums else ():
+        if not isinstance(told, dict) or told.get(name) != _sum(array):
             _damaged(source, f"the sum of {name} is wrong")
     return arrays, about
 

@@ -1,7 +1,7 @@
 """Checkpoints: where a run is, in one file that is whole at every moment; a resumed run gives the same bits.
 
-It is written under a temporary name in its folder, flushed to the disk and renamed (`crfkit.training.tree`),
-and knows which data and options it belongs to (`crfkit.training.fingerprint`).
+It is written under a temporary name in its folder, flushed to the disk and renamed (`crfkit.data.sink`), and
+knows which data and options it belongs to (`crfkit.training.fingerprint`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crfkit.training.tree import read_tree, write_tree
 
 __all__ = ["Checkpoints", "Saver"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)

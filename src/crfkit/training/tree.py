@@ -1,14 +1,12 @@
-"""Trees of arrays in one file: dicts and lists of numbers, strings and arrays, as safetensors.
+"""Trees of arrays in one file: dicts and lists of numbers, strings and arrays.
 
-Arrays lie in the file as they are, everything else is JSON in the metadata, where ``{"array": name}`` stands
-for an array. No pickle. A file is written under a temporary name beside its place, flushed to the disk and
-renamed: it is whole at every moment.
+Arrays lie in the file as they are (`crfkit.models.store`), everything else is JSON, where ``{"array": name}``
+stands for an array. No pickle. A file is whole at every moment (`crfkit.data.sink`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,47 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit.data.sink import write_bytes
+from crfkit.models.store import ModelFileError, map_file, pack, unpack
+
 __all__ = ["read_tree", "write_tree"]
 
-_DTYPES = {
-    "BOOL": "?",
-    "U8": "u1",
-    "I8": "i1",
-    "U16": "<u2",
-    "I16": "<i2",
-    "U32": "<u4",
-    "I32": "<i4",
-    "U64": "<u8",
-    "I64": "<i8",
-    "F32": "<f4",
-    "F64": "<f8",
-}
+_KIND = "crfkit tree"
 
 
 def write_tree(path: Path, tree: Mapping[str, Any]) -> None:
     """Write numbers, strings, arrays, and lists and dicts of them, as a whole or not at all."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
     arrays: dict[str, NDArray[Any]] = {}
     plain = json.dumps(_flatten(tree, "", arrays))
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        save_file(arrays, temporary, metadata={"tree": plain})
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except (OSError, SafetensorError) as error:
-        temporary.unlink(missing_ok=True)  # it takes the room that is lacking
-        if isinstance(error, OSError):
-            raise
-        raise OSError(str(error)) from None
-    if hasattr(os, "O_DIRECTORY"):  # the new name is safe once its folder is
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    arrays["tree"] = np.frombuffer(plain.encode(), dtype=np.uint8)  # of any length, unlike a description
+    write_bytes(path, pack(arrays, {}, kind=_KIND))
 
 
 def read_tree(path: Path, *, mapped: bool = False) -> dict[str, Any]:
@@ -69,18 +40,12 @@ def read_tree(path: Path, *, mapped: bool = False) -> dict[str, Any]:
         Leave the arrays in the file: they are read-only, and come into memory as they are looked at.
     """
     try:
-        data = np.memmap(path, dtype=np.uint8, mode="r") if mapped else np.fromfile(path, dtype=np.uint8)
-        size = int(data[:8].view("<u8")[0])
-        header = json.loads(data[8 : 8 + size].tobytes())
-        plain = json.loads(header.pop("__metadata__")["tree"])
-        arrays = {}
-        for name, entry in header.items():
-            begin, end = entry["data_offsets"]
-            flat = data[8 + size + begin : 8 + size + end].view(_DTYPES[entry["dtype"]])
-            arrays[name] = np.asarray(flat).reshape(entry["shape"])
-        tree = _unflatten(plain, arrays)
-    except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"{path} is damaged or was not written by crfkit ({error}); remove it") from None
+        data = map_file(path) if mapped else np.fromfile(path, dtype=np.uint8).data
+        arrays, _ = unpack(data, str(path), kind=_KIND, sums=not mapped)
+        tree = _unflatten(json.loads(arrays["tree"].tobytes()), arrays)
+    except (KeyError, ValueError) as error:
+        why = error.what if isinstance(error, ModelFileError) else error
+        raise ValueError(f"{path} is damaged or was not written by crfkit ({why}); remove it") from None
     if not isinstance(tree, dict):
         raise ValueError(f"{path} was not written by crfkit; remove it")
     return tree
