@@ -243,6 +243,8 @@ def joined_columns(parts: Sequence[Columns]) -> Columns:
     """Lay columns of several files end to end."""
     import numpy as np
 
+    from crfkit.arrays import pointers
+
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -253,7 +255,7 @@ def joined_columns(parts: Sequence[Columns]) -> Columns:
         for c, alphabet in enumerate(first.alphabets)
     )
     lengths = np.concatenate([np.diff(part.seq_ptr) for part in parts])
-    return replace(first, ids=ids, seq_ptr=np.concatenate([[0], np.cumsum(lengths)]))
+    return replace(first, ids=ids, seq_ptr=pointers(lengths))
 
 
 def check_columns(part: Columns, first: Columns) -> None:

@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit.arrays import pointers
+
 __all__ = ["Encoded", "Ints", "LabelSequences", "encode", "group"]
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -81,7 +83,7 @@ def encode(
     names = sorted(set().union(*flat.values()))
     number_of = {name: id for id, name in enumerate(names)}
     ids = tuple(np.fromiter(map(number_of.__getitem__, given), np.int64) for given in flat.values())
-    return Encoded(tuple(names), ids, np.cumsum([0, *lengths]))
+    return Encoded(tuple(names), ids, pointers(lengths))
 
 
 def group(by: Sequence[Hashable] | None, N: int) -> tuple[list[Hashable], Ints]:

@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native
-from crfkit.arrays import Bools, Floats, Ids, Pointers, as_finite_scores, as_seq_ptr, sum_by_sequence
+from crfkit.arrays import (
+    Bools,
+    Floats,
+    Ids,
+    Pointers,
+    as_finite_scores,
+    as_seq_ptr,
+    pointers,
+    sum_by_sequence,
+)
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
 from crfkit.structures.potentials import one_or_all, score_of_gold
@@ -142,12 +151,12 @@ class TreePotentials:
     @cached_property
     def node_ptr(self) -> Pointers:
         """Where the labels of each variable begin in flat arrays, [P + 1]."""
-        return _pointers(self.node)
+        return pointers([array.size for array in self.node])
 
     @cached_property
     def edge_ptr(self) -> Pointers:
         """Where the edge of each variable begins in flat arrays, [P + 1]."""
-        return _pointers(self.edge)
+        return pointers([array.size for array in self.edge])
 
     @cached_property
     def problem(self) -> _native.Problem:
@@ -251,10 +260,6 @@ class TreePotentials:
         if not isinstance(gold, Path):
             raise TypeError(f"gold is a {type(gold).__name__}; trees need a Path, one label of each variable")
         return score_of_gold(self, gold, weight)
-
-
-def _pointers(arrays: Sequence[Floats]) -> Pointers:
-    return np.cumsum([0, *(array.size for array in arrays)]).astype(np.int64)
 
 
 def _flat(arrays: Sequence[Floats]) -> Floats:

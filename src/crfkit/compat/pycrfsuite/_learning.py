@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats, Ids, pointers
 from crfkit.compat.pycrfsuite._items import Rows
 from crfkit.compat.pycrfsuite._methods import METHODS, Method
 from crfkit.compat.pycrfsuite._params import Parameters
@@ -202,8 +202,8 @@ def _batch(examples: list[Example]) -> Batch:
     if any(v is not None for _, _, v in rows):
         value = np.concatenate([np.ones(len(attr)) if v is None else v for _, attr, v in rows])
     return Batch(
-        np.concatenate([[0], np.cumsum(lengths)]),
-        np.concatenate([[0], np.cumsum(counts)]),
+        pointers(lengths),
+        pointers(counts),
         np.concatenate([np.zeros(0, np.int32), *(attr for _, attr, _ in rows)]),
         value,
         np.concatenate([np.zeros(0, np.int32), *(example.label for example in examples)]),
@@ -236,7 +236,7 @@ def _judged(layout: Layout, chain: Chain, w: Floats, held: Batch) -> Iterator[st
         shown = ", ".join(f"{rate:.4f}" for rate in rates) if r else "******, ******, ******"
         yield f"    {name}: ({m}, {n}, {r}) ({shown})\n"
     yield "Macro-average precision, recall, F1: ({:f}, {:f}, {:f})\n".format(*(sums / L))
-    wrong = np.concatenate([[0], np.cumsum(~right)])[held.seq_ptr]
+    wrong = pointers(~right)[held.seq_ptr]
     whole = int(np.count_nonzero(np.diff(wrong) == 0))
     for what, good, total in (
         ("Item", int(right.sum()), len(ref)),

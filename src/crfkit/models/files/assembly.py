@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout
@@ -50,9 +50,7 @@ class Triples:
             weight = np.bincount(places, weight, minlength=len(key)).astype(np.float64)
         kept = weight != 0.0
         key, weight = key[kept], weight[kept]
-        ptr = np.zeros(rows + 1, dtype=np.int64)
-        np.cumsum(np.bincount(key // columns, minlength=rows), out=ptr[1:])
-        return ptr, (key % columns).astype(np.int32), weight
+        return pointers(np.bincount(key // columns, minlength=rows)), (key % columns).astype(np.int32), weight
 
 
 def assemble(

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crfkit.arrays import Bools, Ids, Pointers
+from crfkit.arrays import Bools, Ids, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.models.model import Model
 
@@ -108,13 +108,11 @@ def _rows(ptr: Pointers, column: Ids, kept: Bools, names: Alphabet) -> tuple[Poi
         counts = counts[used]
         strings = names.strings()
         names = Alphabet(strings[i] for i in used.tolist()).freeze()
-    made = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=made[1:])
-    return made, column[kept], names
+    return pointers(counts), column[kept], names
 
 
 def _counts(ptr: Pointers, kept: Bools) -> Pointers:
     """Return how many weights of each row are kept."""
-    before = np.concatenate([[0], np.cumsum(kept)])  # [weights + 1]
+    before = pointers(kept)  # [weights + 1]
     counts: Pointers = np.diff(before[ptr])
     return counts

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit.arrays import pointers
+
 __all__ = ["Spans", "lookup3", "read_spans", "read_strings", "write_strings"]
 
 _HEAD = 24 + 256 * 8
@@ -78,12 +80,12 @@ def write_strings(strings: Sequence[bytes]) -> bytes:
     n = len(strings)
     text = np.frombuffer(b"".join([string + b"\0" for string in strings]), dtype=np.uint8)
     length = np.array([len(string) + 1 for string in strings], dtype=np.int64)  # [n]
-    begin = np.concatenate([[0], np.cumsum(length)])  # [n + 1]
+    begin = pointers(length)  # [n + 1]
     record = _HEAD + begin[:-1] + 8 * np.arange(n)  # [n]
     hashes = lookup3(text, begin)
     table = (hashes & np.uint32(255)).astype(np.int64)  # [n]
     slots = 2 * np.bincount(table, minlength=256)  # [256] of each table
-    first = np.concatenate([[0], np.cumsum(slots)])  # [257] first slot of each table
+    first = pointers(slots)  # [257] first slot of each table
     taken = _place((hashes >> np.uint32(8)).astype(np.int64) % np.maximum(slots[table], 1), table, slots)
     tables = np.zeros((int(first[-1]), 2), dtype="<u4")
     tables[first[table] + taken, 0] = hashes
@@ -121,7 +123,7 @@ def _place(home: NDArray[np.int64], table: NDArray[np.int64], slots: NDArray[np.
     Earlier keys have precedence wherever they come, so all may propose at once: a slot keeps the earliest
     key, the others go on to their next slot (Gale & Shapley). The result is that of the loop.
     """
-    first = np.concatenate([[0], np.cumsum(slots)])[table]  # [n]
+    first = pointers(slots)[table]  # [n]
     width = np.maximum(slots[table], 1)
     at = home.copy()
     holder = np.full(int(slots.sum()), -1, dtype=np.int64)

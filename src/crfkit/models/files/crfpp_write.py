@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, pointers
 from crfkit.features.crfpp import parse_crfpp, template_lines
 from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
@@ -57,8 +57,7 @@ def crfpp_text(model: Model) -> bytes:
     sizes = np.full(len(names), L * L, dtype=np.int64)
     sizes[: layout.attributes] = L
     order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-    begin = np.zeros(len(names) + 1, dtype=np.int64)  # where the weights of each name begin, and their number
-    np.cumsum(sizes[order], out=begin[1:])
+    begin = pointers(sizes[order])  # where the weights of each name begin, and their number
     maxid = int(begin[-1])
     if not 0 < maxid <= _MOST:
         raise ValueError(f"the model would have {maxid:,} weights, and CRF++ takes 1 to {_MOST:,}")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit.arrays import ranges
 from crfkit.data.alphabet import Alphabet
 from crfkit.models.files.assembly import Triples, assemble, decoded
 from crfkit.models.files.cqdb import read_spans, read_strings
@@ -100,7 +101,7 @@ def _references(data: bytes | memoryview, at: int, name: bytes, rows: int) -> tu
     ends = (begin - at) // 4 + 1 + length
     if int(length.sum()) > len(words) or ends.max(initial=0) > len(words):
         raise ValueError(f"the lists of its {name.decode()} chunk are longer than it")
-    places = np.arange(int(length.sum())) + np.repeat(ends - np.cumsum(length), length)
+    places = ranges(ends - length, length)
     return np.repeat(filled, length), words[places].astype(np.int64)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.arrays import Pointers
+from crfkit.arrays import Pointers, pointers
 from crfkit.models.files.compact import compacted
 from crfkit.models.files.cqdb import write_strings
 from crfkit.models.files.crfsuite import FEATURE
@@ -51,7 +51,7 @@ def crfsuite_bytes(model: Model) -> bytes:
     strings += bytes(-len(strings) % 4)
     at_lists = at_labels + len(strings)
     leaving = np.bincount(layout.transition_cell // L, minlength=L)
-    step_ptr = kept + np.concatenate([[0], np.cumsum(leaving)])
+    step_ptr = kept + pointers(leaving)
     lfrf = _references(b"LFRF", at_lists, step_ptr, extra=2)
     at_states = at_lists + len(lfrf)
     afrf = _references(b"AFRF", at_states, layout.node_ptr)
@@ -78,7 +78,7 @@ def _references(name: bytes, at: int, ptr: Pointers, extra: int = 0) -> bytes:
     n = len(ptr) - 1
     length = np.diff(ptr)
     head = 12 + 4 * (n + extra)
-    begin = np.concatenate([[0], np.cumsum(length + 1)])  # in words
+    begin = pointers(length + 1)  # in words
     words = np.zeros(int(begin[-1]), dtype="<u4")
     words[begin[:-1]] = length
     inside = np.ones(len(words), dtype=np.bool_)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, pointers
 from crfkit.data.dataset import Dataset
 from crfkit.models.files.assembly import Triples, assemble
 from crfkit.models.files.inspect import check_labels
@@ -216,7 +216,7 @@ def doubled(data: Dataset) -> Dataset:
     first[batch.seq_ptr[:-1][batch.seq_ptr[1:] > batch.seq_ptr[:-1]]] = True
     counts = np.diff(batch.attr_ptr)
     kept = ~np.repeat(first, counts)
-    ptr = np.concatenate([[0], np.cumsum(np.where(first, 0, counts))])
+    ptr = pointers(np.where(first, 0, counts))
     value = None if batch.value is None else batch.value[kept]
     edged = replace(batch, edge_ptr=ptr, edge_attr=batch.attr[kept], edge_value=value)
     return replace(data, batch=edged, edge_attributes=data.attributes)

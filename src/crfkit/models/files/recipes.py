@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Field, Gazetteer, Recipe, Template, parse_recipe
 from crfkit.features.recipe import KINDS, MOST_OFFSET
@@ -185,9 +185,7 @@ def _field(plain: object) -> Field:
 
 def _pack_strings(strings: Sequence[str]) -> tuple[Array, Array]:
     encoded = [string.encode() for string in strings]
-    begin = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in encoded], out=begin[1:])
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), begin
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), pointers(list(map(len, encoded)))
 
 
 def _unpack_strings(name: str, text: Array, begin: Array) -> list[str]:
@@ -218,7 +216,7 @@ def _pack_lookup(name: str, table: Mapping[str, Any]) -> dict[str, Array]:
         raise ValueError(f"the resource {name!r} is not a table of strings; a model file cannot keep it")
     made = dict(zip(("keys", "keys_begin"), _pack_strings(keys), strict=True))
     made.update(zip(("values", "values_begin"), _pack_strings(flat), strict=True))
-    made["ptr"] = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    made["ptr"] = pointers(list(map(len, lists)))
     made["several"] = np.array([not isinstance(value, str) for value in values], dtype=np.uint8)
     return made
 
@@ -243,7 +241,7 @@ def _pack_gazetteer(name: str, gazetteer: object) -> dict[str, Array]:
     if not isinstance(gazetteer, Gazetteer):
         raise ValueError(f"the resource {name!r} is not a Gazetteer; a model file cannot keep it")
     tokens, begin = _pack_strings([token for phrase in gazetteer.phrases for token in phrase])
-    ptr = np.cumsum([0, *map(len, gazetteer.phrases)], dtype=np.int64)
+    ptr = pointers(list(map(len, gazetteer.phrases)))
     lower = np.array([gazetteer.lower], dtype=np.uint8)
     return {"tokens": tokens, "tokens_begin": begin, "ptr": ptr, "lower": lower}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, pointers
 from crfkit.features import Recipe, parse_wapiti
 from crfkit.models.files.assembly import Triples, assemble, decoded
 from crfkit.models.files.inspect import check_labels
@@ -112,7 +112,7 @@ def _model(
     if not (unary | binary).all():
         wrong = observations[int(np.argmin(unary | binary))]
         raise ValueError(f"the observation {wrong[:80]!r} begins with neither u, b nor *")
-    begin = np.concatenate([[0], np.cumsum(L * unary + L * L * binary)])  # [observations + 1]
+    begin = pointers(L * unary + L * L * binary)  # [observations + 1]
     if index.size and (index.min() < 0 or index.max() >= begin[-1]):
         raise ValueError(f"it has a weight at a place outside 0 to {int(begin[-1]) - 1:,}")
     owner = np.searchsorted(begin, index, side="right") - 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crfkit.arrays import pointers
 from crfkit.features.wapiti import parse_wapiti, pattern_lines
 from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
@@ -55,7 +56,7 @@ def wapiti_text(model: Model) -> bytes:
     names = sorted(used, key=lambda name: name[0] == "b")
     first = np.array([ord(name[0]) for name in names], dtype=np.int64)
     unary, binary = first != ord("b"), first != ord("u")
-    begin = np.concatenate([[0], np.cumsum(L * unary + L * L * binary)])  # [names + 1]
+    begin = pointers(L * unary + L * L * binary)  # [names + 1]
     number = {name: i for i, name in enumerate(names)}
     node_id = np.array([number[name] for name in node], dtype=np.int64)
     edge_id = np.array([number[name] for name in edge], dtype=np.int64)
