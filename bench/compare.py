@@ -79,7 +79,7 @@ def write_data(folder: Path, quick: bool) -> list[Job]:
         _write_lines(folder / f"{corpus.name}.jsonl", zip(*corpus.featured(), strict=True))
         jobs.append({"what": "training", "corpus": corpus.name, "l2": corpus.l2})
     jobs += [{"what": "evaluation"}, {"what": "tagging", "corpus": TEXT}, {"what": "command"}]
-    pace = {"steps": 6, "starts": 1, "seconds": 0.05} if quick else {"steps": 16}
+    pace = {"steps": 6, "seconds": 0.05} if quick else {"steps": 16}
     return [{**job, **pace, "folder": str(folder)} for job in jobs]
 
 

@@ -4,7 +4,7 @@
 
 It runs in this tree and in the older one, so it uses only what both have: `crfkit.data.read`, `crfkit.train`,
 `crfkit.features`, `crfkit.load`, `Model`, `Tagger`, `ChainCRF` and the command line. Times are seconds of the
-processor on one thread, the least of several calls: see `Job.timed`. The parent writes the
+processor on one thread, the least of several calls: see `Job.least`. The parent writes the
 files of data.
 """
 
@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, tee
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,8 @@ class Job:
     corpus: str = ""
     l2: float = 1.0
     steps: int = 12  # iterations of L-BFGS, for the time of one evaluation
-    starts: int = 5  # processes, for the time that one needs to start
     wall: bool = False  # train on all threads as well
-    seconds: float = 1.0  # calls are repeated so long
+    seconds: float = 2.0  # calls are repeated so long
 
     def file(self, name: str) -> str:
         return str(Path(self.folder) / name)
@@ -48,17 +48,25 @@ class Job:
     def model(self, name: str) -> str:
         return self.file(f"{self.side}-{name}.crf")
 
-    def timed(self, call: Callable[[], object], most: int = 25) -> float:
-        """Return the processor time of a call: the least of as many calls as take a second, 25 at most.
+    def least(self, clocked: Callable[[], float], most: int = 25) -> float:
+        """Return the least time of as many calls as take `seconds`, 25 at most; a call returns its time.
 
         Other processes, which share the caches, make calls slower, never faster.
         """
         taken = list[float]()
         while not taken or (sum(taken) < self.seconds and len(taken) < most):
+            taken.append(clocked())
+        return min(taken)
+
+    def timed(self, call: Callable[[], object]) -> float:
+        """Return the processor time of a call, as `least` does."""
+
+        def clocked() -> float:
             begin = time.process_time()
             call()
-            taken.append(time.process_time() - begin)
-        return min(taken)
+            return time.process_time() - begin
+
+        return self.least(clocked)
 
 
 Figures = dict[str, float]  # "measure|unit" -> figure
@@ -202,26 +210,30 @@ def command_line(job: Job) -> Found:
     out = job.file(f"{job.side}-tagged.txt")
     quiet = ("--threads", "1", "--quiet")
     learn = (*crfkit, "train", job.file("test.txt"), "-t", job.file("template"), "-o", model, *quiet)
-    figures = dict[str, float]()
-    figures["crfkit train|s"], figures["memory, crfkit train|MB"] = run(*learn)
-    tag = (*crfkit, "tag", model, job.file("train.txt"), "-o", out, *quiet)
-    figures["crfkit tag|s"], figures["memory, crfkit tag|MB"] = run(*tag)
-    for name, command in (
-        ("start: import crfkit|s", (sys.executable, "-c", "import crfkit")),
-        ("start: crfkit tag --help|s", (*crfkit, "tag", "--help")),
-    ):
-        figures[name] = min(run(*command)[0] for _ in range(job.starts))
+    commands = {
+        "crfkit train": learn,
+        "crfkit tag": (*crfkit, "tag", model, job.file("train.txt"), "-o", out, *quiet),
+        "start: import crfkit": (sys.executable, "-c", "import crfkit"),
+        "start: crfkit tag --help": (*crfkit, "tag", "--help"),
+    }
+    figures: Figures = {}
+    for name, command in commands.items():
+        peaks = list[float]()
+        figures[f"{name}|s"] = job.least(partial(run, command, peaks))
+        if not name.startswith("start"):
+            figures[f"memory, {name}|MB"] = max(peaks)
     return figures, {"output of crfkit tag": hashlib.sha256(Path(out).read_bytes()).hexdigest()}
 
 
-def run(*command: str) -> tuple[float, float]:
-    """Run a command; return its processor time and the largest memory that it had, in MB."""
+def run(command: tuple[str, ...], peaks: list[float]) -> float:
+    """Run a command; return its processor time, and note the largest memory that it had, in MB."""
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with status {child.returncode}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / MB
+    peaks.append(used.ru_maxrss / MB)
+    return used.ru_utime + used.ru_stime
 
 
 MEASUREMENTS: dict[str, Callable[[Job], Found]] = {
