@@ -13,7 +13,7 @@ A repeat gives one ratio for each measure: the figure of this tree by that of th
 the table is the median of these, and its noise the distance between their quartiles. A measure is SLOWER (for
 memory: LARGER) when the ratio minus the noise is above 1.03, and faster when the ratio plus the noise is
 below 0.97. What looks worse is measured as many times again before it is called so. Fewer than three repeats
-are not judged. The exit status is 1 if something is slower or larger, fails in this tree alone, or if
+are not judged. The exit status is 1 if something is slower or larger, fails in this tree, or if
 training ends at an objective that is more than 0.02 % higher.
 """
 
@@ -207,7 +207,7 @@ def remarks(measured: Measured) -> Iterator[tuple[str, bool]]:
     """Yield what is to be said beside the table, and whether it counts against this tree."""
     for name, (before, now) in measured.errors.items():
         whose = " in both" if before and now else " in the older version" if before else " in this tree"
-        yield f"FAILS{whose}: {name}: {now or before}", not before
+        yield f"FAILS{whose}: {name}: {now or before}", bool(now)
     for name, (before, now) in measured.facts.items():
         if name.startswith("objective"):
             change = now / before - 1.0
@@ -243,6 +243,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.base_source and not options.base_python:
         parser.error("--base-source needs --base-python")
+    if options.repeats < 1:
+        parser.error("--repeats must be at least 1")
     wanted = options.only.split(",") if options.only else KINDS
     if unknown := set(wanted) - set(KINDS):
         parser.error(f"--only: {min(unknown)!r} is not one of {', '.join(KINDS)}")

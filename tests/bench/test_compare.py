@@ -42,13 +42,15 @@ def test_table_and_remarks() -> None:
         measured.add("training text", answer(1.0), answer(now, 10.1))
     measured.add("tagging text", answer(1.0), {"error": "AttributeError: tag"})
     measured.add("command", {"error": "no such option"}, answer(1.0))
+    measured.add("evaluation", {"error": "KeyError"}, {"error": "KeyError"})
     assert measured.suspects() == {"training text"}
     notes = list(remarks(measured))
-    assert [bad for _, bad in notes] == [True, False, True, False]
+    assert [bad for _, bad in notes] == [True, False, True, True, False]
     text = report(measured.rows(), notes)
     assert "| training | 1.00 s | 1.21 s | 1.210 | 0.020 | 0.0 % | 0.8 % | SLOWER beyond noise |" in text
     assert "- NO  FAILS in this tree: tagging text: AttributeError: tag" in text
     assert "- FAILS in the older version: command: no such option" in text
+    assert "- NO  FAILS in both: evaluation: KeyError" in text
     assert "- NO  objective: 10.0000 and 10.1000" in text
     assert "- labels: the same" in text
     assert text.endswith("1 measures; worse: training")
