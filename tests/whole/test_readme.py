@@ -47,6 +47,16 @@ def test_the_first_program_is_short() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_headings_come_once(page: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (?:\d+\. )?(.+)$", text, re.MULTILINE)
+    assert headings
+    assert len(headings) == len(set(headings))
+    numbers = [int(n) for n in re.findall(r"^## (\d+)\. ", text, re.MULTILINE)]
+    assert numbers == [*range(1, len(numbers) + 1)]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
         assert ((ROOT / page).parent / link).exists(), link
