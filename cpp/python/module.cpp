@@ -118,9 +118,9 @@ void give_pooled(const Problem& p, const std::vector<double>& pooled, nb::dict& 
 }
 
 // Marginals (query sum) or parts on some labelling (query reach).  `edges`: keep edge credits per
-// position.
+// position.  `weight` [N]: factors of the marginals of sequences.
 nb::dict credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, bool log_space,
-                 int threads) {
+                 int threads, const std::optional<KeptReals>& weight) {
   const Problem& p = s.p;
   const std::size_t N = static_cast<std::size_t>(p.sequences),
                     P = static_cast<std::size_t>(s.positions());
@@ -128,6 +128,12 @@ nb::dict credits(const Kernels& kernels, const Scored& s, bool reach, bool edges
   const bool per_position = p.shape != Shape::tree && (edges || p.edge_step != 0);
   if (per_position && p.order > 1)
     refuse("edges: marginals of edges by position need a chain of order 1");
+  if (weight) {
+    check_length("weight", weight->size(), p.sequences);
+    for (std::size_t n = 0; n < N; ++n)
+      if (!std::isfinite((*weight)[n]))
+        refuse("weight[" + text(static_cast<std::int64_t>(n)) + "] is not finite");
+  }
   Array<double> value({N});
   Array<std::uint8_t> in_logs({N});
   Array<double> node = p.shape == Shape::tree
@@ -141,6 +147,7 @@ nb::dict credits(const Kernels& kernels, const Scored& s, bool reach, bool edges
   task.query = reach ? Query::reach : Query::sum;
   task.log_space = log_space;
   task.value = value.data.get();
+  task.weight = data_or_null(weight);
   task.in_logs = in_logs.data.get();
   (p.shape == Shape::segments ? task.credits.segment : task.credits.node) = node.data.get();
   if (p.shape == Shape::tree || per_position) task.credits.edge = edge.data.get();
@@ -233,14 +240,15 @@ NB_MODULE(_native, m) {
       .def("expected_score", &expected_score, "problem"_a, "log_space"_a, "threads"_a)
       .def(
           "marginals",
-          [](const Kernels& k, const Scored& s, bool edges, bool log_space, int threads) {
-            return credits(k, s, false, edges, log_space, threads);
+          [](const Kernels& k, const Scored& s, bool edges, bool log_space, int threads,
+             const std::optional<KeptReals>& weight) {
+            return credits(k, s, false, edges, log_space, threads, weight);
           },
-          "problem"_a, "edges"_a, "log_space"_a, "threads"_a)
+          "problem"_a, "edges"_a, "log_space"_a, "threads"_a, "weight"_a.none() = nb::none())
       .def(
           "reach",
           [](const Kernels& k, const Scored& s, bool edges, int threads) {
-            return credits(k, s, true, edges, false, threads);
+            return credits(k, s, true, edges, false, threads, std::nullopt);
           },
           "problem"_a, "edges"_a, "threads"_a)
       .def(

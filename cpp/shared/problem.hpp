@@ -68,6 +68,8 @@ struct Task {
   std::uint64_t seed;   // sample
   std::uint64_t prime;  // count: below 2^62
 
+  const double* weight;  // [N] or null: factors of the credits of sequences; sum only
+
   double* value;     // [N]: log partition, best score
   double* expected;  // [N] or null: expected score under the model (entropy = value - expected)
   std::uint8_t* in_logs;   // [N] or null: 1 where the sum needed log space

@@ -207,7 +207,14 @@ class Kernels:
     def expected_score(
         self, problem: Problem, log_space: bool, threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def marginals(self, problem: Problem, edges: bool, log_space: bool, threads: int) -> dict[str, Any]: ...
+    def marginals(
+        self,
+        problem: Problem,
+        edges: bool,
+        log_space: bool,
+        threads: int,
+        weight: NDArray[np.float64] | None = None,
+    ) -> dict[str, Any]: ...
     def reach(self, problem: Problem, edges: bool, threads: int) -> dict[str, Any]: ...
     def best(
         self, problem: Problem, threads: int

@@ -62,7 +62,7 @@ class Logs {
     double* share = share_ + row.cell;
     if (r == last_row_) {
       for (std::size_t c = 0; c < cells_; ++c) share_[c] = 0.0;
-      *share = cell_[row.cell] > kZero ? 1.0 : 0.0;
+      *share = cell_[row.cell] > kZero ? s.weight(0) : 0.0;
     }
     collect(s.terms(r, 0), row, share);
     for (int e = 0, count = s.in_count(r); e < count; ++e) {
@@ -251,7 +251,7 @@ class Logs {
   // share * exp(x - before), 0 where the share is 0 (there `before` may be -inf).
   static Vec part_of(Vec x, const double* share, const double* before) {
     const Vec s = load(share);
-    return s > 0.0 ? s * exp(x - load(before)) : Vec{};
+    return s != 0.0 ? s * exp(x - load(before)) : Vec{};
   }
 
   const Tables& tables_;  // of scores

@@ -66,7 +66,7 @@ class Scaled {
   template <class Structure>
   void push(const Structure& s, int r) {
     const Row row = s.row(r);
-    if (r == last_row_) start_reverse<Structure::has_diagonals>(row);
+    if (r == last_row_) start_reverse(s, row);
     for (int lane = 0; lane < row.lanes; ++lane) collect<Structure::conjuncts>(s, row, r, lane);
     for (int e = 0, count = s.in_count(r); e < count; ++e) {
       const InEdge edge = s.in(r, e);
@@ -290,15 +290,15 @@ class Scaled {
     return highest == kZero ? 0.0 : highest;
   }
 
-  template <bool Accumulates>
-  void start_reverse(const Row& last) {
-    if constexpr (Accumulates) {
+  template <class Structure>
+  void start_reverse(const Structure& s, const Row& last) {
+    if constexpr (Structure::has_diagonals) {  // adjoints are added to
       for (std::size_t c = 0; c < cells_; ++c) adjoint_[c] = 0.0;
     }
     for (int lane = 0; lane < last.lanes; ++lane) {
       const double cell = cell_[last.cell + lane * last.lane_cells()];
       for (int c = 0; c < last.step; ++c) adjoint_[last.cell + lane * last.lane_cells() + c] = 0.0;
-      adjoint_[last.cell + lane * last.lane_cells()] = cell > 0.0 ? 1.0 / cell : 0.0;
+      adjoint_[last.cell + lane * last.lane_cells()] = cell > 0.0 ? s.weight(lane) / cell : 0.0;
     }
   }
 

@@ -52,7 +52,19 @@ struct PooledLayout {
   }
 };
 
-class Chain {
+// Credits are linear in what a reverse sweep starts with: the weight of its sequence, or 1.
+class Weighted {
+ public:
+  Weighted(const Task& task, const std::int64_t* sequences)
+      : weight_(task.weight), sequences_(sequences) {}
+  double weight(int lane) const { return weight_ ? weight_[sequences_[lane]] : 1.0; }
+
+ private:
+  const double* weight_;
+  const std::int64_t* sequences_;
+};
+
+class Chain : public Weighted {
  public:
   static constexpr bool conjuncts = false, has_diagonals = false;
 
@@ -60,7 +72,12 @@ class Chain {
   // later.
   Chain(const Problem& problem, const Task& task, double* pooled, const std::int64_t* sequences,
         int lanes, Arena& arena)
-      : p_(problem), credits_(task.credits), pooled_(pooled), layout_(problem), lanes_(lanes) {
+      : Weighted(task, sequences),
+        p_(problem),
+        credits_(task.credits),
+        pooled_(pooled),
+        layout_(problem),
+        lanes_(lanes) {
     begin_ = arena.take<std::int64_t>(lanes);
     length_ = arena.take<std::int64_t>(lanes);
     for (int b = 0; b < lanes; ++b) {
@@ -145,13 +162,14 @@ class Chain {
   std::int64_t before_[kMaxOrder + 1] = {};
 };
 
-class Segments {
+class Segments : public Weighted {
  public:
   static constexpr bool conjuncts = false, has_diagonals = true;
 
   Segments(const Problem& problem, const Task& task, double* pooled, const std::int64_t* sequences,
            int, Arena&)
-      : p_(problem),
+      : Weighted(task, sequences),
+        p_(problem),
         credits_(task.credits),
         pooled_(pooled),
         layout_(problem),
@@ -226,13 +244,16 @@ class Segments {
   int length_, step_;
 };
 
-class Tree {
+class Tree : public Weighted {
  public:
   static constexpr bool conjuncts = true, has_diagonals = false;
 
   Tree(const Problem& problem, const Task& task, double*, const std::int64_t* sequences, int,
        Arena& arena)
-      : p_(problem), credits_(task.credits), begin_(p_.seq_ptr[sequences[0]]) {
+      : Weighted(task, sequences),
+        p_(problem),
+        credits_(task.credits),
+        begin_(p_.seq_ptr[sequences[0]]) {
     size_ = static_cast<int>(p_.seq_ptr[sequences[0] + 1] - begin_);
     const std::int32_t* parent = p_.parent + begin_;
     variable_ = arena.take<std::int32_t>(size_);
