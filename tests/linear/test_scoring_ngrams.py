@@ -119,9 +119,9 @@ def test_how_many_ngrams() -> None:
 
 def test_errors_of_orders() -> None:
     batch = small()
-    for order in (-1, 9):
+    for order in (-1, 9, 1.5):
         with pytest.raises(ValueError, match=f"order is {order}, expected 0 to 8"):
-            Layout.observed(batch, Chain(2, order=order))
+            Chain(2, order=order)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="order is not an option of a layout"):
         Layout.observed(batch, 2, order=2)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="8,040,000 are transition weights"):
