@@ -1,8 +1,9 @@
-"""What a loss refuses before it is evaluated."""
+"""What a loss refuses, and its gradient where a distribution has a share in forbidden steps."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import NotCoveredError
 from crfkit.structures import Chain
+from crfkit.structures.constraints import Forbid
 from crfkit.structures.local import LocalChain
 from tests.cases.batches import random_batch
 
@@ -45,3 +47,21 @@ def test_other_things_that_do_not_fit() -> None:
     wrong = random_batch(np.random.default_rng(0), [4, 3], 5, 3)
     with pytest.raises(ValueError, match=r"label\[.*\] is 2, expected 0 to 1"):
         Likelihood().bind(layout, Chain(2), wrong)
+
+
+@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize("order", [1, 2])
+def test_soft_gold_under_constraints_by_finite_differences(order: int, edges: bool) -> None:
+    rng = np.random.default_rng(order)
+    batch = random_batch(rng, [4, 0, 3], 4, 3, edges=edges and order == 1, weights=True)
+    batch = replace(batch, label=None, soft=rng.dirichlet(np.ones(3), batch.positions))
+    chain = Chain(3, order=order, constraints=[Forbid("0", "1"), Forbid("2", "2")])
+    layout = Layout.all_pairs(batch, chain, start=True, stop=True)
+    loss = Likelihood().bind(layout, chain, batch)
+    w, gradient, other = rng.normal(size=layout.weights), np.empty(layout.weights), np.empty(layout.weights)
+    assert np.isfinite(loss.general_value_and_grad(w, gradient))
+    for i in range(layout.weights):
+        step = np.zeros_like(w)
+        step[i] = 1e-5
+        up, down = (loss.general_value_and_grad(w + sign * step, other) for sign in (1, -1))
+        np.testing.assert_allclose(gradient[i], (up - down) / 2e-5, rtol=1e-6, atol=1e-6)
