@@ -70,7 +70,7 @@ class Chain:
         constraints: Sequence[Constraint] = (),
     ) -> None:
         names = label_names(labels)
-        if not (isinstance(order, int | np.integer) and 0 <= order <= 8):
+        if order not in range(9):
             raise ValueError(f"order is {order}, expected 0 to 8")
         resolved = resolve(constraints, names) if constraints else None
         if resolved and order == 0:
