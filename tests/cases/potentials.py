@@ -19,7 +19,8 @@ from numpy.random import Generator
 
 from crfkit import Chain, SemiMarkov, Tree
 from crfkit.arrays import Floats
-from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
+from crfkit.data.batch import Batch
+from crfkit.structures import ChainPotentials, LocalChain, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.constraints import (
     START,
     Constraint,
@@ -85,6 +86,23 @@ def chain(
         stop=scores(rng, (L,), scale=scale, holes=holes) if ends else None,
         seq_ptr=pointers(lengths),
     )
+
+
+def local(rng: Generator, L: int, lengths: Sequence[int], *, per_position: bool = False) -> ChainPotentials:
+    """Build a chain whose steps are normalised each by itself."""
+    seq_ptr = pointers(lengths)
+    P = int(seq_ptr[-1])
+    given = {"node": scores(rng, (P, L)), "start": scores(rng, (L,))}
+    given |= {"edge": scores(rng, (P, L * L))} if per_position else {"transition": scores(rng, (L * L,))}
+    batch = Batch(seq_ptr=seq_ptr, attr_ptr=np.zeros(P + 1, np.int64), attr=np.zeros(0, np.int32))
+    return LocalChain(L).potentials_of(given, batch)
+
+
+LOCAL = [
+    Case("LocalChain", "local", lambda rng: local(rng, 3, [4, 1, 0, 3])),
+    Case("LocalChain", "local by position", lambda rng: local(rng, 2, [5, 2], per_position=True)),
+]
+LOCAL_SWEPT = [Case("LocalChain", "local, longer", lambda rng: local(rng, 9, [30, 1, 17]))]
 
 
 def segments(
@@ -325,7 +343,7 @@ def _trees() -> list[Case]:
     ]
 
 
-ENUMERABLE = [*_chains(), *_segments(), *_trees()]
+ENUMERABLE = [*_chains(), *LOCAL, *_segments(), *_trees()]
 
 
 def _swept() -> list[Case]:
@@ -371,7 +389,7 @@ def _swept() -> list[Case]:
     ]
 
 
-SWEPT = _swept()
+SWEPT = [*_swept(), *LOCAL_SWEPT]
 
 
 # ---- Hypothesis ----------------------------------------------------------------------------------

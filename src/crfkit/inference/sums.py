@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.arrays import Floats
 from crfkit.inference.counting import exact_counts
 from crfkit.inference.results import Space, demand_labelling, in_logs
 from crfkit.native import kernels, threads_or_all
@@ -64,6 +65,7 @@ def marginals(
     edges_by_position: bool = False,
     space: Space = "auto",
     threads: int | None = None,
+    weight: Floats | None = None,
 ) -> Marginals:
     """Return the probability of every label, edge and segment.
 
@@ -76,6 +78,8 @@ def marginals(
         scores are shared. Otherwise shared edges give expected counts over the whole batch.
     space, threads
         As in `log_partition`.
+    weight : array [N], optional
+        Factors of the probabilities of each sequence, also in expected counts over the whole batch.
 
     Examples
     --------
@@ -85,7 +89,9 @@ def marginals(
     array([[0.269, 0.731],
            [0.393, 0.607]])
     """
-    raw = kernels.marginals(potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads))
+    raw = kernels.marginals(
+        potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads), weight
+    )
     demand_labelling(raw["value"])
     return potentials.shaped(raw)
 

@@ -46,32 +46,10 @@ def expected(
     each, N = np.asarray(weight, dtype=np.float64), len(potentials.seq_ptr) - 1
     if each.shape != (N,):
         raise ValueError(f"weight has shape {each.shape}, expected one number per sequence: ({N},)")
-    log_partition, slots = _marginals(potentials, threads)
-    if (each[1:] != each[:-1]).any():
-        return log_partition, _sequence_by_sequence(potentials, each, slots)
-    for array in slots.values() if N and each[0] != 1.0 else ():
-        array *= each[0]
-    return log_partition, slots
-
-
-def _marginals(potentials: Potentials, threads: int | None) -> tuple[Floats, dict[str, Floats]]:
-    raw = kernels.marginals(potentials.problem, False, False, threads_or_all(threads))
+    raw = kernels.marginals(potentials.problem, False, False, threads_or_all(threads), each)
     values: Floats = raw["value"]
     demand_labelling(values)
     return values, potentials.in_slots(potentials.shaped(raw))
-
-
-def _sequence_by_sequence(
-    potentials: Potentials, weight: Floats, whole: dict[str, Floats]
-) -> dict[str, Floats]:
-    """Sweep each sequence on its own: parts that sequences share have no marginals of one sequence."""
-    parts = [_marginals(potentials.sequence(n), 1)[1] for n in range(len(weight))]
-    slots = {}
-    for slot, array in whole.items():
-        pieces = [factor * part[slot] for factor, part in zip(weight, parts, strict=True)]
-        by_position = sum(map(len, pieces)) == len(array)  # otherwise all sequences share the cells
-        slots[slot] = np.concatenate(pieces) if by_position else np.sum(pieces, axis=0)
-    return slots
 
 
 def best(potentials: Potentials, *, threads: int | None = None) -> tuple[Floats, Path]:

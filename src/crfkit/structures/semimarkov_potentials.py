@@ -147,7 +147,7 @@ class SemiMarkovPotentials:
         """Bring what the kernels credit to each part into the shapes of the scores."""
         return Marginals(
             one_or_all(self, raw["value"]),
-            _coverage(raw["node"]),
+            np.clip(_coverage(raw["node"]), 0.0, 1.0),
             raw["edge"] if "edge" in raw else raw["tables"][0],
             None if self.start is None else raw["start"],
             None if self.stop is None else raw["stop"],
@@ -177,7 +177,7 @@ class SemiMarkovPotentials:
         segment = marginals.segment
         assert segment is not None
         made = self._slots(segment, marginals.edge, marginals.start, marginals.stop)
-        return {**made, "node": marginals.node, "length": segment.sum(axis=0).reshape(-1)}
+        return {**made, "node": _coverage(segment), "length": segment.sum(axis=0).reshape(-1)}
 
     def _slots(
         self, segment: Floats, edge: Floats, start: Floats | None, stop: Floats | None
@@ -192,13 +192,13 @@ class SemiMarkovPotentials:
 
 
 def _coverage(segment: Floats) -> Floats:
-    """Return the probability [P, L] that a position lies in a segment of each label."""
+    """Return the mass [P, L] of the segments of each label that a position lies in."""
     P, D, L = segment.shape
     change = np.zeros((P + 1, L))  # [P + 1, L]
     change[:P] = segment.sum(axis=1)
     for d in range(min(D, P)):
         change[d + 1 :] -= segment[: P - d, d]
-    covered: Floats = np.clip(np.cumsum(change[:P], axis=0), 0.0, 1.0)
+    covered: Floats = np.cumsum(change[:P], axis=0)
     return covered
 
 
