@@ -128,7 +128,7 @@ NOT_FOR_TAGGING = {
         "crfkit.models.files.mallet",
     ),
     *("crfkit.data.formats.tables", "crfkit.data.formats.jsonlines", "crfkit.data.formats.crfsuite_text"),
-    *("crfkit.data.formats.mallet", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.eval"),
+    *("crfkit.data.formats.mallet_text", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.eval"),
 }
 
 

@@ -151,7 +151,7 @@ def test_a_given_format_is_not_guessed_about() -> None:
     ],
 )
 def test_an_impossible_guess_lists_the_formats(text: bytes) -> None:
-    fails(text, None, None, "columns, conllu, crfpp, wapiti, csv, parquet, jsonl, crfsuite, mallet")
+    fails(text, None, None, f"one of {', '.join(data.FORMATS)}")
     fails(b"PK\0\0\1", None, None, "binary file")
 
 

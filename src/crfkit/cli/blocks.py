@@ -17,13 +17,14 @@ from typing import Any
 from crfkit import data
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.data.formats.guess import SAMPLE, Guess, guess, separator_of
+from crfkit.data.formats.guess import Guess, guess
+from crfkit.data.formats.record import SAMPLE, Sample
+from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.source import BINARY, EmptyInputError, FormatError, Input, open_input
 
 __all__ = ["blocks"]
 
 _BLANK_LINE = re.compile(rb"\n *\r?\n")
-_COLUMNS = ("columns", "conllu", "crfpp", "wapiti")
 
 
 def blocks(
@@ -48,14 +49,14 @@ def blocks(
     attributes : bool, optional
         Whether data with attributes are needed (True) or columns (False): decides where guesses differ.
     """
-    bare = path.removesuffix(".gz")
     plain = format is None and separator is None and comment is None  # with these, it is columns
-    if format in ("csv", "parquet") or (plain and bare.endswith((".csv", ".parquet"))):
+    if format is not None and format not in names():
+        raise ValueError(f"--format is {format!r}, expected one of {', '.join(names())}")
+    table = find(format) if format is not None else by_name(path) if plain else None
+    if table is not None and table.whole:
         options: dict[str, Any] = {"columns": columns, "separator": separator, "comment": comment}
-        yield data.read(path, format or bare.rpartition(".")[2], say=say, **options)
+        yield data.read(path, table.name, say=say, **options)
         return
-    if format is not None and format not in data.FORMATS:
-        raise ValueError(f"--format is {format!r}, expected one of {', '.join(data.FORMATS)}")
     with open_input(path) as source:
         chunks = source.chunks()
         first = b""
@@ -68,13 +69,14 @@ def blocks(
             return
         chosen = _choose(source, first, format, comment, attributes, say)
         if chosen.format == "columns":  # for all blocks alike
-            between: str | None = separator or separator_of(first[:SAMPLE], False, comment) or "blanks"
+            tabs = Sample(first[:SAMPLE], False, comment).tabs
+            between: str | None = separator or ("\t" if tabs else "blanks")
         else:
             between = None if chosen.format == "conllu" and separator == "\t" else separator
         options = {"columns": columns, "separator": between, "comment": comment}
-        options["docstart"] = docstart if chosen.format in _COLUMNS else None
+        options["docstart"] = docstart if "docstart" in find(chosen.format).options else None
         width: int | None = None
-        for line, piece in _cut(chain([first], chunks), chosen.format == "jsonl"):
+        for line, piece in _cut(chain([first], chunks), find(chosen.format).line_by_line):
             if not piece.strip():
                 continue
             try:
@@ -103,14 +105,15 @@ def _choose(
     if b"\0" in first[:SAMPLE]:
         raise source.error(None, BINARY)
     found = guess(first[:SAMPLE], whole=False, comment=comment)
-    if found is not None and found.format == "jsonl":
+    holds = None if found is None else find(found.format).holds
+    if found is not None and holds == "either":
         return found
-    if attributes is True and (found is None or found.format in _COLUMNS):
-        return Guess("crfsuite", "the model needs attributes")
-    if attributes is False and (found is None or found.format not in _COLUMNS):
-        return Guess("columns", "the model needs columns")
+    if attributes is True and holds != "attributes":
+        return Guess(DEFAULTS["attributes"], "the model needs attributes")
+    if attributes is False and holds != "columns":
+        return Guess(DEFAULTS["columns"], "the model needs columns")
     if found is None:
-        known = ", ".join(data.FORMATS)
+        known = ", ".join(names())
         raise source.error(None, f"its format could not be guessed; give --format, one of {known}")
     if say is not None:
         say(f"{source.name} is taken for format {found.format!r}: {found.why}.")

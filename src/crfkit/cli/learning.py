@@ -150,6 +150,7 @@ def extractor_for(
 ) -> Extractor:
     """Return what makes attributes of such columns; `columns` are names from the command line."""
     from crfkit.data.formats.columns import CONLLU
+    from crfkit.data.formats.registry import find
     from crfkit.features import Extractor
 
     label = label_of(read, label)
@@ -159,7 +160,7 @@ def extractor_for(
     if recipe is None and read.format == "conllu":
         recipe = default_recipe([read.names[CONLLU.index("form")]])
     recipe = recipe or default_recipe([name for c, name in enumerate(read.names) if c != place])
-    if columns is not None and read.format in ("columns", "conllu", "crfpp", "wapiti"):
+    if columns is not None and not find(read.format).names_columns:
         recipe, label = by_place(recipe, read.names), place  # files to tag do not name their columns
     return Extractor(recipe, label)
 

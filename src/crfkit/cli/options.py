@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from crfkit.data.formats.registry import names
+
 __all__ = [
     "AsJson",
     "ColumnNames",
@@ -37,7 +39,7 @@ DataFormat = Annotated[
     typer.Option(
         "--format",
         "-f",
-        help="columns, conllu, crfpp, wapiti, csv, parquet, jsonl, crfsuite or mallet; default: guessed.",
+        help=f"One of {', '.join(names())}; default: guessed.",
     ),
 ]
 LabelColumn = Annotated[

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.data.formats.guess import Guess, guess
     from crfkit.data.formats.tables import from_table, to_table
-    from crfkit.data.reading import FORMATS, read, stream
+    from crfkit.data.reading import read, stream
     from crfkit.data.source import FormatError
     from crfkit.data.writing import write
+
+#: The names of all formats.
+FORMATS: tuple[str, ...]
 
 __all__ = [
     "FORMATS",
@@ -48,7 +51,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "FORMATS": "reading",
     "Columns": "formats.columns",
     "Dataset": "dataset",
     "FormatError": "source",
@@ -64,6 +66,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "FORMATS":
+        from crfkit.data.formats.registry import names
+
+        return names()
     if name not in _HOMES:
         raise AttributeError(f"module 'crfkit.data' has no attribute {name!r}")
     value = getattr(import_module(f"crfkit.data.{_HOMES[name]}"), name)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
-from crfkit.data.formats import columns
 from crfkit.data.formats.columns import Columns
-from crfkit.data.reading import COLUMNS, TABLES, Options
+from crfkit.data.formats.record import Given
+from crfkit.data.formats.registry import DEFAULTS, by_name, find
+from crfkit.data.reading import Options
 from crfkit.data.sink import write_bytes
 from crfkit.data.source import Place
 
@@ -38,8 +38,8 @@ def write(
     data
         What `read` returns, or chunks of it, such as `stream` yields.
     format
-        One of `FORMATS`, save conllu; None goes by the name (``.jsonl``, ``.csv``, ``.parquet``), then by
-        the data: columns or crfsuite.
+        One of `crfkit.data.FORMATS`, save conllu; None goes by the name (``.jsonl``, ``.csv``,
+        ``.parquet``), then by the data: columns or crfsuite.
     separator
         The one character between columns; None is a blank.
     sequence
@@ -53,53 +53,36 @@ def write(
     >>> out.getvalue()
     b'the D\n\ndog N\n\n'
     """
-    if format == "conllu":
-        raise ValueError('format conllu is read, not written; give format "columns" and separator "\\t"')
-    options = Options(format, None, separator, None, None, None, sequence, None)
-    separator = None if separator == "blanks" else separator
+    options = Options(format, Given(separator=separator, sequence=sequence))
+    if format is not None:
+        _writer(format)
     chunks = iter([data] if isinstance(data, Columns | Dataset) else data)
     head = next(chunks, None)
     if head is None:
         raise ValueError("there is nothing to write")
-    format = format or _by_name(path) or ("columns" if isinstance(head, Columns) else "crfsuite")
-    options.check(format)
+    named = by_name(path)
+    name = format or (named.name if named else DEFAULTS[_kind(head)])
+    options.check(name)
+    holds, render = find(name).holds, _writer(name)
 
     def pieces() -> Iterator[bytes]:
         rest: Iterable[Columns | Dataset] = chain([head], chunks)
-        if format in TABLES:
+        if find(name).whole:
             rest = [concatenate(list(rest))]
         for i, chunk in enumerate(rest):
-            yield _render(chunk, format, separator, sequence or "sequence", first=i == 0)
+            if holds not in ("either", _kind(chunk)):
+                raise ValueError(f"the data are {_kind(chunk)}, but format {name} holds {holds}")
+            yield render(chunk, options.given, i == 0)
 
     write_bytes(path, pieces())
 
 
-def _by_name(path: Place) -> str | None:
-    if not isinstance(path, str | os.PathLike):
-        return None
-    ending = os.path.splitext(os.fspath(path).removesuffix(".gz"))[1]
-    return {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}.get(ending)
+def _kind(data: Columns | Dataset) -> str:
+    return "columns" if isinstance(data, Columns) else "attributes"
 
 
-def _render(data: Columns | Dataset, format: str, separator: str | None, sequence: str, first: bool) -> bytes:
-    if format == "jsonl":
-        from crfkit.data.formats import jsonlines
-
-        return jsonlines.render(data).encode()
-    if isinstance(data, Columns) != (format in COLUMNS + TABLES):
-        given, other = ("columns", "attributes") if isinstance(data, Columns) else ("attributes", "columns")
-        raise ValueError(f"the data are {given}, but format {format} holds {other}")
-    if isinstance(data, Columns):
-        if format in COLUMNS:
-            return columns.render(data, format, separator=separator, first=first).encode()
-        from crfkit.data.formats import tables
-
-        render = tables.render_csv if format == "csv" else tables.render_parquet
-        return render(data, sequence=sequence)
-    if format == "crfsuite":
-        from crfkit.data.formats import crfsuite_text
-
-        return crfsuite_text.render(data, first=first).encode()
-    from crfkit.data.formats import mallet
-
-    return mallet.render(data, first=first).encode()
+def _writer(name: str) -> Callable[[Columns | Dataset, Given, bool], bytes]:
+    render = find(name).render
+    if isinstance(render, str):
+        raise ValueError(f"format {name} is read, not written; {render}")
+    return render

@@ -19,7 +19,14 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.data.source import FormatError, Input
 
-__all__ = ["from_table", "read_csv", "read_parquet", "render_csv", "render_parquet", "to_table"]
+__all__ = [
+    "from_table",
+    "read_csv",
+    "read_parquet",
+    "render_csv",
+    "render_parquet",
+    "to_table",
+]
 
 
 def from_table(

@@ -1,0 +1,91 @@
+r"""MALLET's SimpleTagger text: ``feature feature ... label``, lines of white space between sequences.
+
+Fields are split at every single space, as Java does: two spaces give a feature with the empty name, a space
+at the start too, and spaces at the end nothing; TAB does not split. All fields are names of features that are
+there or not (twice is once), but for the last, which is the label in labelled data. Unlike the original, text
+must be UTF-8.
+
+A written name cannot hold a space, line feed, CR or NUL; values and weights other than 1 cannot be written,
+nor some positions with a label and some without, nor (unlabelled) a last feature with the empty name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from crfkit.arrays import Bools, Ids
+from crfkit.data.assemble import DatasetBuilder
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import spell
+from crfkit.data.formats.crfsuite_text import check_plain
+from crfkit.data.source import Input
+
+__all__ = ["parts", "render"]
+
+_SPACE = " \t\v\f\r"  # \s of Java's regular expressions, within a line
+
+
+def parts(source: Input, *, labelled: bool = True) -> Iterator[Dataset]:
+    """Read features, as many finished sequences at a time as there are."""
+    builder = DatasetBuilder(once=True)
+    for _, text in source.blocks():
+        lines = [line.rstrip(" ") if line.strip(_SPACE) else "" for line in text.split("\n")[:-1]]
+        is_row: Bools = np.array([line != "" for line in lines], dtype=bool)
+        width = np.array([line.count(" ") for line in lines], dtype=np.int64) + 1
+        fields = np.empty(int(width.sum()), dtype=object)
+        fields[:] = " ".join(lines).split(" ")
+        ends = np.cumsum(width)
+        is_feature: Bools = np.repeat(is_row, width)
+        count = width[is_row]
+        label: Ids = np.full(len(count), -1, dtype=np.int32)
+        if labelled:
+            is_feature[ends - 1] = False
+            count = count - 1
+            label = builder.labels.ids(fields[ends[is_row] - 1].tolist())
+        attr = builder.attributes.ids(fields[is_feature].tolist())
+        closed = builder.rows + np.cumsum(is_row)[~is_row]
+        builder.add(label, count, attr, None, closed[np.diff(closed, prepend=builder.last_end) > 0])
+        yield from builder.take()
+    if builder.rows:
+        nothing: Ids = np.zeros(0, dtype=np.int32)
+        builder.add(nothing, np.zeros(0, dtype=np.int64), nothing, None, np.array([builder.rows]))
+        yield from builder.take()
+
+
+def render(data: Dataset, *, first: bool = True) -> str:
+    """Return a dataset as text, without labels where none is known; refuse what could not be read back."""
+    batch = data.batch
+    check_plain(data, "SimpleTagger's text")
+    for what, array in (("values", batch.value), ("weights", batch.weight)):
+        if array is not None and (array != 1).any():
+            raise ValueError(f"SimpleTagger's text has no way to write {what} other than 1")
+    labelled = batch.label is not None and bool((batch.label >= 0).any())
+    if labelled and batch.label is not None and (batch.label < 0).any():
+        raise ValueError("some positions have no label; SimpleTagger's text has all labels or none")
+    names = spell(data.attributes, batch.attr).tolist()
+    labels = [""] * batch.positions
+    if labelled and batch.label is not None:
+        labels = spell(data.labels, batch.label).tolist()
+    for string in {*names, *labels}:
+        if any(c in string for c in " \n\r\0"):
+            raise ValueError(f"the name {string!r} holds a space, line end or NUL; rename it")
+    ends = batch.attr_ptr.tolist()
+    rows = []
+    for p, label in enumerate(labels):
+        fields = names[ends[p] : ends[p + 1]]
+        if len(set(fields)) < len(fields):
+            raise ValueError(f"position {p} has a feature twice; SimpleTagger's features are there or not")
+        row = " ".join([*fields, label] if labelled else fields)
+        if row.endswith(" ") or not row.strip(_SPACE):
+            raise ValueError(
+                f"position {p} ends in an empty name or is blank; SimpleTagger's text cannot hold it"
+            )
+        rows.append(row)
+    if first and rows and rows[0].startswith("\ufeff"):
+        raise ValueError(
+            "the first name begins with U+FEFF, which at the start of a file is a byte order mark"
+        )
+    spans = zip(batch.seq_ptr[:-1].tolist(), batch.seq_ptr[1:].tolist(), strict=True)
+    return "".join(["\n".join([*rows[a:b], "\n"]) for a, b in spans])

@@ -1,0 +1,106 @@
+"""What a foreign format is to the rest of crfkit: one record, at the end of its file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from crfkit.data.dataset import Dataset
+    from crfkit.data.formats.columns import Columns
+    from crfkit.data.source import Input
+
+__all__ = ["NEARLY_ALL", "SAMPLE", "Format", "Given", "Sample"]
+
+SAMPLE = 1 << 16  #: bytes that guesses look at
+NEARLY_ALL = 0.9
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options of readers and writers; None where an option is not given."""
+
+    columns: Sequence[str] | None = None
+    separator: str | None = None
+    comment: str | None = None
+    docstart: str | None = None
+    label: bool | None = None
+    sequence: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.docstart not in (None, "skip", "keep"):
+            raise ValueError(f'docstart is {self.docstart!r}, expected "skip" or "keep"')
+        if self.separator not in (None, "blanks") and (
+            len(self.separator) != 1 or not self.separator.isascii() or self.separator in "\r\n\0"
+        ):
+            raise ValueError(
+                f'separator is {self.separator!r}, expected one ASCII character, such as "\\t", or "blanks"'
+            )
+        if isinstance(self.columns, str):
+            raise ValueError(f"columns is the string {self.columns!r}, expected a list of names")
+
+
+class Sample:
+    """The beginning of an input, for guesses.
+
+    Parameters
+    ----------
+    data : bytes
+    whole : bool
+        There are no more bytes.
+    comment : str, optional
+        Lines that begin with it do not count.
+    """
+
+    def __init__(self, data: bytes, whole: bool = True, comment: str | None = None) -> None:
+        self.data = data  #: as they are
+        text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").replace("\r\n", "\n")
+        lines = [] if b"\0" in data else text.split("\n")
+        if not whole and len(lines) > 1:
+            lines.pop()
+        self.blank = any(not line.strip() for line in lines[:-1])  #: whether there are blank lines
+        #: those that hold something; none where it is not text
+        self.lines = [x for x in lines if x.strip() and not (comment and x.startswith(comment))]
+
+    @cached_property
+    def tabs(self) -> int:
+        """How many fields nearly all lines have between TABs; 0 if some lack a TAB or all end in one."""
+        told = [line for line in self.lines if not line.startswith("-DOCSTART-")]
+        if not told or not all("\t" in line for line in told) or all(line.endswith("\t") for line in told):
+            return 0
+        return _common([line.count("\t") + 1 for line in told])
+
+    @cached_property
+    def blanks(self) -> int:
+        """How many fields nearly all lines have between blanks and TABs, or 0."""
+        return _common([len(line.split()) for line in self.lines])
+
+
+def _common(widths: Sequence[int]) -> int:
+    """Return the width that nearly all lines have, or 0."""
+    if not widths:
+        return 0
+    width, times = Counter(widths).most_common(1)[0]
+    return width if times >= NEARLY_ALL * len(widths) else 0
+
+
+@dataclass(frozen=True)
+class Format:
+    """A foreign format: how it is told, read and written."""
+
+    name: str
+    holds: Literal["columns", "attributes", "either"]  #: whether it gives `Columns` or a `Dataset`
+    #: Reads, as many finished sequences at a time as there are.
+    parts: Callable[[Input, Given], Iterator[Columns | Dataset]]
+    #: Returns a chunk as bytes, and is told whether it is the first; a text says what to write instead.
+    render: Callable[[Columns | Dataset, Given, bool], bytes] | str
+    options: frozenset[str] = frozenset()  #: of `Given`: those that it has
+    #: Says why a sample is of this format, "" where it is not. None: only the ending of a name tells.
+    guess: Callable[[Sample], str] | None = None
+    endings: tuple[str, ...] = ()  #: of the names of its files
+    whole: bool = False  #: read and written as a whole, never in chunks
+    line_by_line: bool = False  #: every line is a sequence; else blank lines are between them
+    names_columns: bool = False  #: its files say what their columns are called

@@ -1,0 +1,81 @@
+"""All foreign formats, by name: a format is one file that ends with its record, and one line here.
+
+Who guesses loads all records; a reader that is long is a module of its own, which the record loads when it is
+used.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crfkit.data.formats.record import Format
+
+__all__ = ["DEFAULTS", "FORMATS", "by_name", "find", "names", "records"]
+
+#: A record, or the module and name of one that is loaded when it is needed. The last is asked first what it
+#: makes of an input; the first takes whatever has the same number of fields in nearly all lines.
+FORMATS: dict[str, Format | str] = {
+    "columns": "conll.COLUMNS",
+    "crfpp": "conll.CRFPP",
+    "wapiti": "conll.WAPITI",
+    "csv": "table_files.CSV",
+    "mallet": "mallet.FORMAT",
+    "crfsuite": "crfsuite.FORMAT",
+    "conllu": "conll.CONLLU",
+    "parquet": "table_files.PARQUET",
+    "jsonl": "jsonl.FORMAT",
+}
+
+#: What is taken where nothing else tells, by what the data hold.
+DEFAULTS = {"columns": "columns", "attributes": "crfsuite"}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all formats.
+
+    Examples
+    --------
+    >>> names()[:2]
+    ('columns', 'crfpp')
+    """
+    return tuple(FORMATS)
+
+
+def find(name: str) -> Format:
+    """Return the record of a format.
+
+    Examples
+    --------
+    >>> find("crfsuite").holds
+    'attributes'
+    """
+    home = FORMATS.get(name)
+    if home is None:
+        raise ValueError(f"there is no format {name!r}; the formats are {', '.join(FORMATS)}")
+    if isinstance(home, str):
+        module, _, record = home.partition(".")
+        found: Format = getattr(import_module(f"crfkit.data.formats.{module}"), record)
+        return found
+    return home
+
+
+def records() -> list[Format]:
+    """Return all records, in the order in which they are asked for a guess."""
+    return [find(name) for name in reversed(FORMATS)]
+
+
+def by_name(path: Any) -> Format | None:
+    """Return the format that the name of a file tells by its ending, but for ``.gz``.
+
+    Examples
+    --------
+    >>> by_name("x.csv.gz").name, by_name("x.txt")
+    ('csv', None)
+    """
+    if not isinstance(path, str | os.PathLike):
+        return None
+    bare = os.fspath(path).removesuffix(".gz")
+    return next((one for one in records() if one.endings and bare.endswith(one.endings)), None)

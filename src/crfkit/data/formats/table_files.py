@@ -1,0 +1,54 @@
+"""CSV and Parquet as records; they are read and written by `crfkit.data.formats.tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from crfkit.data.formats.record import Format, Given, Sample
+
+if TYPE_CHECKING:
+    from crfkit.data.formats.columns import Columns
+    from crfkit.data.source import Input
+
+__all__ = ["CSV", "PARQUET"]
+
+_SHARED: dict[str, Any] = {
+    "options": frozenset({"columns", "sequence"}),
+    "whole": True,
+    "names_columns": True,
+}
+
+
+def _read_csv(source: Input, options: Given) -> Iterator[Columns]:
+    from crfkit.data.formats.tables import read_csv
+
+    yield read_csv(source, sequence=options.sequence or "sequence", columns=options.columns)
+
+
+def _read_parquet(source: Input, options: Given) -> Iterator[Columns]:
+    from crfkit.data.formats.tables import read_parquet
+
+    yield read_parquet(source, sequence=options.sequence or "sequence", columns=options.columns)
+
+
+def _render_csv(data: Any, options: Given, first: bool) -> bytes:
+    from crfkit.data.formats.tables import render_csv
+
+    return render_csv(data, sequence=options.sequence or "sequence")
+
+
+def _render_parquet(data: Any, options: Given, first: bool) -> bytes:
+    from crfkit.data.formats.tables import render_parquet
+
+    return render_parquet(data, sequence=options.sequence or "sequence")
+
+
+def _guess(sample: Sample) -> str:
+    return "it begins with PAR1" if sample.data.startswith(b"PAR1") else ""
+
+
+CSV = Format("csv", "columns", _read_csv, _render_csv, endings=(".csv",), **_SHARED)
+PARQUET = Format(
+    "parquet", "columns", _read_parquet, _render_parquet, guess=_guess, endings=(".parquet",), **_SHARED
+)
