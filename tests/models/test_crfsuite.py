@@ -235,7 +235,7 @@ def test_other_encodings(model: Model) -> None:
     with pytest.raises(ValueError, match="which Python does not know"):
         read_model_bytes(data, encoding="latin-77")
     with pytest.raises(ValueError, match="kind is 'crf', expected one of"):
-        read_model_bytes(data, "crf")  # type: ignore[arg-type]
+        read_model_bytes(data, "crf")
 
 
 def test_a_hundred_thousand_attributes_are_quick() -> None:

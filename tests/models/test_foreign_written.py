@@ -21,6 +21,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe, Template, parse_recipe
 from crfkit.models.files import Kind, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.crfpp_write import crfpp_text as write_crfpp
+from crfkit.models.files.kinds import FOREIGN, Foreign, kinds, written
 from crfkit.models.files.wapiti_write import wapiti_text as write_wapiti
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
@@ -244,11 +245,11 @@ def test_convert_to_crfpp_and_wapiti(tmp_path: Path) -> None:
         model.save(source)
         run("convert", source, by_option, "--to", kind)
         run("convert", source, by_name)
-        assert gzip.decompress(by_name.read_bytes()) == by_option.read_bytes() == WRITERS[kind](model)  # type: ignore[index]
+        assert gzip.decompress(by_name.read_bytes()) == by_option.read_bytes() == WRITERS[kind](model)
         assert answers(read_model(by_option), columns) == answers(model, columns)
         w = model.w.copy()
         w[: model.layout.node_ptr[1]] = 0.0
-        write_model(replace(model, w=w), tmp_path / "zero.txt", kind)  # type: ignore[arg-type]
+        write_model(replace(model, w=w), tmp_path / "zero.txt", kind)
         run("convert", tmp_path / "zero.txt", tmp_path / "small.txt", "--to", kind, "--compact")
         assert len(read_model(tmp_path / "small.txt").attributes) == len(model.attributes) - 1
         assert "--float32 is for models of crfkit" in run(
@@ -260,3 +261,26 @@ def test_convert_to_crfpp_and_wapiti(tmp_path: Path) -> None:
     told = run("convert", tmp_path / "i.crf", tmp_path / "no.txt", "--to", "crfpp", status=2)
     assert "train with a CRF++ template file" in " ".join(told.split())
     assert not (tmp_path / "no.txt").exists()
+
+
+def test_a_kind_is_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+
+    def read(data: bytes | memoryview, *, encoding: str) -> Model:
+        return Model.from_bytes(bytes(data)[4:])
+
+    mine = Foreign("Mine", (b"mine",), read, lambda given: b"mine" + given.to_bytes(), "for a test")
+    monkeypatch.setitem(FOREIGN, "mine", mine)
+    path = tmp_path / "m.mine"
+    write_model(model, path, "mine")
+    assert guess_kind(path.read_bytes()) == "mine"
+    assert read_model(path).w.tobytes() == model.w.tobytes()
+    assert kinds()[-1] == written()[-1] == "mine"
+    with pytest.raises(ValueError, match=r"expected one of crfkit, .*, mine"):
+        read_model(path, "other")
+    (tmp_path / "text").write_text("words")
+    with pytest.raises(ValueError, match=r"give one of crfkit, .*, Mine"):
+        read_model(tmp_path / "text")
+    monkeypatch.setitem(FOREIGN, "mine", replace(mine, write=None))
+    with pytest.raises(ValueError, match=r"kind is 'mine'; crfkit, .* can be written"):
+        write_model(model, path, "mine")

@@ -9,24 +9,30 @@ from typing import Annotated, Literal
 import typer
 
 from crfkit.cli.options import AsJson, Quiet, check_choice, check_output, say
+from crfkit.models.files.kinds import FOREIGN, OWN, kinds, written
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return kinds of files, each with what is to be said of it."""
+    notes = {kind: f" ({one.note})" for kind, one in FOREIGN.items() if one.note}
+    return ", ".join(name + notes.get(name, "") for name in names)
 
 
 def convert(
-    source: Annotated[str, typer.Argument(help="A model of crfkit, CRFsuite, CRF++, Wapiti or MALLET.")],
+    source: Annotated[
+        str, typer.Argument(help=f"A model of crfkit, {', '.join(one.program for one in FOREIGN.values())}.")
+    ],
     target: Annotated[str, typer.Argument(help="The file to write; gzip if it ends in .gz.")],
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
-            help="crfkit, crfsuite, crfpp (text, for crf_learn -C) or wapiti; default: by the ending of the "
-            "name, else crfkit.",
+            help=f"One of {_listed(written())}; default: by the ending of the name, else crfkit.",
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--from", help="crfkit, crfsuite, crfpp, wapiti or mallet; default: by what is in the source."
-        ),
+        typer.Option("--from", help=f"One of {_listed(kinds())}; default: by what is in the source."),
     ] = None,
     encoding: Annotated[str, typer.Option("--encoding", help="Of names in a foreign model.")] = "utf-8",
     compact: Annotated[bool, typer.Option("--compact", help="Leave weights of zero out.")] = False,
@@ -49,16 +55,16 @@ def convert(
       crfkit convert chunks.crf chunks.txt --to crfpp
       crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
     """
-    from crfkit.models.files import KINDS, WRITTEN, Kind, guess_kind, read_model, write_model
+    from crfkit.models.files import guess_kind, read_model, write_model
     from crfkit.models.files.compact import compacted
     from crfkit.models.files.pickled import refuse_pickle
     from crfkit.models.store import map_file, unzipped
 
     wanted = (
-        target.removesuffix(".gz").rpartition(".")[2] if to is None else check_choice("--to", to, WRITTEN)
+        target.removesuffix(".gz").rpartition(".")[2] if to is None else check_choice("--to", to, written())
     )
-    chosen: Kind = next((k for k in WRITTEN if k == wanted), "crfkit")
-    given = next((k for k in KINDS if kind is not None and check_choice("--from", kind, KINDS) == k), None)
+    chosen = wanted if wanted in written() else OWN
+    given = None if kind is None else check_choice("--from", kind, kinds())
     check_output(target, "TARGET")
     content = unzipped(map_file(source), source)
     found = given or guess_kind(content)
@@ -66,14 +72,14 @@ def convert(
         refuse_pickle(content, source)
         raise ValueError(f"{source} is not a model that crfkit knows; if it is one, say whose with --from")
     model = read_model(source, found, encoding=encoding)
-    if chosen != "crfkit":
+    if chosen != OWN:
         texts = {"--notes": notes is not None, "--licence": licence is not None}
         for name, asked in {"--float32": single, **texts}.items():
             if asked:
                 raise ValueError(f"{name} is for models of crfkit; a file of {chosen} has no such thing")
         write_model(compacted(model) if compact else model, target, chosen)
     else:
-        if notes is None and found != "crfkit":
+        if notes is None and found != OWN:
             notes = f"from {os.path.basename(source)}"
         dtype: Literal["float32", "float64"] = "float32" if single else "float64"
         model.save(target, dtype=dtype, compact=compact, notes=notes, licence=licence)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 def tag(
-    model: Annotated[str, typer.Argument(help="A model of crfkit, CRFsuite, CRF++, Wapiti or MALLET.")],
+    model: Annotated[
+        str, typer.Argument(help="A model of crfkit, or of a program that crfkit convert reads.")
+    ],
     data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
     output: Annotated[str, typer.Option("--output", "-o", help="Where to; gzip if it ends in .gz.")] = "-",
     marginals: Annotated[

@@ -5,39 +5,49 @@
 CRFsuite, CRF++ or Wapiti.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from crfkit.models.files.convert import (
-    KINDS,
-    WRITTEN,
-    Kind,
-    guess_kind,
-    read_model,
-    read_model_bytes,
-    write_model,
-)
-from crfkit.models.files.native import About, about
-
 if TYPE_CHECKING:
+    from crfkit.models.files.convert import guess_kind, read_model, read_model_bytes, write_model
+    from crfkit.models.files.kinds import Kind, kinds, written
     from crfkit.models.files.mallet import doubled
+    from crfkit.models.files.native import About, about
 
 __all__ = [
-    "KINDS",
-    "WRITTEN",
     "About",
     "Kind",
     "about",
     "doubled",
     "guess_kind",
+    "kinds",
     "read_model",
     "read_model_bytes",
     "write_model",
+    "written",
 ]
+
+_HOMES = {
+    "About": "native",
+    "Kind": "kinds",
+    "about": "native",
+    "doubled": "mallet",
+    "guess_kind": "convert",
+    "kinds": "kinds",
+    "read_model": "convert",
+    "read_model_bytes": "convert",
+    "write_model": "convert",
+    "written": "kinds",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "doubled":  # readers of foreign files are loaded when they are needed
-        from crfkit.models.files.mallet import doubled
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crfkit.models.files' has no attribute {name!r}")
+    value = getattr(import_module(f"crfkit.models.files.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
-        return doubled
-    raise AttributeError(f"module 'crfkit.models.files' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
 from crfkit.data.sink import write_bytes
+from crfkit.models.files.kinds import FOREIGN, OWN, Kind, kinds, written
 from crfkit.models.files.native import model_of
 from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import Model
 from crfkit.models.store import ModelFileError, looks_like_model_file, map_file, unzipped
 
-__all__ = ["KINDS", "WRITTEN", "Kind", "guess_kind", "read_model", "read_model_bytes", "write_model"]
-
-Kind = Literal["crfkit", "crfsuite", "crfpp", "wapiti", "mallet"]
-#: Kinds of model files that can be read, and those that can be written.
-KINDS: tuple[Kind, ...] = ("crfkit", "crfsuite", "crfpp", "wapiti", "mallet")
-WRITTEN: tuple[Kind, ...] = ("crfkit", "crfsuite", "crfpp", "wapiti")
-_NAMES = {"crfsuite": "CRFsuite", "crfpp": "CRF++", "wapiti": "Wapiti", "mallet": "MALLET"}
+__all__ = ["guess_kind", "read_model", "read_model_bytes", "write_model"]
 
 
 def guess_kind(data: bytes | memoryview) -> Kind | None:
@@ -32,15 +25,10 @@ def guess_kind(data: bytes | memoryview) -> Kind | None:
     ('crfsuite', 'wapiti', None)
     """
     beginning = bytes(data[:64])
-    if beginning.startswith(b"lCRF"):
-        return "crfsuite"
-    if beginning.startswith(b"#mdl#"):
-        return "wapiti"
-    if beginning.startswith((b"version: ", b"\x64\0\0\0\0\0\0\0")):
-        return "crfpp"
-    if beginning.startswith(b"*** CRF STATES ***"):
-        return "mallet"
-    return "crfkit" if looks_like_model_file(beginning) else None
+    for kind, one in FOREIGN.items():
+        if beginning.startswith(one.begins):
+            return kind
+    return OWN if looks_like_model_file(beginning) else None
 
 
 def read_model(path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: str = "utf-8") -> Model:
@@ -78,8 +66,8 @@ def read_model_bytes(
     >>> read_model_bytes(crfsuite_bytes(model)).labels.strings()
     ['D', 'N']
     """
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}, expected one of {', '.join(KINDS)}")
+    if kind is not None and kind not in kinds():
+        raise ValueError(f"kind is {kind!r}, expected one of {', '.join(kinds())}")
     try:
         "".encode(encoding)
     except LookupError:
@@ -91,38 +79,19 @@ def read_model_bytes(
         raise ModelFileError(
             source,
             "is not a model that crfkit knows",
-            "give one of crfkit, CRFsuite, CRF++, Wapiti or MALLET (CRF.print)",
+            f"give one of {', '.join(['crfkit', *(one.program for one in FOREIGN.values())])}",
         )
-    if kind == "crfkit":
+    if kind == OWN:
         return model_of(data, source)
     try:
         with np.errstate(all="ignore"):  # numbers that are none are found by looking for them
-            return _reader(kind, data)(data, encoding=encoding)
+            return FOREIGN[kind].reader()(data, encoding=encoding)
     except (ValueError, OverflowError, RecursionError) as error:
         raise ModelFileError(
             source,
-            f"cannot be read as a model of {_NAMES[kind]}: {error}",
+            f"cannot be read as a model of {FOREIGN[kind].program}: {error}",
             "if it should be one, copy it again from where it came, or write it anew",
         ) from None
-
-
-def _reader(kind: Kind, data: bytes | memoryview) -> Callable[..., Model]:
-    """Return the reader of a foreign kind; the others are not even imported."""
-    if kind == "crfsuite":
-        from crfkit.models.files.crfsuite import read_crfsuite
-
-        return read_crfsuite
-    if kind == "wapiti":
-        from crfkit.models.files.wapiti import read_wapiti
-
-        return read_wapiti
-    if kind == "mallet":
-        from crfkit.models.files.mallet import read_mallet
-
-        return read_mallet
-    from crfkit.models.files.crfpp import read_crfpp_binary, read_crfpp_text
-
-    return read_crfpp_text if bytes(data[:8]) == b"version:" else read_crfpp_binary
 
 
 def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit") -> None:
@@ -156,25 +125,10 @@ def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit
     ...     read_model(path).attributes.strings()
     ['u:the', 'u:dog']
     """
-    if kind == "crfkit":
+    if kind not in written():
+        raise ValueError(f"kind is {kind!r}; {', '.join(written())} are the kinds that can be written")
+    if kind == OWN:
         model.save(path)
-    elif kind in WRITTEN:
-        data = _writer(kind)(model)  # as a whole, before there is a file
-        write_bytes(path, [data])
     else:
-        raise ValueError(f"kind is {kind!r}; {', '.join(WRITTEN)} are the kinds that can be written")
-
-
-def _writer(kind: Kind) -> Callable[[Model], bytes]:
-    """Return the writer of a foreign kind; the others are not even imported."""
-    if kind == "crfsuite":
-        from crfkit.models.files.crfsuite_write import crfsuite_bytes
-
-        return crfsuite_bytes
-    if kind == "wapiti":
-        from crfkit.models.files.wapiti_write import wapiti_text
-
-        return wapiti_text
-    from crfkit.models.files.crfpp_write import crfpp_text
-
-    return crfpp_text
+        data = FOREIGN[kind].writer()(model)  # as a whole, before there is a file
+        write_bytes(path, [data])

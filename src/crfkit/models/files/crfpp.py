@@ -20,9 +20,15 @@ from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
 from crfkit.models.model import Model
 
-__all__ = ["read_crfpp_binary", "read_crfpp_text"]
+__all__ = ["read_crfpp", "read_crfpp_binary", "read_crfpp_text"]
 
 Integers = NDArray[np.int64]
+
+
+def read_crfpp(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
+    """Return the model of a file, text or binary."""
+    read = read_crfpp_text if bytes(data[:8]) == b"version:" else read_crfpp_binary
+    return read(data, encoding=encoding)
 
 
 def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
