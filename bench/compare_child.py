@@ -149,7 +149,7 @@ def evaluation(job: Job) -> Found:
     order = (
         {"order": 2}
         if "order" in inspect.signature(crfkit.train).parameters
-        else {"structure": crfkit.Chain(order=2)}  # type: ignore[call-arg]
+        else {"structure": crfkit.Chain(order=2)}
     )
     cases: dict[str, tuple[str, str, dict[str, Any]]] = {
         "observed pairs": (train, plain, {}),

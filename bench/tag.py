@@ -64,7 +64,7 @@ def make_model(console: Console) -> None:
     columns = data.read(CONLL, format="columns")
     assert isinstance(columns, Columns)
     extract = Extractor(CHUNKING)
-    model = train(extract(columns), objective=Likelihood(l2=2.0), extractor=extract)
+    model = train(extract(columns), objective=Likelihood(l2=2.0))
     MODELS.mkdir(parents=True, exist_ok=True)
     model.save(OURS)
     write_model(model, THEIRS, "crfsuite")

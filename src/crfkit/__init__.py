@@ -3,7 +3,7 @@
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
 ==============  ========================================================================================
-to learn        `train`, `Likelihood`, `ChainCRF`; `optimise`, `objectives`, `training`
+to learn        `train`, `ChainCRF`; `Chain`, `Features`, `Likelihood`, `Stop`; `optimise`, `training`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.estimators import ChainCRF
     from crfkit.inference import reference
+    from crfkit.linear.features import Features
     from crfkit.models import explain
     from crfkit.models.files import read_model as load
     from crfkit.models.model import Model
@@ -39,16 +40,19 @@ if TYPE_CHECKING:
     from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, SemiMarkov, Tree
     from crfkit.training import events
+    from crfkit.training.stop import Stop
     from crfkit.training.train import train
 
 __all__ = [
     "Chain",
     "ChainCRF",
     "Dataset",
+    "Features",
     "Likelihood",
     "Model",
     "Perceptron",
     "SemiMarkov",
+    "Stop",
     "Tagger",
     "Tree",
     "__version__",
@@ -75,10 +79,12 @@ _HOMES = {
     "Chain": ("crfkit.structures", "Chain"),
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
+    "Features": ("crfkit.linear.features", "Features"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),
+    "Stop": ("crfkit.training.stop", "Stop"),
     "Tagger": ("crfkit.models.tagger", "Tagger"),
     "Tree": ("crfkit.structures", "Tree"),
     "__version__": ("crfkit._native", "__version__"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from crfkit import Model, train
+from typing import Any
+
+from crfkit import Chain, Features, Model, Stop, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Gazetteer, ItemExtractor, Recipe
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
@@ -23,10 +25,10 @@ def native_model() -> Model:
     extractor = Extractor(Recipe.parse(text, resources), label="tag")
     data = extractor(Columns.from_rows(rows, names=["word", "pos", "tag"]))
     rules: list[Constraint] = [Scheme("BIO"), Forbid("O", STOP), SegmentLength(None, maximum=3)]
-    return train(data, start=True, stop=True, max_iterations=3, constraints=rules,
-                 extractor=extractor)  # fmt: skip
+    parts: Any = {"structure": Chain(constraints=rules), "features": Features(start=True, stop=True)}
+    return train(data, stop=Stop(max_iterations=3), **parts)
 
 
 def crfsuite_model() -> bytes:
     X = [[["w=a", "x"], {"w": "b", "v": 0.5}], [["w=c"], ["x", "w=a"]]]
-    return crfsuite_bytes(train(ItemExtractor()(X, [["P", "Q"], ["R", "P"]]), max_iterations=3))
+    return crfsuite_bytes(train(ItemExtractor()(X, [["P", "Q"], ["R", "P"]]), stop=Stop(max_iterations=3)))

@@ -100,7 +100,7 @@ def test_optimisers_that_learn_from_mistakes_need_no_objective(tmp_path: Path) -
         run("train", data, "-o", tmp_path / "m", "-a", name, "--max-iter", 2, "-q")
         run("cv", data, "-k", 2, "-a", name, "--max-iter", 2, "-q", "--max-seconds", 9, "--tolerance", 0.1)
     told = run("train", data, "-o", tmp_path / "m", "-a", "pa", "--l2", 2, status=2).stderr
-    assert "has no penalty: leave them out" in told
+    assert "Perceptron() has none: leave it out" in told
 
 
 def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(tmp_path: Path) -> None:

@@ -24,13 +24,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 import crfkit
-from crfkit import ChainCRF, Likelihood, metrics
+from crfkit import Chain, ChainCRF, Features, Likelihood, Stop, metrics
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor, Recipe
 from crfkit.optimise import LBFGS
 from crfkit.structures.constraints import Forbid
-from crfkit.training.fit import Likely
+from crfkit.training import Likely
 from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
 
 
@@ -51,7 +51,7 @@ class Items(BaseEstimator):
 
 
 def test_parameters_are_stored_as_they_are_and_cloned() -> None:
-    options = {"objective": Likelihood(l2=0.3), "optimiser": LBFGS(memory=3), "scheme": "BIO", "order": 2}
+    options = {"objective": Likelihood(l2=0.3), "optimiser": LBFGS(memory=3), "structure": Chain(order=2)}
     made = ChainCRF(**options)  # type: ignore[arg-type]
     for name, value in options.items():
         assert getattr(made, name) is value
@@ -59,27 +59,45 @@ def test_parameters_are_stored_as_they_are_and_cloned() -> None:
     assert copied is not made
     assert copied.get_params() == made.get_params()
     assert not hasattr(clone(fitted()), "model_")
-    assert clone(ChainCRF(constraints=(Forbid("a", "b"),))).constraints == (Forbid("a", "b"),)
+    ruled = Chain(constraints=(Forbid("a", "b"),))
+    assert clone(ChainCRF(structure=ruled)).structure == ruled
+    assert len(ChainCRF().get_params(deep=False)) <= 10
 
 
 def test_nested_parameters_of_frozen_parts() -> None:
-    made = ChainCRF(optimiser=LBFGS(memory=6), features=Likely())
+    made = ChainCRF(optimiser=LBFGS(memory=6), features=Features(Likely()))
     params = made.get_params()
     assert params["objective__l2"] == 1.0
     assert params["optimiser__memory"] == 6
-    assert params["features__epsilon"] == 0.01
+    assert params["features__which__epsilon"] == 0.01
     assert "objective__l2" not in made.get_params(deep=False)
     assert not any(
         name.startswith("template__") for name in ChainCRF(template=Recipe.parse("w[0]")).get_params()
     )
     before = made.objective
-    assert made.set_params(objective__l2=2.0, optimiser__memory=9, order=0) is made
-    assert (made.objective, made.optimiser, made.order) == (Likelihood(l2=2.0), LBFGS(memory=9), 0)
+    assert made.set_params(objective__l2=2.0, optimiser__memory=9, structure__order=0) is made
+    assert (made.objective, made.optimiser, made.structure) == (
+        Likelihood(l2=2.0),
+        LBFGS(memory=9),
+        Chain(order=0),
+    )
     assert before == Likelihood()
     assert ChainCRF().objective == Likelihood()
     made.set_params(objective__l1=1.0, objective=Likelihood(l2=7.0))  # the whole first, as in scikit-learn
     assert made.objective == Likelihood(l1=1.0, l2=7.0)
     assert made.set_params() is made
+
+
+def test_nested_parameters_of_words_that_are_short_for_objects() -> None:
+    made = ChainCRF(structure="chain", features="all", objective="likelihood")
+    made.set_params(structure__order=2, features__min_count=3, objective__l2=0.5, stop__max_iterations=9)
+    assert made.structure == Chain(order=2)
+    assert made.features == Features("all", min_count=3)
+    assert (made.objective, made.stop) == (Likelihood(l2=0.5), Stop(max_iterations=9))
+    with pytest.raises(ValueError, match="min_count is -1, expected 0 or more"):
+        made.set_params(features__min_count=-1)
+    with pytest.raises(ValueError, match="Invalid parameter 'ordr' of structure, a Chain"):
+        made.set_params(structure__ordr=1)
 
 
 def test_parameters_that_do_not_exist() -> None:
@@ -95,7 +113,10 @@ def test_parameters_that_do_not_exist() -> None:
 
 def test_repr_shows_what_differs() -> None:
     assert repr(ChainCRF()) == "ChainCRF()"
-    assert repr(ChainCRF(order=2, seed=3)) == "ChainCRF(order=2, seed=3)"
+    assert (
+        repr(ChainCRF(structure=Chain(order=2), seed=3))
+        == "ChainCRF(seed=3, structure=Chain(labels=(), order=2, constraints=()))"
+    )
     assert "l2=0.5" in repr(ChainCRF(objective=Likelihood(l2=0.5)))
     assert "ChainCRF" in ChainCRF()._repr_html_()
 
@@ -122,8 +143,16 @@ def test_fit_leaves_the_parameters_alone() -> None:
 # ---- scikit-learn's tools -------------------------------------------------------------------------
 
 
+GRID = {
+    "objective__l2": [0.1, 1000.0],
+    "structure__order": [0, 1],
+    "features__min_count": [0, 1],
+    "stop__max_iterations": [60],
+}
+
+
 def test_grid_search_over_the_penalty_in_processes() -> None:
-    search = GridSearchCV(crf(), {"objective__l2": [0.1, 1000.0], "order": [0, 1]}, n_jobs=2, cv=2)
+    search = GridSearchCV(crf(), GRID, n_jobs=2, cv=2)
     search.fit(X, Y)
     assert search.best_params_["objective__l2"] == 0.1
     assert search.best_estimator_.objective.l2 == 0.1
@@ -163,7 +192,7 @@ def test_metadata_routing() -> None:
         assert np.mean(found["test_score"]) > 0.9
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
             cross_validate(crf(), X, Y, cv=2, params={"sample_weight": weight})
-    search = GridSearchCV(crf(), {"start": [True]}, cv=2).fit(X, Y, sample_weight=weight)
+    search = GridSearchCV(crf(), {"features__start": [True]}, cv=2).fit(X, Y, sample_weight=weight)
     assert search.best_score_ > 0.9
 
 

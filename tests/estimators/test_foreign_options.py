@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import crfkit
-from crfkit import ChainCRF, Likelihood, optimise
+from crfkit import Chain, ChainCRF, optimise
 from crfkit.features import ItemExtractor
 from tests.cases.estimators import X, Y
 
@@ -23,13 +23,13 @@ ADVICE = [
     ({"algorithm": "l2sgd", "c2": 0.5}, "optimiser='sgd', objective=Likelihood(l2=1.0)"),
     ({"algorithm": "ap"}, "objective='perceptron'"),
     ({"algorithm": "arow"}, "objective='perceptron', optimiser='arow'"),
-    ({"all_possible_transitions": True}, "transitions='all'"),
-    ({"all_possible_states": True, "min_freq": 2}, "features='all', min_count=2"),
+    ({"all_possible_transitions": True}, "features=Features(transitions='all')"),
+    ({"all_possible_states": True, "min_freq": 2}, "features=Features(which='all', min_count=2)"),
     ({"num_memories": 3, "delta": 1e-3}, "optimiser=LBFGS(memory=3, delta=0.001)"),
     ({"algorithm": "pa", "c": 0.5}, "objective='perceptron', optimiser=PassiveAggressive(c=0.5)"),
     ({"variance": 2.0}, "objective='perceptron', optimiser=AROW(variance=2.0)"),
     ({"algorithm": "ap", "epsilon": 0.1}, "objective='perceptron'"),
-    ({"verbose": 1}, "progress=True"),
+    ({"max_iter": 5, "order": 0}, "stop=Stop(max_iterations=5), structure=Chain(order=0)"),
     ({"calibration_eta": 0.2}, "optimiser=SGD(calibration_eta=0.2)"),
 ]
 
@@ -40,9 +40,9 @@ def test_options_of_other_tools_are_translated(options: dict[str, Any], instead:
         with pytest.raises(TypeError) as caught:
             call()
         assert f"write {instead}" in str(caught.value)
-    names = {**vars(optimise), "Likelihood": Likelihood}
+    names = {**vars(optimise), **{name: getattr(crfkit, name) for name in crfkit.__all__}}
     made = eval(f"ChainCRF({instead})", {"ChainCRF": ChainCRF, **names})  # what is advised exists
-    made.set_params(max_iterations=2, threads=1).fit(X, Y)
+    made.set_params(stop__max_iterations=2, threads=1).fit(X, Y)
 
 
 def test_options_that_nothing_stands_for() -> None:
@@ -50,12 +50,12 @@ def test_options_that_nothing_stands_for() -> None:
         ChainCRF(model_filename="m")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"Likelihood\(l2=\.\.\.\)"):
         ChainCRF(c2=None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="ChainCRF has no option 'ordre'; did you mean 'order'"):
-        ChainCRF(ordre=2)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="'banana'; the options are constraints, features"):
+    with pytest.raises(TypeError, match="ChainCRF has no option 'sede'; did you mean 'seed'"):
+        ChainCRF(sede=2)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="'banana'; the options are features, init"):
         ChainCRF(banana=2)  # type: ignore[arg-type]
 
 
 def test_scikit_learn_sees_the_real_parameters_only() -> None:
     assert "unknown" not in ChainCRF().get_params()
-    assert clone(ChainCRF(order=2)).order == 2
+    assert clone(ChainCRF(structure=Chain(order=2))).structure == Chain(order=2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Likelihood
+from crfkit import Features, Likelihood, Stop
 from crfkit.estimators.labelling import labelled
 from crfkit.features import ItemExtractor
 from crfkit.training.blocks.stream import BlockedData
@@ -32,7 +32,7 @@ def some(change: Any, every: int = 2) -> list[list[Any]]:
     ],
 )
 def test_sets_and_distributions_are_learned_from(change: Any) -> None:
-    made = crf(max_iterations=60).fit(X, some(change))
+    made = crf(stop=Stop(max_iterations=60)).fit(X, some(change))
     assert made.score(X_TEST, Y_TEST) > 0.9
 
 
@@ -58,19 +58,23 @@ def test_the_loss_of_a_set_is_that_of_its_labellings() -> None:
 def test_attributes_of_sets_have_weights_for_their_labels() -> None:
     x = [[["a"], ["b"]], [["c"], ["d"]]]
     y: list[list[Any]] = [["A", "B"], [{"A", "C"}, None]]
-    layout = crf(max_iterations=3).fit(x, y).model_.layout
+    layout = crf(stop=Stop(max_iterations=3)).fit(x, y).model_.layout
     of = {a: layout.node_label[layout.node_ptr[a] : layout.node_ptr[a + 1]].tolist() for a in range(4)}
     assert of == {0: [0], 1: [1], 2: [0, 2], 3: []}
-    counted = crf(min_count=2, max_iterations=3).fit([*x, *x[1:]], [*y, *y[1:]]).model_.layout
+    counted = (
+        crf(features=Features(min_count=2), stop=Stop(max_iterations=3))
+        .fit([*x, *x[1:]], [*y, *y[1:]])
+        .model_.layout
+    )
     assert np.diff(counted.node_ptr).tolist() == [0, 0, 2, 0]
 
 
 def test_blocks_give_the_same_weights_to_sets(tmp_path: Any) -> None:
     plain = ItemExtractor()(X)
     data = labelled(plain, some(lambda y: {y, "V"}), crfkit.data.alphabet.Alphabet())
-    whole = crfkit.train(data, optimiser="lbfgs", max_iterations=3)
+    whole = crfkit.train(data, optimiser="lbfgs", stop=Stop(max_iterations=3))
     blocks = BlockedData.write(tmp_path / "b", [data[:9], data[9:]])
-    parts = crfkit.train(blocks, optimiser="lbfgs", max_iterations=3)
+    parts = crfkit.train(blocks, optimiser="lbfgs", stop=Stop(max_iterations=3))
     np.testing.assert_array_equal(whole.layout.node_label, parts.layout.node_label)
     np.testing.assert_allclose(whole.w, parts.w, atol=1e-9)
 

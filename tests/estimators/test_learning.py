@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import crfkit
-from crfkit import Likelihood
+from crfkit import Chain, Features, Likelihood, Stop
 from crfkit.features import ItemExtractor
 from crfkit.structures.constraints import Forbid, Scheme
 from tests.cases.estimators import A_WORD, NEAR, W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
@@ -39,7 +39,9 @@ def test_single_positions_are_logistic_regression(kind: str) -> None:
     np.testing.assert_allclose(found[:, order], logistic.predict_proba(rows), atol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{}, {"optimiser": NEAR}, {"optimiser": NEAR, "order": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, {"optimiser": NEAR}, {"optimiser": NEAR, "structure": Chain(order=2)}]
+)
 def test_sample_weight_is_repetition(options: dict[str, Any]) -> None:
     weight = [1 + n % 3 for n in range(len(X))]
     repeated = [n for n, times in enumerate(weight) for _ in range(times)]
@@ -57,13 +59,16 @@ def test_sample_weight_is_repetition(options: dict[str, Any]) -> None:
 
 def test_dev_set_constraints_and_scheme() -> None:
     segments = [[{"D": "B-X", "N": "I-X", "V": "O"}[y] for y in s] for s in Y]
-    made = crf(scheme="BIO", max_iterations=30).fit(X, segments, X_TEST, [["O"] * len(y) for y in Y_TEST])
+    made = crf(structure=Chain(constraints=[Scheme("BIO")]), stop=Stop(max_iterations=30)).fit(
+        X, segments, X_TEST, [["O"] * len(y) for y in Y_TEST]
+    )
     assert made.model_.training is not None
     assert made.model_.training.metric == "segment_f1"
     assert all(s[0] != "I-X" for s in made.predict([[{"w": "dog"}]]))
-    strict = crf(scheme=Scheme("BIO"), metric="segment_f1").fit(X, segments)
+    strict = crf(structure=Chain(constraints=[Scheme("BIO")]), metric="segment_f1").fit(X, segments)
     assert strict.score(X, segments) == strict.score(X, segments, sample_weight=np.arange(24)) == 1.0
-    assert crf(constraints=[Forbid("N", "V")], order=0).get_params()["constraints"] == [Forbid("N", "V")]
+    ruled = crf(structure=Chain(constraints=[Forbid("N", "V")]))
+    assert ruled.get_params()["structure__constraints"] == (Forbid("N", "V"),)
     with pytest.raises(ValueError, match="X_dev and y_dev go together"):
         crf().fit(X, Y, X_TEST)
     dev = ItemExtractor()(X_TEST, Y_TEST)
@@ -72,7 +77,7 @@ def test_dev_set_constraints_and_scheme() -> None:
 
 def test_unknown_labels_are_summed_over() -> None:
     hidden: list[list[str | None]] = [[y if n % 2 else None for n, y in enumerate(s)] for s in Y]
-    made = crf(max_iterations=20).fit(X, hidden)
+    made = crf(stop=Stop(max_iterations=20)).fit(X, hidden)
     assert np.all(made.log_proba(X, hidden) >= made.log_proba(X, made.predict(X)) - 1e-9)
 
 
@@ -87,7 +92,9 @@ def test_partial_fit_begins_as_fit_does() -> None:
 
 @pytest.mark.parametrize("tags", [["Z", "N"], ["D", "N", "Z"]])
 @pytest.mark.parametrize("l2", [0.1, 1.0])
-@pytest.mark.parametrize("options", [{}, {"start": True}, {"template": "w[0]; edge: w[0]"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"features": Features(start=True)}, {"template": "w[0]; edge: w[0]"}]
+)
 def test_partial_fit_keeps_and_adds(options: dict[str, Any], l2: float, tags: list[str]) -> None:
     # Transitions and starts are shared, so old data may get worse: but less than by the new data alone.
     def given(words: list[list[str]]) -> Any:
@@ -127,7 +134,7 @@ def test_partial_fit_with_other_optimisers() -> None:
         made = fitted().set_params(optimiser=name).partial_fit(X_TEST, Y_TEST)
         np.testing.assert_allclose(made.log_proba(X, Y), found, atol=1e-2)
     with pytest.raises(ValueError, match="of order 1, this one of order 2"):
-        fitted().set_params(order=2).partial_fit(X, Y)
+        fitted().set_params(structure__order=2).partial_fit(X, Y)
     with pytest.raises(ValueError, match="use LBFGS"):
         fitted(optimiser="sgd").partial_fit(X_TEST, Y_TEST)
     hashed = ItemExtractor(hashed=64)
@@ -140,11 +147,13 @@ def test_partial_fit_with_other_optimisers() -> None:
 
 
 def test_partial_fit_goes_on_learning_from_mistakes() -> None:
-    made = crf(objective="perceptron", max_iterations=9).fit(X, Y)
+    made = crf(objective="perceptron", stop=Stop(max_iterations=9)).fit(X, Y)
     before, turned = made.model_, [["DNV"["NVD".index(label)] for label in labels] for labels in Y]
     made.partial_fit(X, turned)
     assert made.score(X, turned) == 1.0
-    same = crfkit.train(ItemExtractor()(X, turned), objective="perceptron", init=before, max_iterations=9)
+    same = crfkit.train(
+        ItemExtractor()(X, turned), objective="perceptron", init=before, stop=Stop(max_iterations=9)
+    )
     assert same.training is not None
     assert same.training.optimiser == "AveragedPerceptron"
     assert same.predict(ItemExtractor()(X)) == made.predict(X)
@@ -156,8 +165,8 @@ def test_partial_fit_goes_on_learning_from_mistakes() -> None:
     "options",
     [
         {},
-        {"order": 2, "stop": True},
-        {"transitions": "observed", "start": True},
+        {"structure": Chain(order=2), "features": Features(stop=True)},
+        {"features": Features(transitions="observed", start=True)},
         {"template": "w[0]; edge: suffix(w, 1)[0]"},
         {"dense": True},
     ],
@@ -188,7 +197,7 @@ def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, An
 
 
 def test_queries_agree() -> None:
-    made = fitted(order=1)
+    made = fitted(structure=Chain(order=1))
     found = made.predict(X_TEST)
     assert isinstance(found, list)
     assert {*map(type, found)} == {list}
@@ -230,7 +239,7 @@ def test_single_sequences() -> None:
 
 
 def test_weights_by_name() -> None:
-    made = fitted(transitions="observed", objective=Likelihood(l1=0.5, l2=0.1))
+    made = fitted(features=Features(transitions="observed"), objective=Likelihood(l1=0.5, l2=0.1))
     model, layout = made.model_, made.model_.layout
     places = {layout.describe(i): w for i, w in enumerate(model.w.tolist()) if w}
     names = model.chain.labels
@@ -243,7 +252,7 @@ def test_weights_by_name() -> None:
     runs = {tuple(names[y] for y in p.ngram): w for p, w in places.items() if p.kind == "transition"}
     assert made.transition_features_ == runs
     assert fitted().state_features_["w:the", "D"] > 0.0
-    third = fitted(order=2).transition_features_
+    third = fitted(structure=Chain(order=2)).transition_features_
     assert {len(run) for run in third} == {2, 3}
     hashed = ItemExtractor(hashed=32)
     assert all(name.startswith("attribute ") for name, _ in crf().fit(hashed(X, Y)).state_features_)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Model, train
+from crfkit import Features, Model, Stop, train
 from crfkit.features import ItemExtractor
 from crfkit.models.files import guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.cqdb import lookup3, read_strings, write_strings
@@ -34,7 +34,9 @@ Y = [["D", "N", "V"], ["D", "N", "V"]]
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return train(ItemExtractor()(X, Y), max_iterations=10, transitions="observed")
+    return train(
+        ItemExtractor()(X, Y), stop=Stop(max_iterations=10), features=Features(transitions="observed")
+    )
 
 
 # ---- strings
@@ -134,7 +136,7 @@ def test_against_the_program(algorithm: str, options: dict[str, Any], tmp_path: 
     trainer.train(str(theirs))
     same_answers(pycrfsuite, theirs, read_model(theirs))
     assert crfsuite_bytes(read_model(theirs)) == theirs.read_bytes()
-    trained = train(ItemExtractor()(X, Y), max_iterations=10)
+    trained = train(ItemExtractor()(X, Y), stop=Stop(max_iterations=10))
     write_model(trained, ours, "crfsuite")
     same_answers(pycrfsuite, ours, trained)
 
@@ -178,16 +180,16 @@ def test_zeros_are_left_out(model: Model) -> None:
 
 def test_what_has_no_place_is_refused(model: Model) -> None:
     data = ItemExtractor()(X, Y)
-    two = train(data, max_iterations=2, order=2, start=True)
+    two = train(data, stop=Stop(max_iterations=2), structure=Chain(order=2), features=Features(start=True))
     with pytest.raises(ValueError, match="order 2 and start weights, for which CRFsuite's format"):
         crfsuite_bytes(two)
     bound = replace(model, chain=Chain(model.chain.labels, constraints=[Forbid("D", "V")]))
     with pytest.raises(ValueError, match="the model has constraints"):
         crfsuite_bytes(bound)
-    hashed = train(ItemExtractor(hashed=32)(X, Y), max_iterations=2)
+    hashed = train(ItemExtractor(hashed=32)(X, Y), stop=Stop(max_iterations=2))
     with pytest.raises(ValueError, match="have no names"):
         crfsuite_bytes(hashed)
-    zero = train(ItemExtractor()([[["a\0b"], ["c"]]], [["P", "Q"]]), max_iterations=2)
+    zero = train(ItemExtractor()([[["a\0b"], ["c"]]], [["P", "Q"]]), stop=Stop(max_iterations=2))
     with pytest.raises(ValueError, match="holds a NUL"):
         crfsuite_bytes(zero)
     still = replace(two, w=np.where(np.arange(len(two.w)) < two.layout.parts["start"].start, two.w, 0.0))
@@ -240,6 +242,6 @@ def test_other_encodings(model: Model) -> None:
 
 def test_a_hundred_thousand_attributes_are_quick() -> None:
     many = [[[f"attribute {i}", f"other {i}"]] for i in range(50_000)]
-    large = train(ItemExtractor()(many, [["P"], ["Q"]] * 25_000), max_iterations=1)
+    large = train(ItemExtractor()(many, [["P"], ["Q"]] * 25_000), stop=Stop(max_iterations=1))
     data = crfsuite_bytes(large)
     assert crfsuite_bytes(read_crfsuite(data)) == data

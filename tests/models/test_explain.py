@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from crfkit import inference, train
+from crfkit import Chain, Features, Stop, inference, train
 from crfkit.cli import app
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -41,7 +41,7 @@ def sentences(count: int = 30, seed: int = 1) -> list[list[tuple[str, str]]]:
 def columns_model(recipe: str, **options: Any) -> tuple[Model, Dataset]:
     extract = Extractor(Recipe.parse(recipe), label=1)
     data = extract(Columns.from_rows(sentences()))
-    return train(data, optimiser="lbfgs", max_iterations=8, extractor=extract, **options), data
+    return train(data, optimiser="lbfgs", stop=Stop(max_iterations=8), **options), data
 
 
 def dense_model() -> tuple[Model, Dataset]:
@@ -50,15 +50,19 @@ def dense_model() -> tuple[Model, Dataset]:
     items = [[{"w": token, "size": draw.normal()} for token, _ in rows] for rows in sentences()]
     X = [(mine, draw.normal(size=(len(mine), 3))) for mine in items]
     data = ItemExtractor()(X, y)
-    return train(data, optimiser="lbfgs", max_iterations=8, start=True, stop=True), data
+    return train(
+        data, optimiser="lbfgs", stop=Stop(max_iterations=8), features=Features(start=True, stop=True)
+    ), data
 
 
 MODELS = {
     "plain": lambda: columns_model("0[-1..1]"),
     "edges": lambda: columns_model("0[0]; edge: 0[0]; both: 0[-1]"),
-    "order 2": lambda: columns_model("0[0]; 0[-1]", order=2),
-    "order 0": lambda: columns_model("0[0]", order=0),
-    "constraints": lambda: columns_model("0[0]", constraints=[Scheme("BIO")], start=True, stop=True),
+    "order 2": lambda: columns_model("0[0]; 0[-1]", structure=Chain(order=2)),
+    "order 0": lambda: columns_model("0[0]", structure=Chain(order=0)),
+    "constraints": lambda: columns_model(
+        "0[0]", structure=Chain(constraints=[Scheme("BIO")]), features=Features(start=True, stop=True)
+    ),
     "dense": dense_model,
 }
 
@@ -101,7 +105,7 @@ def test_a_wrong_sum_would_be_noticed() -> None:
 
 def test_no_other_label_is_possible() -> None:
     data = ItemExtractor()([[["a"], ["b"]]], [["X", "Y"]])
-    model = train(data, optimiser="lbfgs", constraints=[Forbid(START, "Y")])
+    model = train(data, optimiser="lbfgs", structure=Chain(constraints=[Forbid(START, "Y")]))
     decisions = explain(model, ItemExtractor()([[["a"]]]))
     assert [(d.label, d.runner_up, d.contributions) for d in decisions[0]] == [("X", None, ())]
     empty = Batch(seq_ptr=[0, 0], attr_ptr=[0], attr=[])  # type: ignore[arg-type]

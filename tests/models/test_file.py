@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from crfkit import Chain, Model, train
+from crfkit import Chain, Features, Model, Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.data.sink import write_bytes
@@ -93,11 +93,18 @@ def test_bytes(model: Model) -> None:
     assert Model.from_bytes(data).to_bytes() == data == model.to_bytes()
 
 
-@pytest.mark.parametrize("options", [{"order": 2}, {"order": 0}, {"order": 3, "transitions": "observed"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"structure": Chain(order=2)},
+        {"structure": Chain(order=0)},
+        {"structure": Chain(order=3), "features": Features(transitions="observed")},
+    ],
+)
 def test_orders(options: dict[str, Any]) -> None:
     X = [[["a"], ["b"], ["a", "c"], ["b"]], [["c"], ["a"]]]
     data = ItemExtractor()(X, [["P", "Q", "P", "R"], ["R", "P"]])
-    trained = train(data, max_iterations=5, **options)
+    trained = train(data, stop=Stop(max_iterations=5), **options)
     loaded = Model.from_bytes(trained.to_bytes())
     same(trained, loaded)
     assert trained.predict(data) == loaded.predict(data)
@@ -106,13 +113,13 @@ def test_orders(options: dict[str, Any]) -> None:
 def test_hashed_models_and_names_of_any_kind() -> None:
     X = [[["a", "ü\n\0"], {"b": 0.5}]]
     extractor = ItemExtractor(hashed=64)
-    hashed = train(extractor(X, [["P", "\u4e2d"]]), max_iterations=3, extractor=extractor)
+    hashed = train(extractor(X, [["P", "\u4e2d"]]), stop=Stop(max_iterations=3))
     assert hashed.hashed == 64
     for compact in (False, True):
         loaded = Model.from_bytes(hashed.to_bytes(compact=compact))
         assert loaded.hashed == 64
         assert loaded.predict(ItemExtractor(hashed=64)(X)) == hashed.predict(ItemExtractor(hashed=64)(X))
-    named = train(ItemExtractor()(X, [["P", "\u4e2d"]]), max_iterations=3)
+    named = train(ItemExtractor()(X, [["P", "\u4e2d"]]), stop=Stop(max_iterations=3))
     same(named, Model.from_bytes(named.to_bytes()))
 
 
@@ -179,7 +186,7 @@ def test_recipes_of_every_dialect_come_back() -> None:
         Recipe.parse('regex(word, "a..b")[0]'),
         Recipe((Template("node", (Field("word", 1, lower=True),), ("by hand ", "!")),)),
     ]
-    model = train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), max_iterations=2)
+    model = train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), stop=Stop(max_iterations=2))
     for recipe in recipes:
         assert Model.from_bytes(replace(model, recipe=recipe).to_bytes()).recipe == recipe
 
@@ -461,5 +468,5 @@ def test_attributes_without_weights_are_left_out(tmp_path: Path) -> None:
     nothing = replace(whole, w=np.zeros_like(w))
     assert len(Model.from_bytes(nothing.to_bytes()).attributes) == 0
     assert answers(Model.from_bytes(nothing.to_bytes())) == answers(nothing)
-    hashed = train(ItemExtractor(hashed=32)([[["a"], ["b"]]], [["P", "Q"]]), max_iterations=2)
+    hashed = train(ItemExtractor(hashed=32)([[["a"], ["b"]]], [["P", "Q"]]), stop=Stop(max_iterations=2))
     assert Model.from_bytes(hashed.to_bytes()).layout.attributes == hashed.layout.attributes

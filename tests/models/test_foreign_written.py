@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from crfkit import Model, data, train
+from crfkit import Features, Model, Stop, data, train
 from crfkit.cli import app
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe, Template, parse_recipe
@@ -35,7 +35,7 @@ ROWS = [[("the", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")], [("a", "D
 
 def made(template: str, rows: Any = ROWS, **options: Any) -> Model:
     extract = Extractor(parse_recipe(template))
-    return train(extract(Columns.from_rows(rows)), extractor=extract, max_iterations=2, **options)
+    return train(extract(Columns.from_rows(rows)), stop=Stop(max_iterations=2), **options)
 
 
 def answers(model: Model, columns: Columns) -> tuple[list[list[str]], bytes]:
@@ -140,9 +140,11 @@ def test_random_models_survive(kind: Kind, seed: int) -> None:
     recipe = parse_recipe(template, kind)  # type: ignore[arg-type]
     extract = Extractor(recipe)
     order = draw.choice([0, 1, 1, 1]) if not extract._has_edges else 1
-    options: dict[str, Any] = {"transitions": draw.choice(["all", "observed", "none"])} if order else {}
+    options: dict[str, Any] = (
+        {"features": Features(transitions=draw.choice(["all", "observed", "none"]))} if order else {}
+    )
     dataset = extract(Columns.from_rows(rows))
-    model = train(dataset, extractor=extract, max_iterations=1, order=order, **options)
+    model = train(dataset, stop=Stop(max_iterations=1), structure=Chain(order=order), **options)
     w = noise.normal(size=len(model.w)) * 10.0 ** noise.integers(-20, 4, size=len(model.w))
     w[idle(model, noise)] = 0.0
     local = kind == "wapiti" and order == 1 and draw.random() < 0.3
@@ -179,13 +181,13 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
     return {
         r"order 2, for which CRF\+\+'s format has no place; save it with": (
             "crfpp",
-            lambda: made(crfpp, order=2),
+            lambda: made(crfpp, structure=Chain(order=2)),
         ),
         "order 2 and start weights, for which Wapiti's": (
             "wapiti",
-            lambda: made(wapiti, order=2, start=True),
+            lambda: made(wapiti, structure=Chain(order=2), features=Features(start=True)),
         ),
-        "stop weights, for which CRF": ("crfpp", lambda: made(crfpp, stop=True)),
+        "stop weights, for which CRF": ("crfpp", lambda: made(crfpp, features=Features(stop=True))),
         "constraints, for which CRF": ("crfpp", bound),
         "steps that are normalised by themselves, for which CRF": (
             "crfpp",
@@ -193,15 +195,15 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "no template .its attributes were made in Python., and CRF.. needs one; train with a CRF": (
             "crfpp",
-            lambda: train(items, max_iterations=1),
+            lambda: train(items, stop=Stop(max_iterations=1)),
         ),
         "no template .its attributes were made in Python., and Wapiti needs one": (
             "wapiti",
-            lambda: train(items, max_iterations=1),
+            lambda: train(items, stop=Stop(max_iterations=1)),
         ),
         "attribute 'w=a' was not made by a Wapiti pattern": (
             "wapiti",
-            lambda: train(items, max_iterations=1, transitions="none"),
+            lambda: train(items, stop=Stop(max_iterations=1), features=Features(transitions="none")),
         ),
         "templates of crfkit's own dialect, and CRF.. knows only its own; train with a CRF.. template file": (
             "crfpp",
@@ -215,7 +217,7 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "leave no string for plain transitions; train with one for them, such as b": (
             "wapiti",
-            lambda: made('b%m[0,0,"x*"]\n*%m[0,0,"x*"]', transitions="all"),
+            lambda: made('b%m[0,0,"x*"]\n*%m[0,0,"x*"]', features=Features(transitions="all")),
         ),
     }  # fmt: skip
 
@@ -256,7 +258,7 @@ def test_convert_to_crfpp_and_wapiti(tmp_path: Path) -> None:
             "convert", source, tmp_path / "no.txt", "--to", kind, "--float32", status=2
         )
     (tmp_path / "i.crf").write_bytes(
-        train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), max_iterations=1).to_bytes()
+        train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), stop=Stop(max_iterations=1)).to_bytes()
     )
     told = run("convert", tmp_path / "i.crf", tmp_path / "no.txt", "--to", "crfpp", status=2)
     assert "train with a CRF++ template file" in " ".join(told.split())

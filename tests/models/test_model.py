@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crfkit import Model, train
+from crfkit import Features, Model, Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
 from tests.cases.descent import Descent
@@ -19,7 +19,7 @@ from tests.cases.sentences import dataset, sentences
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return train(dataset(), optimiser=Descent(), max_iterations=30, start=True)
+    return train(dataset(), optimiser=Descent(), stop=Stop(max_iterations=30), features=Features(start=True))
 
 
 def test_other_ids_give_the_same_answers(model: Model) -> None:
@@ -112,7 +112,7 @@ def test_models_can_be_pickled_and_shared(model: Model) -> None:
 
 def test_hashed_and_named_data_do_not_mix(model: Model) -> None:
     X, y = sentences(20, 1)
-    hashed = train(ItemExtractor(hashed=64)(X, y), optimiser=Descent(), max_iterations=5)
+    hashed = train(ItemExtractor(hashed=64)(X, y), optimiser=Descent(), stop=Stop(max_iterations=5))
     assert hashed.predict(ItemExtractor(hashed=64)(X))
     with pytest.raises(ValueError, match="have no names"):
         model.predict(ItemExtractor(hashed=64)(X))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
-from crfkit import Model, Tagger, inference, train
+from crfkit import Chain, Features, Model, Stop, Tagger, inference, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
 from crfkit.models.files import write_model
@@ -25,13 +25,13 @@ LABELS = ["B-X", "I-X", "B-Y", "I-Y", "O"]
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "hashed": {},
-    "order 0": {"order": 0, "transitions": "none"},
-    "order 2": {"order": 2},
-    "start and stop": {"start": True, "stop": True},
+    "order 0": {"structure": Chain(order=0), "features": Features(transitions="none")},
+    "order 2": {"structure": Chain(order=2)},
+    "start and stop": {"features": Features(start=True, stop=True)},
     "all pairs": {"features": "all"},
-    "scheme": {"constraints": [Scheme("BIO")]},
+    "scheme": {"structure": Chain(constraints=[Scheme("BIO")])},
     "local": {},
-    "lengths": {"constraints": [Scheme("BIO"), SegmentLength("X", maximum=2)]},
+    "lengths": {"structure": Chain(constraints=[Scheme("BIO"), SegmentLength("X", maximum=2)])},
 }
 
 
@@ -59,11 +59,11 @@ def model_of(kind: str) -> Model:
     rng = np.random.default_rng(1)
     X = sequences(0)
     y = [[LABELS[i] for i in rng.integers(len(LABELS), size=len(x))] for x in X]
-    if "constraints" in KINDS[kind]:
+    if KINDS[kind].get("structure", Chain()).constraints:
         y = [["O"] * len(x) for x in X]
         X[0], y[0] = [["w=1"]] * len(LABELS), LABELS
     extract = ItemExtractor(hashed=64 if kind == "hashed" else None)
-    options: dict[str, Any] = {"optimiser": "lbfgs", "max_iterations": 1, "extractor": extract}
+    options: dict[str, Any] = {"optimiser": "lbfgs", "stop": Stop(max_iterations=1)}
     model = train(extract(X, y), **options, **KINDS[kind])
     return replace(model, w=rng.normal(size=model.w.shape), local=kind == "local")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Likelihood, _native, train
+from crfkit import Chain, Likelihood, Stop, _native, train
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
@@ -99,8 +99,8 @@ def test_an_archive_that_is_cut_short_is_refused() -> None:
 @pytest.mark.parametrize("name", ["plbfgs", "cg", "pcg", "steepest", "newton", "rprop"])
 def test_every_method_by_gradients_takes_blocks(tmp_path: Path, name: str) -> None:
     data = dataset()
-    a = train(blocks(data, tmp_path), optimiser=name, max_iterations=8).training
-    b = train(data, optimiser=name, max_iterations=8).training
+    a = train(blocks(data, tmp_path), optimiser=name, stop=Stop(max_iterations=8)).training
+    b = train(data, optimiser=name, stop=Stop(max_iterations=8)).training
     assert a is not None
     assert b is not None
     assert a.loss == pytest.approx(b.loss, rel=1e-4)
@@ -114,14 +114,14 @@ def test_checks_are_made_over_the_whole(tmp_path: Path) -> None:
     ]
     stored = BlockedData.write(tmp_path, iter(parts))
     with pytest.raises(ValueError, match="sequence 3, position 1: label 'B' may not follow 'A'"):
-        train(stored, constraints=[Forbid("A", "B")])
+        train(stored, structure=Chain(constraints=[Forbid("A", "B")]))
 
 
 MEASURE = """
 import sys
 from pathlib import Path
 import numpy as np
-from crfkit import train
+from crfkit import Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -140,7 +140,7 @@ def parts(blocks, sequences):
             attr=rng.integers(0, A, P * width), label=rng.integers(0, 2, P)), *names)
 
 def fit(data):
-    train(data, optimiser=sys.argv[2], max_iterations=1, features="all",
+    train(data, optimiser=sys.argv[2], stop=Stop(max_iterations=1), features="all",
         progress=False)
 
 folder = Path(sys.argv[1])

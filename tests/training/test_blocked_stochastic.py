@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Likelihood, train
+from crfkit import Likelihood, Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -127,7 +127,7 @@ def test_a_resumed_run_gives_the_same_bits(name: str, tmp_path: Path) -> None:
     data = blocks(dataset(), tmp_path / "data", 7)
     options = {"objective": objective(name), "optimiser": METHODS[name]}
     straight = train(data, **options)
-    train(data, **options, checkpoint=tmp_path / "run", max_iterations=2)
+    train(data, **options, checkpoint=tmp_path / "run", stop=Stop(max_iterations=2))
     resumed = train(data, **options, checkpoint=tmp_path / "run")
     assert resumed.w.tobytes() == straight.w.tobytes()
     other = train(data, **{**options, "optimiser": replace(METHODS[name], seed=4)})
@@ -137,7 +137,7 @@ def test_a_resumed_run_gives_the_same_bits(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["sgd", "sgd-l1", "adagrad"])
 def test_by_name_near_the_optimum(name: str, tmp_path: Path) -> None:
     data = dataset()
-    best = train(data, objective=objective(name), optimiser="lbfgs", tolerance=1e-6).training
+    best = train(data, objective=objective(name), optimiser="lbfgs", stop=Stop(tolerance=1e-6)).training
     found = train(blocks(data, tmp_path, 7), objective=objective(name), optimiser=name).training
     assert best is not None
     assert found is not None
@@ -161,7 +161,11 @@ def test_sequences_belong_to_their_trainer() -> None:
 def test_what_cannot_be_visited(tmp_path: Path) -> None:
     data = dataset()
     with pytest.raises(ValueError, match="SGD does not take limits on segment lengths; use LBFGS"):
-        train(blocks(data, tmp_path / "a"), optimiser="sgd", constraints=[SegmentLength("A", maximum=50)])
+        train(
+            blocks(data, tmp_path / "a"),
+            optimiser="sgd",
+            structure=Chain(constraints=[SegmentLength("A", maximum=50)]),
+        )
     label = np.array(data.batch.label)
     label[-1] = -1
     partial = blocks(replace(data, batch=replace(data.batch, label=label)), tmp_path / "b")

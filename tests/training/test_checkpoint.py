@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Likelihood, Model, train
+from crfkit import Features, Likelihood, Model, Stop, train
 from crfkit.data.dataset import Dataset
 from crfkit.training import Checkpoints
 from crfkit.training.events import Begin, Checkpointed, Event, History, Progress, StopTraining
@@ -63,15 +63,19 @@ def test_damaged_files(tmp_path: Path) -> None:
             read_tree(tmp_path / "tree")
 
 
-def fit(data: Dataset, folder: Path | None = None, stop: int = 0, **options: Any) -> Model:
+def fit(data: Dataset, folder: Path | None = None, cut: int = 0, **options: Any) -> Model:
     """Train for 30 iterations, unless told to stop before."""
 
     def stopper(event: Event) -> None:
-        if isinstance(event, Progress) and event.iteration == stop:
+        if isinstance(event, Progress) and event.iteration == cut:
             raise StopTraining("cut")
 
     keep = None if folder is None else Checkpoints(folder, seconds=None, iterations=7)
-    defaults: dict[str, Any] = {"optimiser": Descent(), "max_iterations": 30, "listeners": [stopper]}
+    defaults: dict[str, Any] = {
+        "optimiser": Descent(),
+        "stop": Stop(max_iterations=30),
+        "listeners": [stopper],
+    }
     return train(data, checkpoint=keep, **{**defaults, **options})
 
 
@@ -79,10 +83,15 @@ def fit(data: Dataset, folder: Path | None = None, stop: int = 0, **options: Any
 @pytest.mark.parametrize("features", ["observed", "likely"])
 def test_resumed_runs_give_the_same_bits(tmp_path: Path, optimiser: Any, features: str) -> None:
     data, dev = dataset(), dataset(20, 2)
-    options = {"optimiser": optimiser, "features": features, "dev": dev, "dev_every": 3, "patience": 4}
+    options = {
+        "optimiser": optimiser,
+        "features": features,
+        "dev": dev,
+        "stop": Stop(max_iterations=30, dev_every=3, patience=4),
+    }
     straight = fit(data, **options)
-    for n, stop in enumerate((1, 6, 7, 8, 13, 20, 30)):
-        fit(data, tmp_path, stop, **options)
+    for n, cut in enumerate((1, 6, 7, 8, 13, 20, 30)):
+        fit(data, tmp_path, cut, **options)
         assert (tmp_path / "checkpoint.safetensors").exists(), n
     resumed = fit(data, tmp_path, **options)
     assert resumed.w.tobytes() == straight.w.tobytes()
@@ -110,9 +119,9 @@ def test_events_of_a_resumed_run(tmp_path: Path) -> None:
 
 def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
     data = dataset()
-    fit(data, tmp_path, max_iterations=5)
-    more = fit(data, tmp_path, max_iterations=12)
-    assert more.w.tobytes() == fit(data, max_iterations=12).w.tobytes()
+    fit(data, tmp_path, stop=Stop(max_iterations=5))
+    more = fit(data, tmp_path, stop=Stop(max_iterations=12))
+    assert more.w.tobytes() == fit(data, stop=Stop(max_iterations=12)).w.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +133,7 @@ def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
         ),
         ({"objective": Likelihood(l2=3.0)}, "objective is Likelihood.*l2=3.0.* here"),
         ({"features": "all"}, "features is observed there and all here"),
-        ({"start": True}, "layout is"),
+        ({"features": Features(start=True)}, "layout is"),
         ({"dev": dataset(5, 9)}, "other dev; metric is"),
         ({"data": dataset(61, 1)}, "other data"),
         ({"init": "memm"}, "other start"),
@@ -151,11 +160,11 @@ CHILD = """
 import sys
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
-from crfkit import train
+from crfkit import Stop, train
 from crfkit.training import Checkpoints
 keep = Checkpoints(sys.argv[1], seconds=None, iterations=1)
-model = train(dataset(), dataset(20, 2), optimiser=Descent(pause=0.002), max_iterations=60, patience=None,
-              checkpoint=keep, threads=1)
+model = train(dataset(), dataset(20, 2), optimiser=Descent(pause=0.002), checkpoint=keep,
+              stop=Stop(patience=None, max_iterations=60), threads=1)
 model.w.tofile(sys.argv[2])
 """
 
@@ -185,6 +194,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
             break
         kills += 1
     assert kills == 3
-    straight = train(dataset(), dataset(20, 2), optimiser=Descent(), max_iterations=60, patience=None)
+    straight = train(
+        dataset(), dataset(20, 2), optimiser=Descent(), stop=Stop(max_iterations=60, patience=None)
+    )
     assert out.read_bytes() == straight.w.tobytes()
     assert json.dumps(sorted(os.listdir(tmp_path))) == '["run", "w"]'

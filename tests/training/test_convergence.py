@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from crfkit import ChainCRF, Likelihood, Model, train
+from crfkit import ChainCRF, Likelihood, Model, Stop, train
 from crfkit.arrays import Floats
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
@@ -61,8 +61,8 @@ def stop_at_two(event: Event) -> None:
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
-        ({"max_iterations": 2}, "Raise max_iterations .--max-iter., which is 2"),
-        ({"optimiser": "lbfgs", "max_iterations": 3}, "Raise max_iterations"),
+        ({"stop": Stop(max_iterations=2)}, "Raise max_iterations .--max-iter., which is 2"),
+        ({"optimiser": "lbfgs", "stop": Stop(max_iterations=3)}, "Raise max_iterations"),
         ({"optimiser": LBFGS(max_iterations=2)}, r"LBFGS\(max_iterations=4\)"),
         ({"optimiser": SGD(max_passes=1)}, r"SGD\(max_passes=2\)"),
         ({"optimiser": Ending(End.STUCK)}, "Raise tolerance .--tolerance. or l2"),
@@ -88,11 +88,11 @@ def test_a_run_that_misses_its_tolerance_warns(options: dict[str, Any], remedy: 
         ({"optimiser": "owlqn", "objective": Likelihood(l1=1.0, l2=0.0)}, "settled", True),
         ({"optimiser": "sgd"}, "settled", True),
         ({"optimiser": LBFGS(max_iterations=30)}, "limit", True),  # certified to be near enough
-        ({"max_iterations": 0}, "planned", False),
-        ({"max_seconds": 0.0}, "budget", False),
+        ({"stop": Stop(max_iterations=0)}, "planned", False),
+        ({"stop": Stop(max_seconds=0.0)}, "budget", False),
         ({"listeners": [stop_at_two]}, "listener", False),
-        ({"objective": "perceptron", "max_iterations": 2}, "planned", False),
-        ({"dev": dataset(20, 2), "optimiser": Descent(), "patience": 1}, "patience", False),
+        ({"objective": "perceptron", "stop": Stop(max_iterations=2)}, "planned", False),
+        ({"dev": dataset(20, 2), "optimiser": Descent(), "stop": Stop(patience=1)}, "patience", False),
     ],
 )
 def test_an_end_that_was_asked_for_does_not_warn(options: dict[str, Any], end: str, converged: bool) -> None:
@@ -111,7 +111,7 @@ def test_every_optimiser_says_what_kind_of_end_it_is(name: str) -> None:
     if name == "sgd-l1":
         goal = Likelihood(l1=0.5, l2=0.0)
     method = replace(method, **{limit: 30 if "gap" in repr(method) else 2})
-    about = train(dataset(12), objective=goal, optimiser=method, tolerance=0.0).training
+    about = train(dataset(12), objective=goal, optimiser=method, stop=Stop(tolerance=0.0)).training
     assert about is not None
     assert about.end in ("limit", "planned", "converged", "stuck")
     assert about.end != "converged" or "converged" in about.reason or "mean loss" in about.reason
@@ -119,7 +119,7 @@ def test_every_optimiser_says_what_kind_of_end_it_is(name: str) -> None:
 
 def test_the_faces_warn_too() -> None:
     with pytest.warns(ConvergenceWarning, match="max_iterations .*, which is 2") as seen:
-        ChainCRF(optimiser="lbfgs", max_iterations=2).fit(X, Y)
+        ChainCRF(optimiser="lbfgs", stop=Stop(max_iterations=2)).fit(X, Y)
     assert seen[0].filename == __file__
     items = [[{"w": f"{word}"} for word in range(len(y))] for y in Y]
     with pytest.warns(ConvergenceWarning, match="max_iterations .*, which is 2") as seen:
@@ -132,7 +132,7 @@ def test_the_faces_warn_too() -> None:
 
 
 def test_partial_fit_warns() -> None:
-    learned = ChainCRF().fit(X, Y).set_params(max_iterations=1)
+    learned = ChainCRF().fit(X, Y).set_params(stop__max_iterations=1)
     with pytest.warns(ConvergenceWarning, match="which is 1"):
         learned.partial_fit(X[:5], [y[::-1] for y in Y[:5]])
 
@@ -179,7 +179,7 @@ def replace_first(ending: Ending) -> Any:
 
 
 def test_files_keep_the_end(tmp_path: Path) -> None:
-    model = train(dataset(), optimiser="lbfgs", max_iterations=2)
+    model = train(dataset(), optimiser="lbfgs", stop=Stop(max_iterations=2))
     model.save(tmp_path / "m.crf")
     again = Model.load(tmp_path / "m.crf").training
     assert again is not None

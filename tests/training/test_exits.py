@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import ChainCRF, Model, train
+from crfkit import ChainCRF, Model, Stop, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.demo.addresses import corpus
 from crfkit.training import Checkpoints
@@ -157,7 +157,7 @@ def test_fit_holds_what_it_has_and_raises(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(crf.predict(X[:2])) == 2
     pressed.count = 0
     with pytest.raises(KeyboardInterrupt):
-        GridSearchCV(ChainCRF(optimiser=Descent()), {"order": [0, 1]}, cv=2).fit(X, Y)
+        GridSearchCV(ChainCRF(optimiser=Descent()), {"structure__order": [0, 1]}, cv=2).fit(X, Y)
     assert pressed.count == 3  # the begin, the step in which it was pressed, the end; no other fit
 
 
@@ -215,7 +215,7 @@ def failing(event: Event) -> None:
 
 def test_a_listener_that_raises(tmp_path: Path) -> None:
     history, data = History(), dataset()
-    options: dict[str, Any] = {"optimiser": Descent(), "max_iterations": 9}
+    options: dict[str, Any] = {"optimiser": Descent(), "stop": Stop(max_iterations=9)}
     with pytest.raises(LookupError, match="a listener with a bug"):
         train(data, checkpoint=tmp_path, listeners=[failing, history], **options)
     saved, failed = history.events[-2:]
@@ -225,7 +225,7 @@ def test_a_listener_that_raises(tmp_path: Path) -> None:
     about = failed.model.training
     assert about is not None
     assert (about.end, about.kept, about.reason) == ("failed", 5, "LookupError: a listener with a bug")
-    assert failed.model.w.tobytes() == train(data, **{**options, "max_iterations": 5}).w.tobytes()
+    assert failed.model.w.tobytes() == train(data, **{**options, "stop": Stop(max_iterations=5)}).w.tobytes()
     resumed = train(data, checkpoint=tmp_path, **options)
     assert resumed.w.tobytes() == train(data, **options).w.tobytes()
 
@@ -251,7 +251,7 @@ def test_a_listener_that_fails_in_the_end() -> None:
 
     history = History()
     with pytest.raises(LookupError, match="no such page"):
-        train(dataset(), optimiser=Descent(), max_iterations=3, listeners=[at_end, history])
+        train(dataset(), optimiser=Descent(), stop=Stop(max_iterations=3), listeners=[at_end, history])
     assert isinstance(history.events[-1], Failed)
     assert history.events[-1].model.w.any()
 
@@ -273,7 +273,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("full_disk")
 def test_a_checkpoint_that_cannot_be_written(tmp_path: Path) -> None:
     history, data = History(), dataset()
-    options: dict[str, Any] = {"optimiser": Descent(), "max_iterations": 9, "listeners": [history]}
+    options: dict[str, Any] = {"optimiser": Descent(), "stop": Stop(max_iterations=9), "listeners": [history]}
     with pytest.warns(RuntimeWarning, match="No space left on device; training goes on") as seen:
         model = train(data, checkpoint=Checkpoints(tmp_path, iterations=3), **options)
     assert seen[0].filename == __file__
@@ -299,7 +299,7 @@ def test_a_full_disk_leaves_no_half_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("every", "most", "kept"), [(1, 9, 2), (2, 5, 4)])
 def test_a_metric_that_fails_on_the_way_or_in_the_end(every: int, most: int, kept: int) -> None:
     scores, history = iter([0.5, 0.6, float("nan")]), History()
-    options: dict[str, Any] = {"optimiser": Descent(), "dev_every": every, "max_iterations": most}
+    options: dict[str, Any] = {"optimiser": Descent(), "stop": Stop(dev_every=every, max_iterations=most)}
 
     def metric(gold: Any, predicted: Any) -> float:
         return next(scores)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import train
+from crfkit import Stop, train
 from crfkit.arrays import Floats
 from crfkit.optimise.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.events import Event, Progress
 from crfkit.training.forecast import seconds_left
-from crfkit.training.loop import NothingLearnedError, Rules, RunRecord, follow
+from crfkit.training.loop import Facts, NothingLearnedError, follow
+from crfkit.training.record import RunRecord
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
 
@@ -50,17 +51,17 @@ def steps(n: int) -> list[Step]:
 
 
 def test_the_optimisers_own_reason() -> None:
-    outcome = follow(Scripted(Step(3.0), Step(2.0, stopped="converged")), RunRecord(), Rules())
+    outcome = follow(Scripted(Step(3.0), Step(2.0, stopped="converged")), RunRecord(), Stop())
     assert (outcome.reason, outcome.kept, outcome.w.tolist()) == ("converged", 2, [2.0, 2.0])
 
 
 def test_the_limit_of_iterations() -> None:
-    outcome = follow(Scripted(*steps(9)), RunRecord(), Rules(max_iterations=4))
+    outcome = follow(Scripted(*steps(9)), RunRecord(), Stop(max_iterations=4))
     assert (outcome.reason, outcome.kept) == ("the limit of 4 iterations is reached", 4)
 
 
 def test_the_time_budget() -> None:
-    outcome = follow(Scripted(*steps(99), pause=0.02), RunRecord(), Rules(max_seconds=0.1))
+    outcome = follow(Scripted(*steps(99), pause=0.02), RunRecord(), Stop(max_seconds=0.1))
     assert outcome.reason == "the time budget of 0.1 s is spent"
     assert 1 <= outcome.kept <= 6
 
@@ -68,14 +69,14 @@ def test_the_time_budget() -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_diverging_run_keeps_the_last_good_weights(bad: float) -> None:
     record = RunRecord()
-    outcome = follow(Scripted(Step(3.0), Step(2.0), Step(bad)), record, Rules())
+    outcome = follow(Scripted(Step(3.0), Step(2.0), Step(bad)), record, Stop())
     assert f"the objective became {bad} in iteration 3" in outcome.reason
     assert "weights of iteration 2 are kept" in outcome.reason
     assert (outcome.w.tolist(), record.iteration) == ([2.0, 2.0], 2)
 
 
 def test_a_step_that_overflows() -> None:
-    outcome = follow(Scripted(Step(3.0), FloatingPointError("overflow")), RunRecord(), Rules())
+    outcome = follow(Scripted(Step(3.0), FloatingPointError("overflow")), RunRecord(), Stop())
     assert outcome.reason == "iteration 2 failed (overflow); the weights of iteration 1 are kept"
     assert outcome.end is End.DIVERGED
 
@@ -86,17 +87,17 @@ def test_a_step_that_overflows() -> None:
 )
 def test_a_first_step_that_fails_is_an_error(first: Step | BaseException) -> None:
     with pytest.raises(NothingLearnedError):
-        follow(Scripted(first), RunRecord(), Rules())
+        follow(Scripted(first), RunRecord(), Stop())
 
 
 def test_other_errors_come_through() -> None:
     with pytest.raises(KeyError):
-        follow(Scripted(KeyError("a bug")), RunRecord(), Rules())
+        follow(Scripted(KeyError("a bug")), RunRecord(), Stop())
 
 
 def test_divergence_in_earnest() -> None:
     with pytest.raises(ValueError, match="nothing can be learned: the objective became inf in iteration 1"):
-        train(dataset(), optimiser=Descent(rate=1e160), max_iterations=20)
+        train(dataset(), optimiser=Descent(rate=1e160), stop=Stop(max_iterations=20))
 
 
 def passes(cost: float, *objectives: float) -> list[Step]:
@@ -108,7 +109,7 @@ def test_patience_counts_passes(cost: float, stopped: int) -> None:
     """Steps are counted where an optimiser does not say how many passes they were."""
     scores, record = iter([0.5, 0.7, 0.6, 0.7, 0.7, 0.6, 0.6, 0.6, 0.6]), RunRecord()
     run = Scripted(*passes(cost, *[100.0] * 9))
-    outcome = follow(run, record, Rules(patience=3), validate=lambda w: next(scores))
+    outcome = follow(run, record, Stop(patience=3), validate=lambda w: next(scores))
     assert (outcome.kept, outcome.score, record.iteration) == (2, 0.7, stopped)
     assert outcome.w.tolist() == [2.0, 2.0]
     assert outcome.end is End.PATIENCE
@@ -120,44 +121,44 @@ def test_patience_waits_until_the_objective_settles() -> None:
     falling = [900.0, 700.0, 800.0, 500.0, 600.0, 300.0, 310.0, 299.0, 300.0, *[298.0] * 4]
     scores, record = iter([0.0] * 8 + [0.4, 0.5, 0.5, 0.5, 0.5]), RunRecord()
     outcome = follow(
-        Scripted(*passes(1.0, *falling)), record, Rules(patience=2), validate=lambda w: next(scores)
+        Scripted(*passes(1.0, *falling)), record, Stop(patience=2), validate=lambda w: next(scores)
     )
     assert (outcome.end, record.iteration, outcome.kept, outcome.score) == (End.PATIENCE, 8, 1, 0.0)
     scores, record = iter([0.0] * 8 + [0.4, 0.5, 0.5, 0.5, 0.5]), RunRecord()
     outcome = follow(
-        Scripted(*passes(1.0, *falling)), record, Rules(patience=3), validate=lambda w: next(scores)
+        Scripted(*passes(1.0, *falling)), record, Stop(patience=3), validate=lambda w: next(scores)
     )
     assert (outcome.kept, outcome.score) == (10, 0.5)
 
 
 def test_patience_ends_only_after_an_evaluation() -> None:
-    rules, record = Rules(patience=2, dev_every=4), RunRecord()
-    outcome = follow(Scripted(*passes(1.0, *[9.0] * 9)), record, rules, validate=lambda w: -float(w[0]))
+    stop, record = Stop(patience=2, dev_every=4), RunRecord()
+    outcome = follow(Scripted(*passes(1.0, *[9.0] * 9)), record, stop, validate=lambda w: -float(w[0]))
     assert (record.iteration, outcome.kept) == (8, 4)
 
 
 def test_a_large_dev_set_is_evaluated_less_often() -> None:
     judged: list[float] = []
-    rules = Rules(dev_passes=2.5, max_iterations=8)
+    stop, facts = Stop(max_iterations=8), Facts(dev_passes=2.5)
 
     def validate(w: Floats) -> float:
         judged.append(float(w[0]))
         return 0.0
 
-    follow(Scripted(*passes(1.0, *[9.0] * 9)), RunRecord(), rules, validate=validate)
+    follow(Scripted(*passes(1.0, *[9.0] * 9)), RunRecord(), stop, facts, validate=validate)
     assert judged == [3.0, 6.0, 8.0]
 
 
 def test_a_last_step_that_was_not_judged_is_judged_in_the_end() -> None:
     outcome = follow(
-        Scripted(*steps(9)), RunRecord(), Rules(max_iterations=5, dev_every=2), validate=lambda w: float(w[0])
+        Scripted(*steps(9)), RunRecord(), Stop(max_iterations=5, dev_every=2), validate=lambda w: float(w[0])
     )
     assert (outcome.kept, outcome.score) == (5, 5.0)
 
 
 def test_keyboard_interrupt_inside_a_step() -> None:
     saves: list[bool] = []
-    outcome = follow(Scripted(Step(3.0), KeyboardInterrupt()), RunRecord(), Rules(), save=saves.append)
+    outcome = follow(Scripted(Step(3.0), KeyboardInterrupt()), RunRecord(), Stop(), save=saves.append)
     assert (outcome.reason, outcome.kept, outcome.w.tolist()) == ("stopped by the user", 1, [1.0, 1.0])
     assert saves == [False]  # the state of a step that was cut off is not saved
 
@@ -186,7 +187,7 @@ def test_a_second_ctrl_c_ends_the_step() -> None:
             raise AssertionError("the second one must not come back")
 
     run = Pressed(Step(3.0))
-    outcome = follow(run, RunRecord(), Rules())
+    outcome = follow(run, RunRecord(), Stop())
     assert (outcome.reason, outcome.kept, outcome.asked) == ("stopped by the user", 1, True)
     assert (run.w.tolist(), outcome.w.tolist()) == ([-2.0, -2.0], [1.0, 1.0])
 
@@ -194,7 +195,7 @@ def test_a_second_ctrl_c_ends_the_step() -> None:
 def test_training_in_a_thread() -> None:
     models: list[Any] = []
     worker = threading.Thread(
-        target=lambda: models.append(train(dataset(), optimiser=Descent(), max_iterations=2))
+        target=lambda: models.append(train(dataset(), optimiser=Descent(), stop=Stop(max_iterations=2)))
     )
     worker.start()
     worker.join()

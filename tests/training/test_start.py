@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Likelihood, Model, train
+from crfkit import Chain, Features, Likelihood, Model, Stop, train
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
@@ -51,9 +51,13 @@ def edged(labels: str, seed: int) -> Dataset:
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("features", ["observed", "all"])
 def test_weights_are_found_again_by_name(features: Any, order: int) -> None:
-    options: Any = {"optimiser": Descent(), "start": True, "stop": True, "features": features, "order": order}
-    old = train(dataset(20, 1, "CAB"), max_iterations=5, **options)
-    new = train(dataset(30, 2, "ABCD"), max_iterations=0, init=old, **options)
+    options: Any = {
+        "optimiser": Descent(),
+        "features": Features(which=features, start=True, stop=True),
+        "structure": Chain(order=order),
+    }
+    old = train(dataset(20, 1, "CAB"), stop=Stop(max_iterations=5), **options)
+    new = train(dataset(30, 2, "ABCD"), stop=Stop(max_iterations=0), init=old, **options)
     before, after = by_name(old), by_name(new)
     assert before.keys() & after.keys()
     assert after.keys() - before.keys()
@@ -64,8 +68,8 @@ def test_weights_are_found_again_by_name(features: Any, order: int) -> None:
 
 def test_edge_attributes_and_real_valued_columns_are_found_again() -> None:
     options: Any = {"optimiser": Descent(), "features": "all"}
-    old = train(edged("CAB", 1), max_iterations=3, **options)
-    new = train(edged("ABCD", 2), max_iterations=0, init=old, **options)
+    old = train(edged("CAB", 1), stop=Stop(max_iterations=3), **options)
+    new = train(edged("ABCD", 2), stop=Stop(max_iterations=0), init=old, **options)
     before, after = by_name(old), by_name(new)
     for kind in ("node", "edge", "transition", "dense"):
         assert any(after[name] for name in after if name[0] == kind), kind
@@ -85,8 +89,8 @@ def test_a_warm_start_saves_time_and_ends_at_the_same_place() -> None:
 def test_hashed_attributes_keep_their_ids() -> None:
     X, y = sentences(20, 1)
     first, second = ItemExtractor(hashed=50), ItemExtractor(hashed=50)
-    old = train(first(X, y), optimiser=Descent(), max_iterations=3, extractor=first)
-    new = train(second(X, y), optimiser=Descent(), max_iterations=0, init=old, extractor=second)
+    old = train(first(X, y), optimiser=Descent(), stop=Stop(max_iterations=3))
+    new = train(second(X, y), optimiser=Descent(), stop=Stop(max_iterations=0), init=old)
     np.testing.assert_array_equal(old.w, new.w)
     with pytest.raises(ValueError, match="attributes of the data have names, those of the model are hashed"):
         train(dataset(), init=old)
@@ -94,13 +98,13 @@ def test_hashed_attributes_keep_their_ids() -> None:
 
 def test_models_that_do_not_fit() -> None:
     data = dataset()
-    model = train(data, optimiser=Descent(), max_iterations=1)
+    model = train(data, optimiser=Descent(), stop=Stop(max_iterations=1))
     bad = model.w.copy()
     bad[3] = np.nan
     with pytest.raises(ValueError, match="weight 3 of the model is nan; a warm start needs finite weights"):
         train(data, init=replace(model, w=bad))
     with pytest.raises(ValueError, match="chain of order 1, this one of order 2"):
-        train(data, init=model, order=2)
+        train(data, init=model, structure=Chain(order=2))
     with pytest.raises(ValueError, match="no label in common"):
         train(dataset(20, 1, "XYZ"), init=model)
     with pytest.raises(ValueError, match="0 real-valued columns, the data 2"):
@@ -117,7 +121,7 @@ def test_starting_at_a_function() -> None:
         seen.append((problem.size, layout.weights))
         return np.full(layout.weights, 0.25)
 
-    model = train(data, init=init, optimiser=Descent(), max_iterations=0)
+    model = train(data, init=init, optimiser=Descent(), stop=Stop(max_iterations=0))
     assert seen == [(model.layout.weights,) * 2]
     assert (model.w == 0.25).all()
 
@@ -169,8 +173,8 @@ def test_the_local_model_is_the_chain_where_there_are_no_steps() -> None:
 
 def test_a_start_at_the_local_model() -> None:
     data = dataset()
-    zero = train(data, optimiser="lbfgs", max_iterations=0).training
-    local = train(data, optimiser="lbfgs", max_iterations=0, init="memm").training
+    zero = train(data, optimiser="lbfgs", stop=Stop(max_iterations=0)).training
+    local = train(data, optimiser="lbfgs", stop=Stop(max_iterations=0), init="memm").training
     best = train(data, optimiser="lbfgs", init="memm").training
     assert zero is not None
     assert local is not None
@@ -183,11 +187,11 @@ def test_a_start_at_the_local_model() -> None:
     ):
         train(replace(data, batch=replace(data.batch, label=label)), init="memm")
     with pytest.raises(ValueError, match="chains of order 1, not for a chain of order 2"):
-        train(data, init="memm", order=2)
+        train(data, init="memm", structure=Chain(order=2))
 
 
 def test_warm_start_is_a_plain_function() -> None:
     data = dataset()
-    model = train(data, optimiser=Descent(), max_iterations=2)
+    model = train(data, optimiser=Descent(), stop=Stop(max_iterations=2))
     again = warm_start(model, model.layout, model.chain, model.attributes, model.edge_attributes)
     np.testing.assert_array_equal(again, model.w)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Likelihood, Perceptron, train
+from crfkit import Chain, Likelihood, Perceptron, Stop, train
 from crfkit.data.batch import Batch
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
@@ -109,8 +109,8 @@ def test_a_block_of_one_label_is_no_mistake(tmp_path: Path) -> None:
     stored = BlockedData.write(tmp_path / "some", iter(parts))
     assert stored.blocks == 3
     whole = extract([[["x"], ["y"]], [["x"], ["z"]], [["z"]]], [["A", "A"], ["B", "A"], ["B"]])
-    a = train(stored, optimiser="lbfgs", tolerance=1e-10)
-    b = train(whole, optimiser="lbfgs", tolerance=1e-10)
+    a = train(stored, optimiser="lbfgs", stop=Stop(tolerance=1e-10))
+    b = train(whole, optimiser="lbfgs", stop=Stop(tolerance=1e-10))
     np.testing.assert_allclose(a.w, b.w, atol=1e-4)
     only = BlockedData.write(tmp_path / "one", iter(parts[:1]))
     with pytest.raises(ValueError, match="all 2 positions have the label 'A'"):
@@ -120,7 +120,7 @@ def test_a_block_of_one_label_is_no_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize("features", ["observed", "all", "likely"])
 def test_training_on_blocks(tmp_path: Path, features: Any) -> None:
     data, dev = dataset(), dataset(20, 2)
-    options: Any = {"optimiser": "lbfgs", "features": features, "tolerance": 1e-9}
+    options: Any = {"optimiser": "lbfgs", "features": features, "stop": Stop(tolerance=1e-9)}
     stored = train(blocks(data, tmp_path), **options)
     memory = train(data, **options)
     assert stored.training is not None
@@ -134,13 +134,17 @@ def test_training_on_blocks(tmp_path: Path, features: Any) -> None:
 def test_blocks_take_everything_that_memory_takes(tmp_path: Path) -> None:
     stored = blocks(dataset(), tmp_path / "data")
     dev = dataset(20, 2)
-    history = train(stored, dev, max_iterations=4).training
+    history = train(stored, dev, stop=Stop(max_iterations=4)).training
     assert history is not None
     assert history.optimiser == "LBFGS"
     assert "blocks" in history.why
-    warm = train(stored, init="memm", max_iterations=4, optimiser="lbfgs")
-    again = train(stored, init=warm, optimiser=Descent(), max_iterations=3, checkpoint=tmp_path / "run")
-    same = train(stored, init=warm, optimiser=Descent(), max_iterations=3, checkpoint=tmp_path / "run")
+    warm = train(stored, init="memm", stop=Stop(max_iterations=4), optimiser="lbfgs")
+    again = train(
+        stored, init=warm, optimiser=Descent(), stop=Stop(max_iterations=3), checkpoint=tmp_path / "run"
+    )
+    same = train(
+        stored, init=warm, optimiser=Descent(), stop=Stop(max_iterations=3), checkpoint=tmp_path / "run"
+    )
     assert again.w.tobytes() == same.w.tobytes()
 
 
@@ -163,8 +167,8 @@ def test_a_stream_of_a_file(tmp_path: Path) -> None:
     stored = BlockedData.write(tmp_path / "blocks", map(extract, columns(chunk_positions=40)))
     whole = Extractor(recipe)(next(columns(chunk_positions=10**6)))
     assert stored.blocks > 2
-    a = train(stored, optimiser=Descent(), max_iterations=3)
-    b = train(whole, optimiser=Descent(), max_iterations=3)
+    a = train(stored, optimiser=Descent(), stop=Stop(max_iterations=3))
+    b = train(whole, optimiser=Descent(), stop=Stop(max_iterations=3))
     assert a.attributes.strings() == b.attributes.strings()
     np.testing.assert_allclose(a.w, b.w, rtol=1e-9, atol=1e-12)
 

@@ -21,6 +21,9 @@ from tests.cases.estimators import A_WORD, W, X, Y, crf, fitted
 likelihood: Any = Likelihood
 tagger: Any = Tagger
 train: Any = crfkit.train
+chain: Any = crfkit.Chain
+features: Any = crfkit.Features
+stop: Any = crfkit.Stop
 
 
 def weighted(label_weights: Any, **options: Any) -> crfkit.ChainCRF:
@@ -61,11 +64,15 @@ def given(x: Any) -> Any:
         (lambda: train(X, Y), TypeError, r"data is a list.*ChainCRF\(\).fit\(X, y\)"),
         (lambda: fitted().model_.predict(given(X)), TypeError, r"of type list.*ItemExtractor\(\)\(X, y\)"),
         (lambda: fitted().model_.evaluate(given(X)), TypeError, "of type list"),
-        (lambda: crf(order="1").fit(X, Y), TypeError, "order is '1', of type str, expected a number"),
+        (
+            lambda: crf(structure=chain(order="1")).fit(X, Y),
+            TypeError,
+            "order is '1', of type str, expected a number",
+        ),
         (lambda: crf(threads="2").fit(X, Y), TypeError, "threads is '2'"),
         (lambda: crf(seed="2").fit(X, Y), TypeError, "seed is '2'"),
-        (lambda: crf(min_count="2").fit(X, Y), TypeError, "min_count is '2'"),
-        (lambda: crf(max_iterations="2").fit(X, Y), TypeError, "max_iterations is '2'"),
+        (lambda: crf(features=features(min_count="2")).fit(X, Y), TypeError, "min_count is '2'"),
+        (lambda: crf(stop=stop(max_iterations="2")).fit(X, Y), TypeError, "max_iterations is '2'"),
         (lambda: crf().fit(["the dog"], [["D"]]), ValueError, "sequence 0 is a plain string, 'the dog'"),
         (lambda: crf().fit(W, Y), ValueError, r"X\[0\]\[0\] is the plain string .*'word'.*a template"),
         (
@@ -88,7 +95,7 @@ def test_the_message_says_what_to_do(call: Any, error: type[Exception], message:
 
 
 def test_numbers_of_every_kind_are_numbers() -> None:
-    made = crf(order=np.int64(1), objective=likelihood(l2=np.float32(0.5))).fit(X, Y)
+    made = crf(structure=chain(order=np.int64(1)), objective=likelihood(l2=np.float32(0.5))).fit(X, Y)
     assert made.predict(A_WORD) == [["D"]]
 
 
@@ -106,7 +113,7 @@ def test_balanced_label_weights_are_those_of_scikit_learn(tmp_path: Path) -> Non
     same = [Likelihood(label_weights=kind).bind(layout, chain, data.batch) for kind in kinds]
     assert all(isinstance(one, LinearLoss) for one in same)
     np.testing.assert_allclose(same[0].weight, same[1].weight, rtol=1e-12)
-    options: Any = {"optimiser": "lbfgs", "max_iterations": 4}
+    options: Any = {"optimiser": "lbfgs", "stop": stop(max_iterations=4)}
     objective = Likelihood(label_weights="balanced")
     whole = crfkit.train(data, objective=objective, **options)
     blocks = BlockedData.write(tmp_path / "b", [data[:3], data[3:]])  # counted over all of them
@@ -117,7 +124,7 @@ def test_balanced_label_weights_are_those_of_scikit_learn(tmp_path: Path) -> Non
 
 
 def test_balanced_counts_what_is_plain() -> None:
-    made = weighted("balanced", max_iterations=5)
+    made = weighted("balanced", stop=stop(max_iterations=5))
     assert made.fit(X, [[{y: 1.0} for y in s] for s in Y]).predict(A_WORD) == [["D"]]
     made.fit(X, [["D", *([None] * (len(s) - 1))] if len(s) > 1 else ["N"] for s in Y])
     with pytest.raises(ValueError, match="counts plain labels, and the data have none"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -39,8 +40,8 @@ def cross_validate(
     separator: Separator = None,
     comment: Comment = None,
     order: learning.Order = 1,
-    l1: learning.L1 = 0.0,
-    l2: learning.L2 = 1.0,
+    l1: learning.L1 = None,
+    l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
     min_count: learning.MinCount = 0.0,
@@ -68,10 +69,12 @@ def cross_validate(
     from crfkit import metrics
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import pass_on
+    from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
     from crfkit.training.validation import metric_for
 
-    kept, constraints = learning.features_of(features), learning.constraints_of(scheme)
+    structure, kept = learning.structure_of(order, scheme), learning.features_of(features, min_count)
+    stop = Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter)
     for name in metric or ():
         metrics.named(name)
     goal = learning.objective_of(objective, optimizer, l1, l2)
@@ -96,20 +99,14 @@ def cross_validate(
         with plain_warnings():
             model = fit(
                 whole[rest],
+                structure=structure,
+                features=replace(kept, transitions=learning.transitions_of(learn.extractor)),
                 objective=goal,
                 optimiser=optimizer,
-                features=kept,
-                min_count=min_count,
-                order=order,
-                constraints=constraints,
-                max_iterations=max_iter,
-                max_seconds=max_seconds,
-                tolerance=tolerance,
+                stop=stop,
                 seed=seed,
                 threads=threads,
                 progress=False,
-                extractor=learn.extractor,
-                **learn.options,
             )
         pass_on(model.training)
         judged = whole[held]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import typer
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
+    from crfkit.linear.features import Features as Weights
     from crfkit.linear.objective import Objective
-    from crfkit.structures.constraints import Constraint
+    from crfkit.structures import Chain
 
 Data = TypeVar("Data")
 
@@ -78,8 +79,13 @@ Tolerance = Annotated[
 Order = Annotated[
     int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
 ]
-L1 = Annotated[float, typer.Option("--l1", help="Strength of the L1 penalty: l1 * |w|.", min=0.0)]
-L2 = Annotated[float, typer.Option("--l2", help="Strength of the L2 penalty: l2/2 * |w|^2.", min=0.0)]
+L1 = Annotated[
+    float | None, typer.Option("--l1", help="Strength of the L1 penalty, l1 * |w|: 0 by default.", min=0.0)
+]
+L2 = Annotated[
+    float | None,
+    typer.Option("--l2", help="Strength of the L2 penalty, l2/2 * |w|^2: 1 by default.", min=0.0),
+]
 MinCount = Annotated[
     float, typer.Option("--min-count", help="Drop pairs of attribute and label seen less often.", min=0.0)
 ]
@@ -95,11 +101,10 @@ Seed = Annotated[int, typer.Option("--seed", help="For everything that draws.", 
 
 @dataclass
 class Learning(Generic[Data]):
-    """A data set or blocks, what made them, and the options of `crfkit.train` that follow from both."""
+    """A data set or blocks, and what made them."""
 
     data: Data
     extractor: Extractor | None  #: None where the data have attributes already
-    options: dict[str, Any]
 
 
 def prepare(
@@ -122,10 +127,10 @@ def prepare(
     datasets = [one for one in given if isinstance(one, Dataset)]
     if datasets:
         check_attributes(paths, given, template, label)
-        return Learning(joined_datasets(datasets), None, {})
+        return Learning(joined_datasets(datasets), None)
     whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
     extract = extractor_for(whole, recipe, reading["columns"], label)
-    return Learning(extract(whole, threads), extract, options_for(extract))
+    return Learning(extract(whole, threads), extract)
 
 
 def check_paths(paths: Sequence[str]) -> None:
@@ -176,32 +181,33 @@ def label_of(read: Columns, label: str | int | None) -> str | int:
     return CONLLU.index("upos") if read.format == "conllu" else -1
 
 
-def options_for(extract: Extractor) -> dict[str, Any]:
-    """Return the options of `crfkit.train` that follow from a recipe."""
-    if extract.recipe.dialect != "crfkit" and not extract.plain_transitions:
-        return {"transitions": "none"}  # CRF++ and Wapiti have them only where a line B asks for them
-    return {}
+def transitions_of(extract: Extractor | None) -> Literal["all", "none"]:
+    """Tell which transitions have weights: CRF++ and Wapiti have them only where a line B asks for them."""
+    if extract is None or extract.recipe.dialect == "crfkit" or extract.plain_transitions:
+        return "all"
+    return "none"
 
 
-def objective_of(name: str | None, optimizer: str, l1: float, l2: float) -> Objective:
-    """Return the objective, by default what the optimiser learns from; only the likelihood has penalties.
+def objective_of(name: str | None, optimizer: str, l1: float | None, l2: float | None) -> Objective:
+    """Return the objective, by default what the optimiser learns from, with its penalties where it has them.
 
     Examples
     --------
-    >>> objective_of(None, "pa", 0.0, 1.0), objective_of(None, "auto", 0.0, 0.5).l2
+    >>> objective_of(None, "pa", None, None), objective_of(None, "auto", None, 0.5).l2
     (Perceptron(), 0.5)
     """
-    from crfkit.objectives import Likelihood
     from crfkit.training import choose
 
     if optimizer != "auto":
         choose.by_name(optimizer)  # wrong names come before files
-    made = choose.objective_of(name, optimizer)
-    if isinstance(made, Likelihood):
-        return Likelihood(l1=l1, l2=l2)
-    if (l1, l2) != (0.0, 1.0):
-        raise ValueError(f"--l1 and --l2 are for the likelihood; {made!r} has no penalty: leave them out")
-    return made
+    made: Any = choose.objective_of(name, optimizer)
+    given = {name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None}
+    lacking = given.keys() - {f.name for f in fields(made)}
+    if lacking:
+        raise ValueError(
+            f"--{min(lacking)} is for objectives with a penalty; {made!r} has none: leave it out"
+        )
+    return replace(made, **given)  # type: ignore[no-any-return]
 
 
 def default_recipe(columns: Sequence[str]) -> Recipe:
@@ -278,17 +284,18 @@ def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
     return made
 
 
-def constraints_of(scheme: str | None) -> list[Constraint]:
-    """Return the constraint of --scheme."""
+def structure_of(order: int, scheme: str | None) -> Chain:
+    """Return the structure of --order and --scheme."""
+    from crfkit.structures import Chain
     from crfkit.structures.constraints import Scheme as Rule
 
-    return [] if scheme is None else [Rule(scheme.upper())]
+    return Chain(order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))
 
 
-def features_of(given: str) -> Literal["observed", "all", "likely"]:
-    """Return --features, checked."""
-    choices: dict[str, Literal["observed", "all", "likely"]]
-    choices = {"observed": "observed", "all": "all", "likely": "likely"}
-    if given in choices:
-        return choices[given]
-    raise ValueError(f"--features is {given!r}, expected observed, all or likely")
+def features_of(which: str, min_count: float) -> Weights:
+    """Return the weights of --features and --min-count."""
+    from crfkit.linear.features import Features as Weights
+
+    if which not in ("observed", "all", "likely"):
+        raise ValueError(f"--features is {which!r}, expected observed, all or likely")
+    return replace(Weights.of(which), min_count=min_count)

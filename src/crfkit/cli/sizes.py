@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit.arrays import Ids, Pointers
-from crfkit.cli.learning import options_for
+from crfkit.cli.learning import transitions_of
 from crfkit.data.batch import Batch
 from crfkit.structures.chain_gold import ngram_cells
 
@@ -47,7 +47,7 @@ class Sizes:
         L, A, edges = len(extract.labels), len(extract.attributes), len(extract.edge_attributes)
         sizes = self.counts | {"labels": L, "attributes": A, "edge attributes": edges}
         if L:
-            both = (0 if options_for(extract) else L * L) + L * self.dense
+            both = (0 if transitions_of(extract) == "none" else L * L) + L * self.dense
             sizes["weights, observed pairs"] = _distinct(self._node) + _distinct(self._edge) + both
             sizes["weights, all pairs"] = A * L + edges * L * L + both
         return sizes

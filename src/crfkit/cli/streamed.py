@@ -68,5 +68,5 @@ def prepare_blocks(
 
     blocks = BlockedData.write(folder, parts())
     if not made:
-        return learning.Learning(blocks, None, {})
-    return learning.Learning(blocks, made[0], learning.options_for(made[0]))
+        return learning.Learning(blocks, None)
+    return learning.Learning(blocks, made[0])

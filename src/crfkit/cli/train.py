@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from contextlib import ExitStack, redirect_stderr
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -42,8 +43,8 @@ def train(
     separator: Separator = None,
     comment: Comment = None,
     order: learning.Order = 1,
-    l1: learning.L1 = 0.0,
-    l2: learning.L2 = 1.0,
+    l1: learning.L1 = None,
+    l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
     min_count: learning.MinCount = 0.0,
@@ -120,10 +121,12 @@ def train(
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import interrupts
     from crfkit.training.progress import Lenient
+    from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
 
-    kept = learning.features_of(features)
-    constraints = learning.constraints_of(scheme)
+    structure = learning.structure_of(order, scheme)
+    kept = learning.features_of(features, min_count)
+    stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
     goal = learning.objective_of(objective, optimizer, l1, l2)
     if block_positions is not None:
         check_blockwise(optimizer, goal)
@@ -153,25 +156,18 @@ def train(
         model = fit(
             learn.data,
             judged,
+            structure=structure,
+            features=replace(kept, transitions=learning.transitions_of(learn.extractor)),
             objective=goal,
             optimiser=optimizer,
-            features=kept,
-            min_count=min_count,
-            order=order,
-            constraints=constraints,
             init=start,
             metric=metric,
-            patience=patience or None,
-            tolerance=tolerance,
-            max_seconds=max_seconds,
-            max_iterations=max_iter,
+            stop=stop,
             checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
             seed=seed,
             threads=threads,
             listeners=[keeper],
             progress=not quiet,
-            extractor=learn.extractor,
-            **learn.options,
         )
         if heard.asked and not (model.training and model.training.iterations):
             raise KeyboardInterrupt  # nothing was learned that could take the place of a file

@@ -23,6 +23,7 @@ from crfkit.features import Extractor, Recipe
 from crfkit.models.explain import Decision, explain
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
+from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
 __all__ = ["HARD", "Learned", "decisions", "learn", "run"]
@@ -69,7 +70,7 @@ def learn(lines: list[Line], held_out: list[Line], *, progress: bool | None = No
     """
     extract = Extractor(Recipe.parse(RECIPE), label=1)
     known = extract(Columns.from_rows(lines))
-    model = train(known, objective=Likelihood(l2=0.5), tolerance=1e-3, progress=progress, extractor=extract)
+    model = train(known, objective=Likelihood(l2=0.5), stop=Stop(tolerance=1e-3), progress=progress)
     gold = [[label for _, label in line] for line in held_out]
     found = model.predict(Extractor(Recipe.parse(RECIPE), label=None)(Columns.from_rows(held_out)))
     return Learned(model, metrics.token_scores(gold, found), metrics.sequence_accuracy(gold, found))

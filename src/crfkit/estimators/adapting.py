@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypedDict, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout, LayoutOptions
 from crfkit.linear.move import united
 from crfkit.linear.objective import Objective
@@ -32,54 +33,46 @@ from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, 
 from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
-from crfkit.training.fit import Fit, Likely
-from crfkit.training.loop import Rules
+from crfkit.training.fit import Fit
 from crfkit.training.progress import display_for
 from crfkit.training.start import warm_start
+from crfkit.training.stop import Stop
 
 V = TypeVar("V")
 
-__all__ = ["Anchored", "Budget", "adapt", "united_names"]
-
-
-class Budget(TypedDict):
-    """When to stop, and what to show."""
-
-    max_seconds: float | None
-    max_iterations: int | None
-    progress: bool | None
+__all__ = ["Anchored", "adapt", "united_names"]
 
 
 def adapt(
     before: Model,
     data: Dataset,
-    chain: Chain,
+    *,
+    structure: Chain,
+    features: Features,
     objective: Objective,
-    features: str | Likely,
-    options: LayoutOptions,
     optimiser: Optimiser | str,
-    seed: int,
-    threads: int | None,
-    budget: Budget,
+    stop: Stop,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | None = False,
 ) -> Model:
     """Return a model that goes on from another one with new data; see `crfkit.train` for the arguments."""
     begun = time.perf_counter()
     data = united_names(before, data)
-    chain = chain.with_labels(data.labels.strings())
+    chain = structure.with_labels(data.labels.strings())
     if chain.order != before.chain.order:
         raise ValueError(
             f"the model before is a chain of order {before.chain.order}, this one of order {chain.order}: "
             "learning on needs the same order"
         )
-    source = UnitedData(data, before.layout, threads)
+    united = UnitedData(data, before.layout, threads)
     goal = objective
     if objective.minimises:  # the perceptron has no penalty, and goes on from where it was
         goal = Anchored(objective, before, chain, data.attributes, data.edge_attributes)
-    fit = Fit(source, chain, goal, features, options, optimiser, before, seed)
-    display = display_for(budget["progress"])
-    rules = Rules(budget["max_seconds"], budget["max_iterations"])
+    fit = Fit(united, chain, goal, features, optimiser, stop, before, seed)
+    display = display_for(progress)
     try:
-        return fit.run(None, None, rules, None, [] if display is None else [display], begun)
+        return fit.run(None, None, None, [] if display is None else [display], begun)
     finally:
         if display is not None:
             display.close()
@@ -89,7 +82,7 @@ class UnitedData(TrainingData):
     """Training data whose layout has all weights of another one too."""
 
     def __init__(self, data: Dataset, before: Layout, threads: int | None) -> None:
-        super().__init__(data, None, threads)
+        super().__init__(data, threads)
         self.before = before
 
     def layout(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,24 +18,29 @@ from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries, dev_metric, weights_of
 from crfkit.estimators.reading import Reader, read, recipe_of
 from crfkit.features import Recipe
+from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
-from crfkit.structures.constraints import Constraint, Scheme
 from crfkit.training.choose import objective_of
-from crfkit.training.fit import Likely
-from crfkit.training.foreign import refuse_unknown
+from crfkit.training.fit import Init
+from crfkit.training.foreign import refuse_flag, refuse_unknown
 from crfkit.training.interrupt import pass_on
-from crfkit.training.train import train
+from crfkit.training.stop import Stop
+from crfkit.training.train import structure_of, train
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["ChainCRF"]
 
-_LIKELIHOOD: Final = Likelihood()  # frozen, so estimators may share it
+# Frozen, so that estimators may share them; objects, so that their options are parameters.
+_CHAIN: Final = Chain()
+_FEATURES: Final = Features()
+_LIKELIHOOD: Final = Likelihood()
+_STOP: Final = Stop()
 
 
 class ChainCRF(ChainQueries, PartParams):
@@ -43,41 +48,29 @@ class ChainCRF(ChainQueries, PartParams):
 
     Parameters
     ----------
+    structure : Chain, or "chain"
+        What is labelled how, without the labels, which are found in y: ``Chain(order=2)``. Where its
+        constraints have a `crfkit.structures.constraints.Scheme`, labels spell segments: others are neither
+        learned nor predicted, and segment metrics read labels so.
+    features : Features, or one of "observed", "all", "likely"
+        Which weights there are: ``Features(min_count=3)``.
     objective : Likelihood, Perceptron, or the name of one
-        What to optimise, penalty included. Its options are parameters too: ``objective__l2``.
+        What to optimise, penalty included.
     optimiser : an optimiser, its name, or "auto"
-        "auto" takes the fastest sound one. Options of an object are parameters: ``optimiser__memory``.
-    features : {"observed", "all", "likely"} or Likely
-        Which pairs of attribute and label have a weight.
+        "auto" takes the fastest sound one.
+    init : Model, "memm" or function, optional
+        Where `fit` starts, as in `crfkit.train`; `partial_fit` goes on from what it has.
+    stop : Stop
+        When training ends: ``Stop(max_iterations=50)``.
     template : str, path or Recipe, optional
         Text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path` to one, or a Recipe: X is then
         rows of tokens. Without one, X is features.
-    order : int
-        How many labels before the current one a transition looks at.
-    constraints : sequence of constraints
-        See `crfkit.structures.constraints`.
-    transitions : {"all", "observed", "none"}
-        Which steps have a weight of their own, whatever a template says.
-    start, stop : bool
-        Weights for the first and the last label.
-    min_count : float
-        Keep what is seen at least so often.
-    scheme : str or Scheme, optional
-        Labels spell segments, as "BIO" or "BIOES": others are neither learned nor predicted, and segment
-        metrics read labels so.
-    max_seconds, max_iterations : optional
-        The budget of training.
-    patience : float, optional
-        Passes over the data without a better dev score before training ends; None: it goes on. See
-        `crfkit.train`.
     metric : str or function, optional
         Of the dev set and of `score`. Default: what fits the labels, and the token accuracy.
     seed : int
         For optimisers that draw, and for `sample`.
     threads : int, optional
         Default: all cores. Results do not depend on it.
-    progress : bool, optional
-        Show progress; None: where standard error is a terminal.
 
     Attributes
     ----------
@@ -92,6 +85,9 @@ class ChainCRF(ChainQueries, PartParams):
 
     Notes
     -----
+    Options of structure, features, objective, optimiser and stop are parameters too, as in a grid search over
+    ``structure__order``, ``features__min_count``, ``objective__l2`` and ``stop__max_iterations``.
+
     What X and y may be: `crfkit.estimators.reading` and `crfkit.estimators.labelling`. An estimator is not a
     classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
     stratify, and scorers come from `crfkit.metrics.scorer`. ``cross_val_predict`` returns an array of lists
@@ -104,59 +100,55 @@ class ChainCRF(ChainQueries, PartParams):
     >>> crf = ChainCRF(objective=Likelihood(l2=0.1)).fit(X, [["D", "A", "N"], ["D", "N"]])
     >>> crf.predict([[{"w": "the"}, {"w": "dog"}]])
     [['D', 'N']]
-    >>> crf.set_params(objective__l2=0.5).objective.l2
-    0.5
+    >>> crf.set_params(objective__l2=0.5, structure__order=2).structure.order
+    2
     >>> tagger = ChainCRF(template="w[-1..1]; suffix(w, 2)[0]").fit([["the", "dog"]], [["D", "N"]])
     >>> tagger.predict([["the", "hog"]])
     [['D', 'N']]
     """
 
-    _parts: ClassVar[tuple[str, ...]] = ("objective", "optimiser", "features", "scheme")
+    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
+        "structure": structure_of,
+        "features": Features.of,
+        "objective": objective_of,
+        "optimiser": None,
+        "stop": None,
+    }
 
     classes_: NDArray[np.object_]
     n_iter_: int
 
     def __init__(
         self,
+        structure: Chain | str = _CHAIN,
+        features: Features | str = _FEATURES,
         objective: Objective | str = _LIKELIHOOD,
         optimiser: Optimiser | str = "auto",
-        features: Literal["observed", "all", "likely"] | Likely = "observed",
+        init: Init = None,
+        stop: Stop = _STOP,
         template: Any = None,
-        order: int = 1,
-        constraints: Sequence[Constraint] = (),
-        transitions: Literal["all", "observed", "none"] = "all",
-        start: bool = False,
-        stop: bool = False,
-        min_count: float = 0,
-        scheme: str | Scheme | None = None,
-        max_seconds: float | None = None,
-        max_iterations: int | None = None,
-        patience: float | None = 10,
         metric: Metric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
-        progress: bool | None = False,
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
+        refuse_flag(stop, type(self).__name__)
+        self.structure = structure
+        self.features = features
         self.objective = objective
         self.optimiser = optimiser
-        self.features = features
-        self.template = template
-        self.order = order
-        self.constraints = constraints
-        self.transitions = transitions
-        self.start = start
+        self.init = init
         self.stop = stop
-        self.min_count = min_count
-        self.scheme = scheme
-        self.max_seconds = max_seconds
-        self.max_iterations = max_iterations
-        self.patience = patience
+        self.template = template
         self.metric = metric
         self.seed = seed
         self.threads = threads
-        self.progress = progress
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of parts among them, as ``objective__l2``; return self."""
+        refuse_flag(params.get("stop"), type(self).__name__)
+        return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -173,6 +165,7 @@ class ChainCRF(ChainQueries, PartParams):
         X_dev: Any = None,
         y_dev: Any = None,
         sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
     ) -> Self:
         """Train on sequences, and forget what was learned before.
 
@@ -190,10 +183,13 @@ class ChainCRF(ChainQueries, PartParams):
             Judge the weights as they go: training ends when they get no better, and the best are kept.
         sample_weight : array [N], optional
             Weight of each sequence: 2 is as if it were there twice.
+        progress : bool, optional
+            Show progress; None: where standard error is a terminal.
         """
         recipe = recipe_of(self.template)
         data = self._labelled(read(X, recipe, None, self.threads), y, sample_weight)
-        return self._learned(replace(self._train(data, self._dev(X_dev, y_dev, recipe)), recipe=recipe))
+        model = self._train(data, self._dev(X_dev, y_dev, recipe), progress)
+        return self._learned(replace(model, recipe=recipe))
 
     def partial_fit(
         self,
@@ -201,6 +197,7 @@ class ChainCRF(ChainQueries, PartParams):
         y: Any = None,
         classes: Sequence[str] | None = None,
         sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
     ) -> Self:
         """Learn on from what was learned before; without anything, as `fit` does.
 
@@ -211,7 +208,7 @@ class ChainCRF(ChainQueries, PartParams):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, progress
             As in `fit`.
         classes : list of str, optional
             Labels that there are, seen or not.
@@ -223,27 +220,18 @@ class ChainCRF(ChainQueries, PartParams):
         if y is None and classes is not None:  # the data brought labels of their own
             data = replace(data, labels=Alphabet([*data.labels.strings(), *classes]))
         if before is None:
-            return self._learned(replace(self._train(data), recipe=recipe))
+            return self._learned(replace(self._train(data, None, progress), recipe=recipe))
         model = adapt(
             before,
             data,
-            Chain(data.labels.strings(), self.order, self._constraints()),
-            objective_of(self.objective),
-            self.features,
-            {
-                "min_count": self.min_count,
-                "transitions": self.transitions,
-                "start": self.start,
-                "stop": self.stop,
-            },
-            self.optimiser,
-            self.seed,
-            self.threads,
-            {
-                "max_seconds": self.max_seconds,
-                "max_iterations": self.max_iterations,
-                "progress": self.progress,
-            },
+            structure=structure_of(self.structure),
+            features=Features.of(self.features),
+            objective=objective_of(self.objective),
+            optimiser=self.optimiser,
+            stop=Stop.of(self.stop),
+            seed=self.seed,
+            threads=self.threads,
+            progress=progress,
         )
         return self._learned(replace(model, recipe=recipe))
 
@@ -271,31 +259,20 @@ class ChainCRF(ChainQueries, PartParams):
         data = read(X, recipe, None, self.threads)
         return data if y is None else labelled(data, y, Alphabet())
 
-    def _constraints(self) -> tuple[Constraint, ...]:
-        if self.scheme is None:
-            return tuple(self.constraints)
-        return (*self.constraints, Scheme(self.scheme) if isinstance(self.scheme, str) else self.scheme)
-
-    def _train(self, data: Dataset, dev: Dataset | None = None) -> Model:
+    def _train(self, data: Dataset, dev: Dataset | None, progress: bool | None) -> Model:
         return train(
             data.freeze(),  # the model takes these very alphabets, so that ids need no renaming
             dev,
+            structure=self.structure,
+            features=self.features,
             objective=self.objective,
             optimiser=self.optimiser,
-            features=self.features,
-            min_count=self.min_count,
-            transitions=self.transitions,
-            start=self.start,
+            init=self.init,
+            metric=dev_metric(self.metric, self._scheme),
             stop=self.stop,
-            order=self.order,
-            constraints=self._constraints(),
-            metric=dev_metric(self.metric, self.scheme),
-            patience=self.patience,
-            max_seconds=self.max_seconds,
-            max_iterations=self.max_iterations,
             seed=self.seed,
             threads=self.threads,
-            progress=self.progress,
+            progress=progress,
         )
 
     def _learned(self, model: Model) -> Self:

@@ -8,11 +8,13 @@ optimisers are frozen dataclasses, so that one may be shared by many estimators 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.base import BaseEstimator
+
+from crfkit.training.foreign import now_written
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,7 +29,7 @@ class PartParams(BaseEstimator):
     --------
     >>> from crfkit import Likelihood
     >>> class Example(PartParams):
-    ...     _parts = ("objective",)
+    ...     _parts = {"objective": None}
     ...
     ...     def __init__(self, objective=None):
     ...         self.objective = objective
@@ -38,8 +40,9 @@ class PartParams(BaseEstimator):
     0.5
     """
 
-    #: Parameters that are reached into; other dataclasses are values.
-    _parts: ClassVar[tuple[str, ...]] = ()
+    #: Parameters that are reached into, and what makes an object of a word that is short for one, or None.
+    #: Other dataclasses are values.
+    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters.
@@ -62,15 +65,18 @@ class PartParams(BaseEstimator):
         for key, value in params.items():
             name, inside, option = key.partition("__")
             if name not in own:
-                raise ValueError(
-                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {own!r}."
-                )
+                now = now_written(name)
+                hint = f"It is now written {now}." if now else f"Valid parameters are: {own!r}."
+                raise ValueError(f"Invalid parameter {name!r} for estimator {self}. {hint}")
             if inside:
                 nested[name][option] = value
             else:
                 setattr(self, name, value)
         for name, options in nested.items():
-            setattr(self, name, _changed(getattr(self, name), options, name))
+            part, made = getattr(self, name), self._parts.get(name)
+            if made is not None and isinstance(part, str):
+                part = made(part)
+            setattr(self, name, _changed(part, options, name))
         return self
 
 

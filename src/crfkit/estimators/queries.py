@@ -18,7 +18,7 @@ from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model, gold_labels
-from crfkit.structures import ChainPotentials
+from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.constraints import Scheme
 
 __all__ = ["ChainQueries", "PerSequence", "dev_metric", "metric_of", "weights_of"]
@@ -90,9 +90,15 @@ class ChainQueries:
     model_: Model
     extractor_: Reader
     metric: Metric | str | None
-    scheme: str | Scheme | None
+    structure: Chain | str
     seed: int
     threads: int | None
+
+    @property
+    def _scheme(self) -> Scheme | None:
+        """How labels spell segments, where the structure says so."""
+        rules = () if isinstance(self.structure, str) else self.structure.constraints
+        return next((rule for rule in rules if isinstance(rule, Scheme)), None)
 
     def predict(self, X: Any) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings."""
@@ -209,7 +215,7 @@ class ChainQueries:
             return float(each @ self.log_proba(data)) / max(float(each @ lengths), 1e-300)
         gold = gold_labels(data)
         found = self.model_.predict(data, threads=self.threads)
-        metric = metric_of(name, self.scheme)
+        metric = metric_of(name, self._scheme)
         return float(metric(gold, found)) if weight is None else _weighted(metric, gold, found, weight)
 
     def _data(self, X: Any, y: Any = None) -> Dataset:

@@ -10,17 +10,18 @@ Sha & Pereira (2003) section 3, of which the kernel visits only the pairs that c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Pointers, as_scores, as_seq_ptr
+from crfkit.checks import check_number
 from crfkit.data.batch import Batch
 from crfkit.structures.chain_gold import add_chain_counts, check_path, ngram_cells
 from crfkit.structures.chain_potentials import ChainPotentials
-from crfkit.structures.constraints import Constraint, Resolved, resolve
+from crfkit.structures.constraints import Constraint, Resolved, check_constraints, resolve
 from crfkit.structures.gold import Gold, Path, Soft, check_range, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
 from crfkit.structures.structure import Scores, Slot
@@ -38,8 +39,9 @@ class Chain:
 
     Parameters
     ----------
-    labels : int or list of str
-        Label names, or their number.
+    labels : int or list of str, optional
+        Label names, or their number. Without them the chain says what to learn, and training finds the names
+        in the data (`crfkit.train`); `with_labels` gives one that can be asked.
     order : int
         How many labels before the current one a score may look at; 0 means independent positions.
     constraints : sequence of constraints
@@ -65,15 +67,17 @@ class Chain:
 
     def __init__(
         self,
-        labels: int | Iterable[str],
+        labels: int | Iterable[str] | None = None,
         order: int = 1,
         constraints: Sequence[Constraint] = (),
     ) -> None:
-        names = label_names(labels)
-        if order not in range(9):
+        names = () if labels is None or (isinstance(labels, tuple) and not labels) else label_names(labels)
+        check_number("order", order, None, whole=True)
+        if not 0 <= order <= 8:
             raise ValueError(f"order is {order}, expected 0 to 8")
-        resolved = resolve(constraints, names) if constraints else None
-        if resolved and order == 0:
+        check_constraints(constraints)
+        resolved = resolve(constraints, names) if names and constraints else None
+        if constraints and order == 0:
             raise ValueError("constraints on transitions need a chain of order 1 or more, not 0")
         if resolved and resolved.expansion and order > 1:
             raise ValueError(f"limits on segment lengths need a chain of order 1, not {order}")
@@ -81,6 +85,16 @@ class Chain:
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "constraints", tuple(constraints))
         object.__setattr__(self, "resolved", resolved)
+
+    def with_labels(self, names: Sequence[str]) -> Self:
+        """Return the same chain over these labels.
+
+        Examples
+        --------
+        >>> Chain(order=2).with_labels(["A", "B"])
+        Chain(labels=('A', 'B'), order=2, constraints=())
+        """
+        return replace(self, labels=tuple(names))
 
     def potentials(
         self,
@@ -109,6 +123,8 @@ class Chain:
         allowed : mask [P, L], or a list with None, a label or a set of labels per position
             Partial knowledge: what each position may be.
         """
+        if not self.labels:
+            raise ValueError("this chain has no labels: give them, as in chain.with_labels(['A', 'B'])")
         L = len(self.labels)
         nodes = as_scores(node, "node")  # [P, L]
         if nodes.ndim != 2 or nodes.shape[1] != L:
@@ -148,10 +164,6 @@ class Chain:
         return tables
 
     # ---- training
-
-    def with_labels(self, names: Sequence[str]) -> Self:
-        """Return the same chain over these labels."""
-        return type(self)(names, self.order, self.constraints)
 
     def describe(self) -> str:
         """Return what messages call it."""

@@ -219,6 +219,24 @@ class Resolved:
         )
 
 
+def check_constraints(constraints: object) -> None:
+    """Raise a TypeError where something else is among them.
+
+    Examples
+    --------
+    >>> check_constraints(["BIO"])
+    Traceback (most recent call last):
+    TypeError: constraints[0] is 'BIO', not a Scheme, Forbid, Require or SegmentLength
+    """
+    if isinstance(constraints, Constraint) or not isinstance(constraints, Iterable):
+        raise TypeError(f"constraints is {constraints!r}, expected a list: constraints=[...]")
+    for place, item in enumerate(constraints):
+        if not isinstance(item, Constraint):
+            raise TypeError(
+                f"constraints[{place}] is {item!r}, not a Scheme, Forbid, Require or SegmentLength"
+            )
+
+
 def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segments: bool = False) -> Resolved:
     """Bring constraints to the labels of a structure; all of them hold together, in any order.
 
@@ -244,11 +262,7 @@ def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segment
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ValueError(f"labels has {repeated} more than once; give each label one id")
-    for place, item in enumerate(constraints):
-        if not isinstance(item, Constraint):
-            raise TypeError(
-                f"constraints[{place}] is {item!r}, not a Scheme, Forbid, Require or SegmentLength"
-            )
+    check_constraints(constraints)
     schemes = [item for item in constraints if isinstance(item, Scheme)]
     if len(schemes) > (0 if segments else 1):
         most = "labels of whole segments take none" if segments else "keep one"

@@ -4,17 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crfkit.linear.features import Likely
     from crfkit.training import events
     from crfkit.training.blocks.stream import BlockedData
     from crfkit.training.checkpoint import Checkpoints
-    from crfkit.training.fit import Likely
+    from crfkit.training.stop import Stop
 
-__all__ = ["BlockedData", "Checkpoints", "Likely", "events"]
+__all__ = ["BlockedData", "Checkpoints", "Likely", "Stop", "events"]
 
 _HOMES = {
     "BlockedData": "crfkit.training.blocks.stream",
     "Checkpoints": "crfkit.training.checkpoint",
-    "Likely": "crfkit.training.fit",
+    "Likely": "crfkit.linear.features",
+    "Stop": "crfkit.training.stop",
 }
 
 

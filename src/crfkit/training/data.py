@@ -125,17 +125,17 @@ class TrainingData:
     Parameters
     ----------
     data : Dataset or BlockedData
-    hashed : int, optional
-        Number of attributes, where they have no names.
     threads : int, optional
     """
 
-    def __init__(self, data: Dataset | BlockedData, hashed: int | None, threads: int | None) -> None:
+    def __init__(self, data: Dataset | BlockedData, threads: int | None) -> None:
         self.data = data if isinstance(data, BlockedData) else checked_dataset(data, "data")
         self.labels: Alphabet = self.data.labels.freeze()
         self.attributes: Alphabet = self.data.attributes.freeze()
         self.edge_attributes: Alphabet = self.data.edge_attributes.freeze()
-        self.hashed, self.threads = hashed, threads
+        self.extractor = self.data.extractor
+        self.hashed = None if self.extractor is None else self.extractor.hashed
+        self.threads = threads
         if not len(self.labels):
             raise ValueError("the data have no labels: training needs some")
 

@@ -6,7 +6,7 @@ Bind the objective to a layout and data, choose the optimiser, find the start, f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
+from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
@@ -32,33 +33,18 @@ from crfkit.training.data import TrainingData
 from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
 from crfkit.training.fingerprint import described, digest, fingerprint_of
 from crfkit.training.interrupt import interrupts
-from crfkit.training.loop import NothingLearnedError, Outcome, Rules, RunRecord, follow
+from crfkit.training.loop import Facts, NothingLearnedError, Outcome, follow
+from crfkit.training.record import RunRecord
 from crfkit.training.start import checked_start, warm_start
+from crfkit.training.stop import Stop
 from crfkit.training.summing import summed_up, tell
 from crfkit.training.validation import Validation
 
-__all__ = ["Fit", "Init", "Likely"]
+__all__ = ["Fit", "Init"]
 
 Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None"
 _MEMM_ITERATIONS = 20
-
-
-@dataclass(frozen=True)
-class Likely:
-    """Observed features, and after a little training those that keep the model from errors it makes.
-
-    Sutton & McCallum (2006), section 1.4.6: pairs that the data never show, but that the model finds likely.
-
-    Parameters
-    ----------
-    iterations : int
-        Training before the pairs are looked for.
-    epsilon : float
-        The least probability that makes a pair likely.
-    """
-
-    iterations: int = 5
-    epsilon: float = 0.01
+_ENOUGH = 1e-4  # the tolerance by default
 
 
 class Fit:
@@ -69,20 +55,17 @@ class Fit:
         data: TrainingData,
         chain: Chain,
         objective: Objective,
-        features: str | Likely,
-        options: LayoutOptions,
+        features: Features,
         optimiser: Optimiser | str,
-        init: Init,
-        seed: int,
-        tolerance: float | None = None,
+        stop: Stop,
+        init: Init = None,
+        seed: int = 0,
     ) -> None:
-        self.tolerance = tolerance
         self.data, self.chain, self.objective = data, chain, objective
-        self.likely = Likely() if features == "likely" else features if isinstance(features, Likely) else None
-        self.options, self.init, self.seed = options, init, seed
-        self.about: dict[str, Any] = {}
+        self.likely, self.all_pairs = features.likely, features.which == "all"
+        self.options: LayoutOptions = features.options()
+        self.stop, self.init, self.seed = stop, init, seed
         self.notes = data.check(chain)
-        self.all_pairs = features == "all"
         if not self.all_pairs and "path" not in data.kinds and not _has_labels(data):
             if self.likely is not None:
                 raise ValueError('features="likely" needs plain labels; use features="all"')
@@ -94,6 +77,7 @@ class Fit:
         if isinstance(self.problem, BlockedProblem):
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
+        self._named = isinstance(optimiser, str)
         self.optimiser, self.why = self._optimiser(optimiser)
         check_suits(self.problem, self.optimiser)
 
@@ -114,18 +98,20 @@ class Fit:
                 self.penalty,
                 seed=self.seed,
                 threads=self.data.threads,
-                tolerance=self.tolerance,
+                tolerance=self.stop.tolerance,
             )
-        return by_name(given, self.seed, self.data.threads, self.tolerance), "as asked for"
+        return by_name(given, self.seed, self.data.threads, self.stop.tolerance), "as asked for"
 
     def model(self, w: Floats, training: Summary | None = None) -> Model:
         """Return a model with these weights [F]."""
         data = self.data
         names = (data.labels, data.attributes, data.edge_attributes)
-        return Model(*names, self.chain, self.layout, w, training=training, **self.about)
+        about = {} if data.extractor is None else vars(data.extractor)
+        return Model(*names, self.chain, self.layout, w, training=training, **about)
 
-    def fingerprint(self, dev: Dataset | None, metric: str, dev_every: int | None) -> dict[str, str]:
+    def fingerprint(self, dev: Dataset | None, metric: str) -> dict[str, str]:
         """Everything that the result depends on."""
+        dev_every = self.stop.dev_every
         options = {k: v for k, v in sorted(self.options.items()) if k not in ("threads", "table_bytes")}
         return {
             "version": _native.__version__,
@@ -136,7 +122,7 @@ class Fit:
             "optimiser": described(self.optimiser),
             "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
             "layout": repr(options),
-            "constraints": repr(self.chain.constraints),
+            "structure": repr(replace(self.chain, labels=())),  # the data have the names
             "start": self._start_name(),
         }
 
@@ -150,7 +136,6 @@ class Fit:
         self,
         dev: Dataset | None,
         metric: Metric | str | None,
-        rules: Rules,
         keep: Checkpoints | None,
         audience: Sequence[Listener],
         begun: float,
@@ -158,7 +143,7 @@ class Fit:
         """Train, from the checkpoint where there is one; tell about it, and warn where it falls short."""
         with interrupts() as heard:  # from here on there is something to lose
             try:
-                outcome, summary = self._run(dev, metric, rules, keep, audience, begun)
+                outcome, summary = self._run(dev, metric, keep, audience, begun)
             except NothingLearnedError as error:
                 raise ValueError(f"nothing can be learned: {error}. {cause_of(self.data)}") from error
             if heard.asked:  # perhaps after the last step
@@ -169,8 +154,8 @@ class Fit:
         except Exception as error:
             tell(audience, Failed(error, model))
             raise
-        at_most = rules.max_iterations if summary.iterations == rules.max_iterations else None
-        remedy = remedy_for(outcome.end, self.optimiser, at_most)
+        most = self.stop.max_iterations
+        remedy = remedy_for(outcome.end, self.optimiser, most if summary.iterations == most else None)
         known = summary.certificate if 2.0 * summary.gap < summary.loss else ""
         warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
         return model
@@ -179,7 +164,6 @@ class Fit:
         self,
         dev: Dataset | None,
         metric: Metric | str | None,
-        rules: Rules,
         keep: Checkpoints | None,
         audience: Sequence[Listener],
         begun: float,
@@ -188,21 +172,17 @@ class Fit:
         validate = None if dev is None else Validation(model, dev, metric, self.data.threads)
         self.notes += [] if validate is None else validate.notes
         name = "" if validate is None else validate.name
-        mark = {} if keep is None else self.fingerprint(dev, name, rules.dev_every)
+        mark = {} if keep is None else self.fingerprint(dev, name)
         saved = None if keep is None else keep.load(mark)
+        halted: Stopped | None = None
         if saved is None:
-            w, halted = self._start(begun, rules.max_seconds)
-            record, rules = RunRecord(), replace(rules, halted=halted)
+            record = RunRecord()
+            w, halted = self._start(begun)
         else:
             if saved["pairs"] is not None:
                 self._bind(saved["pairs"])
             w, record = saved["w"], RunRecord.of_state(saved["course"])
-        rules = replace(
-            rules,
-            curvature=curvature_of(self.penalty, self.problem.convex),
-            convex=self.problem.convex,
-            optimum=self.problem.minimises,
-        )
+        facts = self._facts(dev, halted)
         if validate is not None:
             validate.model = self.model(w)
         state = None if saved is None else saved["run"]
@@ -216,13 +196,26 @@ class Fit:
             tell(audience, event)
 
         def rescue(outcome: Outcome, error: BaseException) -> None:
-            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, rules, name))))
+            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, facts, name))))
 
         save = None if keep is None else Saver(keep, mark, record, snapshot, say, self.notes)
+        tolerance = _ENOUGH if self._named else 0.0
+        stop = self.stop if self.stop.tolerance is not None else replace(self.stop, tolerance=tolerance)
         outcome = follow(
-            run, record, rules, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
+            run, record, stop, facts, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
         )
-        return outcome, summed_up(self, outcome, record, rules, name)
+        return outcome, summed_up(self, outcome, record, facts, name)
+
+    def _facts(self, dev: Dataset | None, halted: Stopped | None) -> Facts:
+        positions = 0 if dev is None else dev.batch.positions
+        return Facts(
+            dev_passes=5.0 * positions / max(self.data.positions, 1),
+            enough=_ENOUGH if self.stop.tolerance is None else self.stop.tolerance,
+            curvature=curvature_of(self.penalty, self.problem.convex),
+            convex=self.problem.convex,
+            optimum=self.problem.minimises,
+            halted=halted,
+        )
 
     def _begin(self, resumed: int) -> Begin:
         data, layout = self.data, self.layout
@@ -238,12 +231,12 @@ class Fit:
             resumed,
         )
 
-    def _start(self, begun: float, max_seconds: float | None) -> tuple[Floats, Stopped | None]:
+    def _start(self, begun: float) -> tuple[Floats, Stopped | None]:
         """Return the first weights [F], and why training must not go on after them."""
-        w, halted = self._initial(begun, max_seconds)
+        w, halted = self._initial(begun)
         if self.likely is None or halted:
             return w, halted
-        first = self._little(self.problem, w, self.likely.iterations, begun, max_seconds)
+        first = self._little(self.problem, w, self.likely.iterations, begun)
         pairs = self.data.likely(self.model(first.w), self.likely.epsilon)
         before = self.layout
         self._bind(pairs)
@@ -252,7 +245,7 @@ class Fit:
         same = np.arange(before.labels, dtype=np.int32)
         return moved(before, first.w, self.layout, same, {}), _halted(first)
 
-    def _initial(self, begun: float, max_seconds: float | None) -> tuple[Floats, Stopped | None]:
+    def _initial(self, begun: float) -> tuple[Floats, Stopped | None]:
         init = self.init
         if init is None:
             return np.zeros(self.layout.weights), None
@@ -266,19 +259,17 @@ class Fit:
         except NotCoveredError as error:
             raise NotCoveredError(f'init="memm": {error}; use another start') from error
         zero = np.zeros(self.layout.weights)
-        found = self._little(local, zero, _MEMM_ITERATIONS, begun, max_seconds)
+        found = self._little(local, zero, _MEMM_ITERATIONS, begun)
         return found.w, _halted(found)
 
-    def _little(
-        self, problem: Any, w: Floats, iterations: int, begun: float, max_seconds: float | None
-    ) -> Outcome:
+    def _little(self, problem: Any, w: Floats, iterations: int, begun: float) -> Outcome:
         """Train for a few iterations, as a preparation."""
-        rules = Rules(max_seconds, iterations)
+        stop = Stop(max_seconds=self.stop.max_seconds, max_iterations=iterations)
         optimiser = by_name("lbfgs", self.seed, self.data.threads)
         if not problem.minimises:
             optimiser = self.optimiser
         run = optimiser.start(problem, self.penalty, w)
-        return follow(run, RunRecord(), rules, begun=begun)
+        return follow(run, RunRecord(), stop, begun=begun)
 
 
 def _halted(outcome: Outcome) -> Stopped | None:

@@ -1,4 +1,4 @@
-"""Options that do not exist or are not numbers: a hint, and for those of other tools their names in crfkit.
+"""Options that do not exist: a hint; for those of other tools, and old ones of ours, what to write here.
 
 Penalties of the tools, beside l1 * |w|_1 + l2/2 * |w|_2^2 here:
 
@@ -15,21 +15,30 @@ from __future__ import annotations
 import difflib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Real
+from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
+from crfkit.linear.features import Features
 from crfkit.objectives import Likelihood
+from crfkit.training.stop import Stop
 
-__all__ = ["check_numbers", "refuse_unknown"]
+__all__ = ["now_written", "refuse_flag", "refuse_unknown"]
 
 
 class _Here(NamedTuple):
     """Where an option lives in crfkit, and what its value becomes."""
 
     option: str
-    of: str = ""  #: the part that has it; empty: the function or estimator itself
+    of: str = ""  #: the object that has it; empty: the function or estimator itself
     value: Callable[[Any], Any] = lambda given: given
     why: str = ""
+
+
+class _Written(str):
+    """A value that is shown as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def _inverse(given: Any) -> float:
@@ -39,8 +48,19 @@ def _inverse(given: Any) -> float:
 _TWICE = "CRFsuite's penalty is c2 * |w|^2, without the half: l2 is twice c2"
 _OVER = "l2 is 1 / {name}"
 _LIKELIHOOD = {name: _Here(name, "Likelihood") for name in Likelihood.__dataclass_fields__}
+# Which argument an object is given as; objects that are not here are optimisers.
+_ARGUMENTS = {"Likelihood": "objective", "Chain": "structure", "Features": "features", "Stop": "stop"}
+_PLACES = {"Chain": "the structure", "Features": "the features", "Stop": "stop"}
+# Options that crfkit itself had in their own right, before they became part of an object.
+_MOVED: dict[str, _Here] = {
+    **{name: _Here(name, "Chain") for name in ("order", "constraints")},
+    **{f.name: _Here(f.name, "Features") for f in fields(Features) if f.name != "which"},
+    **{f.name: _Here(f.name, "Stop") for f in fields(Stop)},
+    "scheme": _Here("constraints", "Chain", lambda scheme: _Written(f"[Scheme({scheme!r})]")),
+}
 _NAMES: dict[str, _Here] = {
     **_LIKELIHOOD,
+    **_MOVED,
     "c1": _Here("l1", "Likelihood"),
     "c2": _Here("l2", "Likelihood", lambda c2: 2.0 * float(c2), _TWICE),
     "rho1": _Here("l1", "Likelihood"),
@@ -48,16 +68,16 @@ _NAMES: dict[str, _Here] = {
     "C": _Here("l2", "Likelihood", _inverse, _OVER),
     "gaussian_variance": _Here("l2", "Likelihood", _inverse, _OVER),
     "class_weight": _Here("label_weights", "Likelihood"),
-    "min_freq": _Here("min_count"),
-    "minfreq": _Here("min_count"),
-    "all_possible_states": _Here("features", "", lambda yes: "all" if yes else "observed"),
-    "all_possible_transitions": _Here("transitions", "", lambda yes: "all" if yes else "observed"),
+    "min_freq": _Here("min_count", "Features"),
+    "minfreq": _Here("min_count", "Features"),
+    "all_possible_states": _Here("which", "Features", lambda yes: "all" if yes else "observed"),
+    "all_possible_transitions": _Here("transitions", "Features", lambda yes: "all" if yes else "observed"),
     "verbose": _Here("progress", "", bool),
     "n_jobs": _Here("threads"),
     "nthread": _Here("threads"),
     "random_state": _Here("seed"),
-    "max_iter": _Here("max_iterations"),
-    "maxiter": _Here("max_iterations"),
+    "max_iter": _Here("max_iterations", "Stop"),
+    "maxiter": _Here("max_iterations", "Stop"),
     "optimizer": _Here("optimiser"),
     "num_memories": _Here("memory", "LBFGS"),
     "epsilon": _Here("tolerance", "LBFGS"),
@@ -96,6 +116,9 @@ _NEEDLESS = {
     "model_filename": "leave it out: models stay in memory; model.save(path) writes one",
     "keep_tempfiles": "leave it out: there are no temporary files",
     "trainer_cls": "leave it out: training has no trainer class; crfkit.train takes listeners",
+    "extractor": "leave it out: the data know what made them (Dataset.extractor)",
+    "progress": "give it to fit: fit(X, y, progress=True)",
+    "verbose": "fit shows progress: fit(X, y, progress=True)",
 }
 
 
@@ -117,9 +140,12 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     Traceback (most recent call last):
     TypeError: ChainCRF has no option c1, c2: write objective=Likelihood(l1=0.1, l2=2.0) (CRFsuite's penalty
     is c2 * |w|^2, without the half: l2 is twice c2)
-    >>> refuse_unknown({"ordr": 2}, "ChainCRF", ["order"])
+    >>> refuse_unknown({"order": 2}, "train", ["structure"])
     Traceback (most recent call last):
-    TypeError: ChainCRF has no option 'ordr'; did you mean 'order'?
+    TypeError: order is now part of the structure: train(..., structure=Chain(order=2))
+    >>> refuse_unknown({"sed": 2}, "ChainCRF", ["seed"])
+    Traceback (most recent call last):
+    TypeError: ChainCRF has no option 'sed'; did you mean 'seed'?
     """
     options = set(own)
     plain: dict[str, str] = {}  # option: how it is written
@@ -130,10 +156,10 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
         if name == "algorithm":
             chosen = _ALGORITHMS.get(str(value).lower(), {"optimiser": value})
             plain.update({option: repr(name) for option, name in chosen.items()})
-        elif name in _NEEDLESS:
+        elif name in _NEEDLESS and (here is None or here.option not in options):
             why.append(f"{name}: {_NEEDLESS[name]}")
         elif here is None or (not here.of and here.option not in options):
-            _raise_misspelt(name, who, options)
+            _raise_misspelt(name, value, who, options)
         else:
             shown = _shown(here, value)
             if here.of:
@@ -149,26 +175,45 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     for part, given in parts.items():
         if part == "LBFGS" and plain.get("objective") == "'perceptron'":
             continue  # limits of an algorithm that has rules of its own here
-        plain["objective" if part == "Likelihood" else "optimiser"] = f"{part}({', '.join(given)})"
+        plain[_ARGUMENTS.get(part, "optimiser")] = f"{part}({', '.join(given)})"
     written = ", ".join(f"{option}={shown}" for option, shown in plain.items())
+    if unknown.keys() <= _MOVED.keys():
+        names, verb = _listed(list(unknown)), "is" if len(unknown) == 1 else "are"
+        places = _listed([_PLACES[part] for part in parts])
+        raise TypeError(f"{names} {verb} now part of {places}: {who}(..., {written})")
     advice = [f"write {written}"] if written else []
     if why:
         advice = [f"{advice[0]} ({'; '.join(why)})"] if advice else ["; ".join(why)]
     raise TypeError(f"{who} has no option {', '.join(unknown)}: {advice[0]}")
 
 
-def check_numbers(**options: object) -> None:
-    """Raise a TypeError where an option is neither None nor a number.
+def refuse_flag(stop: object, who: str) -> None:
+    """Refuse the old meaning of `stop`: whether there are weights for the last label.
 
     Examples
     --------
-    >>> check_numbers(order=1, seed="2")
+    >>> refuse_flag(True, "train")
     Traceback (most recent call last):
-    TypeError: seed is '2', of type str, expected a number
+    TypeError: stop is now part of the features: train(..., features=Features(stop=True))
     """
-    for name, value in options.items():
-        if value is not None and not isinstance(value, Real):
-            raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}, expected a number")
+    if isinstance(stop, bool):
+        refuse_unknown({"stop": stop}, who, ())
+
+
+def now_written(name: str) -> str:
+    """Return how `set_params` spells an option that is now part of an object; empty where it is not one.
+
+    Examples
+    --------
+    >>> now_written("order"), now_written("ordr")
+    ('structure__order', '')
+    """
+    here = _MOVED.get(name)
+    return "" if here is None else f"{_ARGUMENTS[here.of]}__{here.option}"
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _shown(here: _Here, value: Any) -> str:
@@ -179,7 +224,13 @@ def _shown(here: _Here, value: Any) -> str:
         return "..."
 
 
-def _raise_misspelt(name: str, who: str, options: set[str]) -> NoReturn:
-    close = difflib.get_close_matches(name, sorted(options), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(sorted(options))}"
+def _raise_misspelt(name: str, value: Any, who: str, options: set[str]) -> NoReturn:
+    close = difflib.get_close_matches(name, sorted(options | _MOVED.keys()), n=1)
+    hint = f"; the options are {', '.join(sorted(options))}"
+    if close:
+        here = None if close[0] in options else _MOVED[close[0]]
+        meant = repr(close[0])
+        if here is not None:
+            meant = f"{_ARGUMENTS[here.of]}={here.of}({here.option}={_shown(here, value)})"
+        hint = f"; did you mean {meant}?"
     raise TypeError(f"{who} has no option {name!r}{hint}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from crfkit.training.events import Listener, Progress, StopTraining
 from crfkit.training.forecast import seconds_left
 from crfkit.training.interrupt import Interrupts, interrupts
 from crfkit.training.record import RunRecord
+from crfkit.training.stop import Stop
 
-__all__ = ["NothingLearnedError", "Outcome", "Rules", "RunRecord", "follow"]
+__all__ = ["Facts", "NothingLearnedError", "Outcome", "follow"]
 
 _NAN = float("nan")
 
@@ -34,58 +36,48 @@ class NothingLearnedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Rules:
-    """When to stop, and how a step is judged."""
+class Facts:
+    """What decides about a run beside the options of the user: it follows from the data and the problem."""
 
-    max_seconds: float | None = None
-    max_iterations: int | None = None
-    patience: float | None = None  #: passes over the data without a better dev score; see `RunRecord.behind`
-    tolerance: float = 0.0  #: stop when certified to be this fraction above the optimum, at most
-    dev_every: int | None = None  #: steps between dev evaluations; None: `dev_passes` decides
-    dev_passes: float = 0.0  #: least passes between dev evaluations
+    dev_passes: float = 0.0  #: least passes between dev evaluations, where `Stop.dev_every` is None
     enough: float = 1e-4  #: a run that is certified to be so near has converged, however it ended
     curvature: float = 0.0  #: strong convexity of the objective
     convex: bool = True
     optimum: bool = True  #: whether there is one to reach: not when learning from mistakes
     halted: Stopped | None = None  #: why the run must not begin at all
 
-    def verdict(self, record: RunRecord, seconds: float) -> Stopped | None:
-        """Return why the run is over; None while it is not."""
-        if self.halted or record.stop:
-            return self.halted or record.stop
-        if self.tolerance > 0.0 and record.excess and record.excess[-1] <= self.tolerance:
-            why = f"certified to be within {100.0 * self.tolerance:.3g} % of the optimum"
-            return Stopped(End.CONVERGED, why)
-        behind = 0.0 if self.patience is None else record.behind(self.patience)
-        if behind > 0.0:
-            why = (
-                f"the dev score has not risen in {behind:.4g} passes over the data; "
-                f"the best is that of iteration {record.best_iteration}"
-            )
-            return Stopped(End.PATIENCE, why)
-        if self.max_iterations is not None and record.iteration >= self.max_iterations:
-            why = f"the limit of {self.max_iterations} iterations is reached"
-            return Stopped(End.LIMIT if self.max_iterations and self.optimum else End.PLANNED, why)
-        if self.max_seconds is not None and seconds >= self.max_seconds:
-            return Stopped(End.BUDGET, f"the time budget of {self.max_seconds:g} s is spent")
-        return None
 
-    def due(self, record: RunRecord, step: Step) -> bool:
-        """Tell whether the dev set is to be evaluated after the step that comes next in a record."""
-        if self.dev_every is not None:
-            return (record.iteration + 1) % self.dev_every == 0
-        now = step.evaluations or record.iteration + 1.0
-        return now - record.judged() >= self.dev_passes
+_NO_FACTS: Final = Facts()
 
-    def eta(self, record: RunRecord) -> float:
-        """Return how many seconds are left by the trend, nan where there is none."""
-        return seconds_left(
-            record.column("seconds"),
-            np.array(record.excess),
-            self.tolerance,
-            max_seconds=self.max_seconds,
-            max_iterations=self.max_iterations,
+
+def _verdict(stop: Stop, facts: Facts, record: RunRecord, seconds: float) -> Stopped | None:
+    """Return why the run is over; None while it is not."""
+    if facts.halted or record.stop:
+        return facts.halted or record.stop
+    if stop.tolerance and record.excess and record.excess[-1] <= stop.tolerance:
+        why = f"certified to be within {100.0 * stop.tolerance:.3g} % of the optimum"
+        return Stopped(End.CONVERGED, why)
+    behind = 0.0 if stop.patience is None else record.behind(stop.patience)
+    if behind > 0.0:
+        why = (
+            f"the dev score has not risen in {behind:.4g} passes over the data; "
+            f"the best is that of iteration {record.best_iteration}"
         )
+        return Stopped(End.PATIENCE, why)
+    if stop.max_iterations is not None and record.iteration >= stop.max_iterations:
+        why = f"the limit of {stop.max_iterations} iterations is reached"
+        return Stopped(End.LIMIT if stop.max_iterations and facts.optimum else End.PLANNED, why)
+    if stop.max_seconds is not None and seconds >= stop.max_seconds:
+        return Stopped(End.BUDGET, f"the time budget of {stop.max_seconds:g} s is spent")
+    return None
+
+
+def _due(stop: Stop, facts: Facts, record: RunRecord, step: Step) -> bool:
+    """Tell whether the dev set is to be evaluated after the step that comes next in a record."""
+    if stop.dev_every is not None:
+        return (record.iteration + 1) % stop.dev_every == 0
+    now = step.evaluations or record.iteration + 1.0
+    return now - record.judged() >= facts.dev_passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +100,8 @@ class Outcome:
 def follow(
     run: Run,
     record: RunRecord,
-    rules: Rules,
+    stop: Stop,
+    facts: Facts = _NO_FACTS,
     *,
     validate: Callable[[Floats], float] | None = None,
     save: Callable[[bool], object] | None = None,
@@ -123,7 +116,9 @@ def follow(
     run : Run
     record : RunRecord
         What it has done before; written on.
-    rules : Rules
+    stop : Stop
+        Where its tolerance is None, none is asked for.
+    facts : Facts, optional
     validate : function of the weights, optional
         The dev score; the weights of the highest one are kept.
     save : function of a bool, optional
@@ -151,36 +146,37 @@ def follow(
     def steps(heard: Interrupts) -> Stopped:
         nonlocal whole
         try:
-            while (stop := rules.verdict(record, clock())) is None:
+            while (end := _verdict(stop, facts, record, clock())) is None:
                 if heard.asked:
                     raise KeyboardInterrupt
                 whole = False
-                step, stop = _attempt(run, record.iteration + 1)
-                if step is None or stop is not None:
-                    return stop or Stopped(End.DIVERGED, "")
+                step, failed = _attempt(run, record.iteration + 1)
+                if step is None or failed is not None:
+                    return failed or Stopped(End.DIVERGED, "")
                 good[:] = run.w
-                excess = certify(step, rules.curvature, convex=rules.convex).excess
-                score = _scored(validate, good) if validate is not None and rules.due(record, step) else _NAN
+                excess = certify(step, facts.curvature, convex=facts.convex).excess
+                due = _due(stop, facts, record, step)
+                score = _scored(validate, good) if validate is not None and due else _NAN
                 record.add(step, excess, score, clock(), good)
                 whole = True
-                listener(_progress(record, step, rules))
+                listener(_progress(record, step, stop))
                 if save is not None:
                     save(False)
         except KeyboardInterrupt:
             return Stopped(End.INTERRUPTED, heard.why)
         except StopTraining as told:
             return Stopped(End.LISTENER, str(told) or "a listener has asked for it")
-        return stop
+        return end
 
     with interrupts() as heard:
         try:
-            stop = steps(heard)
+            ended = steps(heard)
             moved = record.iteration - (record.end == End.DIVERGED)  # a step that says so has gone back
-            if stop.end is End.DIVERGED and not moved:
-                raise NothingLearnedError(stop.why)
+            if ended.end is End.DIVERGED and not moved:
+                raise NothingLearnedError(ended.why)
             if save is not None and whole:
                 save(True)
-            return _outcome(stop, record, good, validate, clock())
+            return _outcome(ended, record, good, validate, clock())
         except NothingLearnedError:
             raise
         except BaseException as error:
@@ -193,7 +189,7 @@ def follow(
 
 
 def _outcome(
-    stop: Stopped, record: RunRecord, w: Floats, validate: Callable[[Floats], float] | None, seconds: float
+    ended: Stopped, record: RunRecord, w: Floats, validate: Callable[[Floats], float] | None, seconds: float
 ) -> Outcome:
     """Return the weights of the last step, or those with a higher dev score."""
     kept, score = record.iteration, record.score
@@ -201,7 +197,7 @@ def _outcome(
         score = _scored(validate, w)
     if record.best_w is not None and not score > record.best_score:
         w, kept, score = record.best_w, record.best_iteration, record.best_score
-    return Outcome(stop.why, stop.end, w, kept, score, seconds)
+    return Outcome(ended.why, ended.end, w, kept, score, seconds)
 
 
 def _attempt(run: Run, iteration: int) -> tuple[Step | None, Stopped | None]:
@@ -232,7 +228,7 @@ def _scored(validate: Callable[[Floats], float], w: Floats) -> float:
     return score
 
 
-def _progress(record: RunRecord, step: Step, rules: Rules) -> Progress:
+def _progress(record: RunRecord, step: Step, stop: Stop) -> Progress:
     return Progress(
         iteration=record.iteration,
         step=step,
@@ -240,6 +236,12 @@ def _progress(record: RunRecord, step: Step, rules: Rules) -> Progress:
         best=record.best_score,
         best_iteration=record.best_iteration,
         seconds=record.rows[-1][-1],
-        eta=rules.eta(record),
+        eta=seconds_left(
+            record.column("seconds"),
+            np.array(record.excess),
+            stop.tolerance or 0.0,
+            max_seconds=stop.max_seconds,
+            max_iterations=stop.max_iterations,
+        ),
         excess=record.excess[-1],
     )

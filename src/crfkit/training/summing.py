@@ -13,7 +13,8 @@ from crfkit.training.certificate import certify, exact_step
 from crfkit.training.choose import name_of
 from crfkit.training.convergence import has_converged, warn_about
 from crfkit.training.events import COLUMNS, Event, Failed, Listener, Summary
-from crfkit.training.loop import Outcome, Rules, RunRecord
+from crfkit.training.loop import Facts, Outcome
+from crfkit.training.record import RunRecord
 
 if TYPE_CHECKING:
     from crfkit.training.fit import Fit
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["summed_up", "tell"]
 
 
-def summed_up(fit: Fit, outcome: Outcome, record: RunRecord, rules: Rules, metric: str) -> Summary:
+def summed_up(fit: Fit, outcome: Outcome, record: RunRecord, facts: Facts, metric: str) -> Summary:
     """Return how a training went; `metric` is the name of the dev score."""
     evaluations = record.rows[-1][3] if record.rows else 0.0
     step = record.step(outcome.kept) if outcome.kept else None
     if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
         step = exact_step(fit.problem, fit.penalty, outcome.w, evaluations)
         evaluations = step.evaluations
-    certificate = certify(step, rules.curvature, convex=rules.convex)
+    certificate = certify(step, facts.curvature, convex=facts.convex)
     excess = min([certificate.excess, *record.excess[-1:]], key=lambda e: (np.isnan(e), e))
     history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():
@@ -56,7 +57,7 @@ def summed_up(fit: Fit, outcome: Outcome, record: RunRecord, rules: Rules, metri
         },
         history=history,
         end=outcome.end.value,
-        converged=has_converged(outcome.end, excess, rules.enough),
+        converged=has_converged(outcome.end, excess, facts.enough),
     )
 
 

@@ -5,58 +5,48 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import Literal, NoReturn
+from typing import Any, Final, NoReturn
 
+from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
-from crfkit.features import Extractor, ItemExtractor
+from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
-from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
 from crfkit.optimise.problem import Optimiser
-from crfkit.structures import Chain
-from crfkit.structures.constraints import Constraint
+from crfkit.structures import Chain, SemiMarkov, Tree
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.checkpoint import Checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.events import Listener
-from crfkit.training.fit import Fit, Init, Likely
-from crfkit.training.foreign import check_numbers, refuse_unknown
-from crfkit.training.loop import Rules
+from crfkit.training.fit import Fit, Init
+from crfkit.training.foreign import refuse_flag, refuse_unknown
 from crfkit.training.progress import display_for
+from crfkit.training.stop import Stop
 from crfkit.training.validation import function_of
 
-__all__ = ["train"]
+__all__ = ["structure_of", "train"]
+
+_STOP: Final = Stop()  # frozen, so that calls may share it
+_STRUCTURES = {"chain": Chain}
 
 
 def train(
     data: Dataset | BlockedData,
     dev: Dataset | None = None,
     *,
+    structure: Chain | str = "chain",
+    features: Features | str = "observed",
     objective: Objective | str | None = None,
     optimiser: Optimiser | str = "auto",
-    features: Literal["observed", "all", "likely"] | Likely = "observed",
-    min_count: float = 0.0,
-    count: Literal["count", "value"] = "count",
-    transitions: Literal["all", "observed", "none"] = "all",
-    start: bool = False,
-    stop: bool = False,
-    max_weights: int = 500_000_000,
-    order: int = 1,
-    constraints: Sequence[Constraint] = (),
     init: Init = None,
     metric: Metric | str | None = None,
-    patience: float | None = 10,
-    dev_every: int | None = None,
-    tolerance: float | None = None,
-    max_seconds: float | None = None,
-    max_iterations: int | None = None,
+    stop: Stop = _STOP,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
     seed: int = 0,
     threads: int | None = None,
     listeners: Sequence[Listener] = (),
     progress: bool | None = None,
-    extractor: Extractor | ItemExtractor | None = None,
     **unknown: NoReturn,
 ) -> Model:
     """Train a model.
@@ -64,9 +54,16 @@ def train(
     Parameters
     ----------
     data : Dataset or BlockedData
-        Labelled sequences, from an extractor or a reader; blocks on disk where memory is short.
+        Labelled sequences, from an extractor or a reader; blocks on disk where memory is short. The model
+        remembers the extractor (`Dataset.extractor`), so that it can do the same to new data.
     dev : Dataset, optional
         Judges the weights as they go: training ends when they get no better, and the best are kept.
+    structure : Chain, or "chain"
+        What is labelled how. A chain without labels is enough, ``Chain(order=2, constraints=[...])``: their
+        names are found in the data.
+    features : Features, or one of "observed", "all", "likely"
+        Which weights there are: ``Features(min_count=3, transitions="observed")``. A word is short for
+        ``Features(which=...)``.
     objective : Likelihood, Perceptron, or the name of one, optional
         What to optimise, penalty included: ``Likelihood(l2=0.5)``. "perceptron" learns from mistakes, and has
         optimisers of its own: "perceptron", "pa" and "arow". Default: what the optimiser is for, the
@@ -74,33 +71,14 @@ def train(
     optimiser : an optimiser, its name, or "auto"
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
-    features : {"observed", "all", "likely"} or Likely
-        Which pairs of attribute and label have a weight.
-    min_count, count, transitions, start, stop, max_weights
-        Which weights there are: see `crfkit.linear.plan.LayoutOptions`.
-    order : int
-        How many labels before the current one a transition looks at.
-    constraints : sequence of constraints
-        See `crfkit.structures.constraints`.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
         al. 2001), or at ``init(problem, layout)``. Default: at zero.
     metric : str or function, optional
         How the dev set is judged; by default "segment_f1" where labels spell segments, else
         "token_accuracy". A function of gold and predicted labels, more is better.
-    patience : float, optional
-        Training ends when the best dev score is so many passes over the data old, and the objective fell by
-        less than 1 % in as many passes; before it settles, dev scores are no reason to end. None: it goes on.
-        Passes are counted as `Step.evaluations` are, the same for every optimiser.
-    dev_every : int, optional
-        Steps between dev evaluations. Default: after each step, but with passes over the data between them
-        as five times the size of the dev set over that of the data, so that they take about a third of the
-        time at most.
-    tolerance : float, optional
-        End when the objective is certified to be at most this fraction above its optimum. Default: 1e-4 with
-        an optimiser given by name; one given as an object ends by its own rules. 0: never.
-    max_seconds, max_iterations : optional
-        The budget, over all resumed runs. Training ends with the step that uses it up.
+    stop : Stop
+        When training ends: ``Stop(max_iterations=50)``.
     checkpoint : path or Checkpoints, optional
         A folder: training goes on from the checkpoint there, with the same result as if it had never been
         interrupted. One that cannot be written (a full disk) is warned of; training goes on.
@@ -113,8 +91,6 @@ def train(
         after a checkpoint is written where there are any.
     progress : bool, optional
         Show progress; by default where standard error is a terminal.
-    extractor : Extractor or ItemExtractor, optional
-        What made the data, so that the model knows.
 
     Returns
     -------
@@ -143,54 +119,71 @@ def train(
     [['D', 'N']]
     >>> print(model.training.certificate)  # doctest: +ELLIPSIS
     Within ... % of the optimum: at most ... above it.
+
+    Options of one subject lie together:
+
+    >>> from crfkit import Chain, Features, Stop
+    >>> options = {"features": Features(min_count=2), "stop": Stop(tolerance=1e-3)}
+    >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]), structure=Chain(order=2), **options)
+    >>> model.layout.order, model.layout.weights
+    (2, 37)
     """
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
-    check_numbers(order=order, min_count=min_count, max_weights=max_weights, seed=seed, threads=threads)
-    check_numbers(patience=patience, dev_every=dev_every, tolerance=tolerance)
-    check_numbers(max_seconds=max_seconds, max_iterations=max_iterations)
-    _check_options(features, patience, dev_every, tolerance, max_seconds, max_iterations)
+    refuse_flag(stop, "train")
+    chain, kept, ending = structure_of(structure), Features.of(features), Stop.of(stop)
+    check_number("seed", seed)
+    if threads is not None:
+        check_number("threads", threads)
     _check_parts(optimiser, init, metric)
+    if callable(listeners):
+        raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
+    if not (checkpoint is None or isinstance(checkpoint, str | os.PathLike | Checkpoints)):
+        raise TypeError(f"checkpoint is {checkpoint!r}, expected a folder or Checkpoints(...)")
     goal = objective_of(objective, optimiser)
     if isinstance(data, BlockedData):
         check_blockwise(optimiser, goal)
-    hashed = getattr(extractor, "hashed", None)
-    source = TrainingData(data, hashed, threads)
+    known = TrainingData(data, threads)
     dev = None if dev is None else checked_dataset(dev, "dev")
-    chain = Chain(source.labels.strings(), order, constraints)
-    layout: LayoutOptions = {
-        "min_count": min_count,
-        "count": count,
-        "transitions": transitions,
-        "start": start,
-        "stop": stop,
-        "max_weights": max_weights,
-    }
-    fit = Fit(source, chain, goal, features, layout, optimiser, init, seed, tolerance)
-    if extractor is not None:
-        fit.about = {
-            "recipe": getattr(extractor, "recipe", None),
-            "label_column": getattr(extractor, "label", None),
-            "hashed": hashed,
-        }
+    fit = Fit(known, _labelled(chain, known.labels.strings()), goal, kept, optimiser, ending, init, seed)
     keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
-
-    rules = Rules(
-        max_seconds,
-        max_iterations,
-        patience if dev is not None else None,
-        (1e-4 if isinstance(optimiser, str) else 0.0) if tolerance is None else tolerance,
-        dev_every,
-        dev_passes=0.0 if dev is None else 5.0 * dev.batch.positions / max(source.positions, 1),
-        enough=1e-4 if tolerance is None else tolerance,
-    )
     try:
-        return fit.run(dev, metric, rules, keep, audience, begun)
+        return fit.run(dev, metric, keep, audience, begun)
     finally:
         if display is not None:
             display.close()
+
+
+def structure_of(given: Any) -> Chain:
+    """Return a structure given by name or as an object; its labels may be missing.
+
+    Examples
+    --------
+    >>> structure_of("chain")
+    Chain(labels=(), order=1, constraints=())
+    """
+    if isinstance(given, Chain):
+        return given
+    if isinstance(given, SemiMarkov | Tree):
+        raise TypeError(f"structure is a {type(given).__name__}, which is for inference; chains are trained")
+    if isinstance(given, type):
+        raise TypeError(f"structure is the class {given.__name__}; give an object: {given.__name__}()")
+    check_choice("structure", given, tuple(_STRUCTURES), "a structure such as Chain(order=2)")
+    return _STRUCTURES[given]()
+
+
+def _labelled(chain: Chain, names: Sequence[str]) -> Chain:
+    """Return a chain over the labels of the data; one that has labels must have the same."""
+    if not chain.labels:
+        return chain.with_labels(names)
+    if chain.labels != tuple(names):
+        raise ValueError(
+            f"structure has the labels {', '.join(chain.labels[:5])}, the data have "
+            f"{', '.join(names[:5])} in this order; leave the labels out, as in Chain(order=2)"
+        )
+    return chain
 
 
 def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -> None:
@@ -204,25 +197,3 @@ def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -
         raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')
     if metric is not None:
         function_of(metric)
-
-
-def _check_options(
-    features: object,
-    patience: float | None,
-    dev_every: int | None,
-    tolerance: float | None,
-    max_seconds: float | None,
-    max_iterations: int | None,
-) -> None:
-    """Refuse options that make no sense."""
-    if features not in ("observed", "all", "likely") and not isinstance(features, Likely):
-        raise ValueError(f'features is {features!r}, expected "observed", "all", "likely" or Likely(...)')
-    for name, value, least in (
-        ("patience", patience, 1),
-        ("dev_every", dev_every, 1),
-        ("tolerance", tolerance, 0),
-        ("max_seconds", max_seconds, 0),
-        ("max_iterations", max_iterations, 0),
-    ):
-        if value is not None and not value >= least:
-            raise ValueError(f"{name} is {value}, expected {least} or more")

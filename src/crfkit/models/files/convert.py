@@ -118,7 +118,7 @@ def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit
     >>> from crfkit.features import Extractor, parse_wapiti
     >>> from crfkit.data.formats.columns import Columns
     >>> extract = Extractor(parse_wapiti("u:%x[0,0]"))
-    >>> model = train(extract(Columns.from_rows([[("the", "D"), ("dog", "N")]])), extractor=extract)
+    >>> model = train(extract(Columns.from_rows([[("the", "D"), ("dog", "N")]])))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "m.wapiti")
     ...     write_model(model, path, "wapiti")

@@ -32,7 +32,7 @@ def crfpp_text(model: Model) -> bytes:
     >>> from crfkit.data.formats.columns import Columns
     >>> extract = Extractor(parse_crfpp("U00:%x[0,0]\nB"))
     >>> data = extract(Columns.from_rows([[("the", "D"), ("dog", "N")]]))
-    >>> head, labels, templates, strings, weights = crfpp_text(train(data, extractor=extract)).split(b"\n\n")
+    >>> head, labels, templates, strings, weights = crfpp_text(train(data)).split(b"\n\n")
     >>> print(strings.decode())
     0 B
     4 U00:dog

@@ -18,9 +18,9 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
 
     Examples
     --------
-    >>> from crfkit import train
+    >>> from crfkit import Chain, train
     >>> from crfkit.features import ItemExtractor
-    >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]), order=2)
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]), structure=Chain(order=2))
     >>> refuse_lost(model, "CRF++")
     Traceback (most recent call last):
         ...

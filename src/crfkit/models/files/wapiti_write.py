@@ -31,7 +31,7 @@ def wapiti_text(model: Model) -> bytes:
     >>> from crfkit.data.formats.columns import Columns
     >>> extract = Extractor(parse_wapiti("U:%x[ 0,0]\n*"))
     >>> data = extract(Columns.from_rows([[("the", "D"), ("dog", "N")]]))
-    >>> lines = wapiti_text(train(data, extractor=extract)).split(b"\n")
+    >>> lines = wapiti_text(train(data)).split(b"\n")
     >>> print(b"\n".join(lines[1:10]).decode())
     #rdr#2/0/0
     10:u:%x[ 0,0],

@@ -1,0 +1,116 @@
+"""Which weights a model gets: `Features`, the options of its layout as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from crfkit.checks import check_choice, check_number
+from crfkit.linear.plan import LayoutOptions
+
+__all__ = ["Features", "Likely"]
+
+Which = Literal["observed", "all", "likely"]
+
+
+@dataclass(frozen=True)
+class Likely:
+    """Observed features, and after a little training those that keep the model from errors it makes.
+
+    Sutton & McCallum (2006), section 1.4.6: pairs that the data never show, but that the model finds likely.
+
+    Parameters
+    ----------
+    iterations : int
+        Training before the pairs are looked for.
+    epsilon : float
+        The least probability that makes a pair likely.
+
+    Examples
+    --------
+    >>> Features(Likely(epsilon=0.1)).likely
+    Likely(iterations=5, epsilon=0.1)
+    """
+
+    iterations: int = 5
+    epsilon: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_number("iterations", self.iterations, whole=True)
+        check_number("epsilon", self.epsilon)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Which weights a model gets.
+
+    Parameters
+    ----------
+    which : {"observed", "all", "likely"} or Likely
+        Pairs of attribute and label that have a weight: those that the data show, all of them, or the
+        observed ones and those that the model finds likely after a little training.
+    min_count : float
+        Keep what is seen at least so often; 0 keeps everything.
+    count : {"count", "value"}
+        How often: the number of occurrences, or the sum of sequence weight * value.
+    transitions : {"all", "observed", "none"}
+        Which runs of labels have a weight of their own.
+    start, stop : bool
+        Weights for the first and for the last label.
+    max_weights : int
+        An error instead of more weights than this; 500 million take 4 GB.
+
+    Examples
+    --------
+    >>> Features(min_count=3).min_count
+    3
+    >>> Features("al")
+    Traceback (most recent call last):
+    ValueError: which is 'al', expected "observed", "all", "likely" or Likely(...)
+    """
+
+    which: Which | Likely = "observed"
+    min_count: float = 0.0
+    count: Literal["count", "value"] = "count"
+    transitions: Literal["all", "observed", "none"] = "all"
+    start: bool = False
+    stop: bool = False
+    max_weights: int = 500_000_000
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.which, Likely):
+            check_choice("which", self.which, get_args(Which), "Likely(...)")
+        check_choice("count", self.count, ("count", "value"))
+        check_choice("transitions", self.transitions, ("all", "observed", "none"))
+        check_number("min_count", self.min_count)
+        check_number("max_weights", self.max_weights)
+        for name in ("start", "stop"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} is {getattr(self, name)!r}, expected True or False")
+
+    @classmethod
+    def of(cls, given: Any) -> Features:
+        """Return features as they are, or those that a word stands for.
+
+        Examples
+        --------
+        >>> Features.of("all").which
+        'all'
+        """
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, Likely):
+            raise TypeError(f"Likely is now part of the features: write features=Features(which={given!r})")
+        check_choice("features", given, get_args(Which), "Features(...), as in Features(min_count=3)")
+        return cls(given)
+
+    @property
+    def likely(self) -> Likely | None:
+        """How likely pairs are looked for; None: they are not."""
+        return self.which if isinstance(self.which, Likely) else Likely() if self.which == "likely" else None
+
+    def options(self) -> LayoutOptions:
+        """Return the options of a layout that follow."""
+        made: Any = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "which"}
+        options: LayoutOptions = made
+        return options

@@ -1,0 +1,173 @@
+"""Options of training lie in three objects; what is wrong is refused in one sentence, before any work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crfkit
+from crfkit import ChainCRF
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.structures.constraints import Forbid, Scheme
+from crfkit.training import BlockedData, Likely
+from tests.cases.sentences import dataset
+
+# As a program without types would call them.
+train: Any = crfkit.train
+Chain: Any = crfkit.Chain
+Features: Any = crfkit.Features
+Stop: Any = crfkit.Stop
+
+NOTHING: Any = object()  # no data: what is refused for it has come too late
+
+#: Every option that was one of its own, a value, and what is written now.
+OLD = [
+    ("order", 2, "order is now part of the structure: {}(..., structure=Chain(order=2))"),
+    ("constraints", [], "constraints is now part of the structure: {}(..., structure=Chain(constraints=[]))"),
+    ("min_count", 3, "min_count is now part of the features: {}(..., features=Features(min_count=3))"),
+    ("count", "value", "count is now part of the features: {}(..., features=Features(count='value'))"),
+    (
+        "transitions",
+        "none",
+        "transitions is now part of the features: {}(..., features=Features(transitions='none'))",
+    ),
+    ("start", True, "start is now part of the features: {}(..., features=Features(start=True))"),
+    ("stop", True, "stop is now part of the features: {}(..., features=Features(stop=True))"),
+    ("max_weights", 9, "max_weights is now part of the features: {}(..., features=Features(max_weights=9))"),
+    ("patience", 3, "patience is now part of stop: {}(..., stop=Stop(patience=3))"),
+    ("dev_every", 3, "dev_every is now part of stop: {}(..., stop=Stop(dev_every=3))"),
+    ("tolerance", 0.1, "tolerance is now part of stop: {}(..., stop=Stop(tolerance=0.1))"),
+    ("max_seconds", 9, "max_seconds is now part of stop: {}(..., stop=Stop(max_seconds=9))"),
+    ("max_iterations", 9, "max_iterations is now part of stop: {}(..., stop=Stop(max_iterations=9))"),
+    (
+        "scheme",
+        "BIO",
+        "scheme is now part of the structure: {}(..., structure=Chain(constraints=[Scheme('BIO')]))",
+    ),
+]
+
+
+def said(call: Any, *given: Any, **options: Any) -> str:
+    with pytest.raises(TypeError) as raised:
+        call(*given, **options)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), OLD, ids=[name for name, *_ in OLD])
+def test_old_options_are_refused_with_the_new_spelling(name: str, value: Any, sentence: str) -> None:
+    assert said(train, NOTHING, **{name: value}) == sentence.format("train")
+    assert said(ChainCRF, **{name: value}) == sentence.format("ChainCRF")
+    if name == "stop":
+        assert said(ChainCRF().set_params, stop=value) == sentence.format("ChainCRF")
+    else:
+        with pytest.raises(ValueError, match=f"Invalid parameter '{name}' .*It is now written \\w+__\\w+"):
+            ChainCRF().set_params(**{name: value})
+
+
+def test_several_old_options_at_once() -> None:
+    assert said(train, NOTHING, order=2, min_count=3, start=True) == (
+        "order, min_count and start are now part of the structure and the features: "
+        "train(..., structure=Chain(order=2), features=Features(min_count=3, start=True))"
+    )
+    assert said(train, NOTHING, c2=1.0, min_freq=2).startswith(
+        "train has no option c2, min_freq: write objective=Likelihood(l2=2.0), features=Features(min_count=2)"
+    )
+    assert "extractor: leave it out: the data know" in said(train, NOTHING, extractor=ItemExtractor())
+    assert "fit(X, y, progress=True)" in said(ChainCRF, progress=True)
+    assert "fit(X, y, progress=True)" in said(ChainCRF, verbose=True)
+    assert "write progress=True" in said(train, NOTHING, verbose=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda: train(NOTHING, max_iteration=5), TypeError, r"mean stop=Stop\(max_iterations=5\)\?"),
+        (lambda: train(NOTHING, ordr=2), TypeError, r"did you mean structure=Chain\(order=2\)\?"),
+        (lambda: train(NOTHING, feature="all"), TypeError, "did you mean 'features'?"),
+        (
+            lambda: train(NOTHING, structure="chian"),
+            ValueError,
+            "structure is 'chian', expected \"chain\" or",
+        ),
+        (lambda: train(NOTHING, structure=2), TypeError, r"such as Chain\(order=2\)"),
+        (lambda: train(NOTHING, structure=Chain), TypeError, r"the class Chain; give an object: Chain\(\)"),
+        (lambda: train(NOTHING, structure=crfkit.SemiMarkov(2, 3)), TypeError, "is for inference"),
+        (lambda: train(NOTHING, features="some"), ValueError, "features is 'some', expected \"observed\""),
+        (lambda: train(NOTHING, features=3), TypeError, "features is 3, expected"),
+        (lambda: train(NOTHING, features=Likely()), TypeError, r"features=Features\(which=Likely\("),
+        (lambda: train(NOTHING, stop=50), TypeError, r"stop is 50, expected Stop\(...\)"),
+        (lambda: train(NOTHING, stop=None), TypeError, r"stop is None, expected Stop\(...\)"),
+        (lambda: train(NOTHING, seed="1"), TypeError, "seed is '1', of type str, expected a number"),
+        (lambda: train(NOTHING, threads="1"), TypeError, "threads is '1'"),
+        (lambda: train(NOTHING, listeners=print), TypeError, "expected a list: listeners="),
+        (lambda: train(NOTHING, checkpoint=3), TypeError, "checkpoint is 3, expected a folder"),
+        (lambda: Chain(order=9), ValueError, "order is 9, expected 0 to 8"),
+        (lambda: Chain(order="2"), TypeError, "order is '2', of type str"),
+        (lambda: Chain(order=1.5), TypeError, "order is 1.5, expected a whole number"),
+        (lambda: Chain(constraints=["BIO"]), TypeError, r"constraints\[0\] is 'BIO', not a Scheme"),
+        (lambda: Chain(constraints=Scheme("BIO")), TypeError, r"expected a list: constraints=\["),
+        (lambda: Chain(order=0, constraints=[Scheme("BIO")]), ValueError, "order 1 or more"),
+        (lambda: Features("some"), ValueError, "which is 'some', expected \"observed\""),
+        (lambda: Features(which=3), TypeError, "which is 3"),
+        (lambda: Features(transitions="some"), ValueError, "transitions is 'some', expected \"all\""),
+        (lambda: Features(count="sum"), ValueError, "count is 'sum'"),
+        (lambda: Features(min_count="2"), TypeError, "min_count is '2', of type str"),
+        (lambda: Features(min_count=-1), ValueError, "min_count is -1, expected 0 or more"),
+        (lambda: Features(start="yes"), TypeError, "start is 'yes', expected True or False"),
+        (lambda: Features(max_weights=None), TypeError, "max_weights is None"),
+        (lambda: Likely(epsilon=-1.0), ValueError, "epsilon is -1.0"),
+        (lambda: Stop(patience=0), ValueError, "patience is 0, expected 1 or more"),
+        (lambda: Stop(dev_every=0), ValueError, "dev_every is 0, expected 1 or more"),
+        (lambda: Stop(tolerance=float("nan")), ValueError, "tolerance is nan"),
+        (lambda: Stop(max_seconds=-1.0), ValueError, "max_seconds is -1.0"),
+        (lambda: Stop(max_iterations="9"), TypeError, "max_iterations is '9', of type str"),
+        (lambda: Stop(max_iterations=True), TypeError, "max_iterations is True"),
+        (lambda: Chain().potentials([[0.0]]), ValueError, "this chain has no labels: give them, as in"),
+    ],
+)
+def test_what_cannot_be_meant(call: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        call()
+
+
+def test_a_chain_without_labels_says_what_to_learn() -> None:
+    spec = Chain(order=2, constraints=[Forbid("A", "B")])
+    assert spec.labels == ()
+    assert spec.with_labels(["A", "B", "C"]) == Chain(["A", "B", "C"], 2, [Forbid("A", "B")])
+    data = dataset(12)
+    made = train(data, structure=Chain(order=2), stop=Stop(max_iterations=3))
+    named = train(data, structure=Chain(data.labels.strings(), order=2), stop=Stop(max_iterations=3))
+    assert made.chain == named.chain == Chain(data.labels.strings(), order=2)
+    assert made.w.tobytes() == named.w.tobytes()
+    with pytest.raises(ValueError, match=r"labels X, Y, the data have B, C, A.*leave the labels out"):
+        train(data, structure=Chain(["X", "Y"]))
+
+
+def test_words_are_short_for_objects() -> None:
+    data = dataset(12)
+    short = train(data, features="all", structure="chain", stop=Stop(max_iterations=3))
+    long = train(data, features=Features(which="all"), structure=Chain(), stop=Stop(max_iterations=3))
+    assert short.w.tobytes() == long.w.tobytes()
+
+
+def columns() -> Columns:
+    rows = [[("the", "D"), ("dog", "N")], [("a", "D"), ("cat", "N")]]
+    return Columns.from_rows(rows, names=["word", "tag"])
+
+
+def test_models_know_what_made_their_data(tmp_path: Path) -> None:
+    extract = Extractor(Recipe.parse("word[0]; suffix(word, 2)[0]"), label="tag")
+    data = extract(columns())
+    assert data.extractor is not None
+    assert (data.extractor.recipe, data.extractor.label_column) == (extract.recipe, "tag")
+    assert data[:1].extractor is data.extractor
+    BlockedData.write(tmp_path / "blocks", [data])
+    for given in (data, BlockedData.open(tmp_path / "blocks")):
+        model = train(given, optimiser="lbfgs", stop=Stop(max_iterations=2))
+        assert (model.recipe, model.label_column) == (extract.recipe, "tag")
+    plain = Dataset(data.batch, data.labels, data.attributes, data.edge_attributes)
+    assert train(plain, stop=Stop(max_iterations=2)).recipe is None
