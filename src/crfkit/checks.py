@@ -1,4 +1,4 @@
-"""Checks of options: a wrong type or value gets one sentence, before any work is done."""
+"""Checks of options: a wrong type or value gets one sentence, before any work is done; and of numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["check_choice", "check_number"]
+__all__ = ["NotFiniteError", "check_choice", "check_number"]
+
+
+class NotFiniteError(ValueError):
+    """Numbers are too large to compute with: weights or scores are not finite."""
 
 
 def check_number(name: str, given: object, least: float | None = 0, *, whole: bool = False) -> None:

@@ -8,15 +8,18 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 import crfkit
 from crfkit import metrics
+from crfkit.cli.learning import objective_of
 from crfkit.cli.main import COMMANDS, command_named
-from crfkit.training.choose import NAMES
+from crfkit.training.choose import NAMES, OBJECTIVES
 from tests.cases.cli import run
 
 
@@ -100,7 +103,26 @@ def test_optimisers_that_learn_from_mistakes_need_no_objective(tmp_path: Path) -
         run("train", data, "-o", tmp_path / "m", "-a", name, "--max-iter", 2, "-q")
         run("cv", data, "-k", 2, "-a", name, "--max-iter", 2, "-q", "--max-seconds", 9, "--tolerance", 0.1)
     told = run("train", data, "-o", tmp_path / "m", "-a", "pa", "--l2", 2, status=2).stderr
-    assert "Perceptron() has none: leave it out" in told
+    assert "Perceptron() has none: leave --l2 out" in told
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """An objective with one penalty."""
+
+    l2: float = 7.0
+    bind: ClassVar[object] = None
+    penalty: ClassVar[object] = None
+
+
+def test_penalties_are_for_every_objective_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Any = {**OBJECTIVES, "ridge": Ridge}
+    monkeypatch.setattr("crfkit.training.choose.OBJECTIVES", made)
+    found: list[Any] = [objective_of("ridge", "auto", None, l2) for l2 in (None, 0.5)]
+    assert found == [Ridge(7.0), Ridge(0.5)]
+    with pytest.raises(ValueError, match="--l1 is for objectives with an L1 penalty; Ridge"):
+        objective_of("ridge", "auto", 1.0, 0.5)
+    assert all(name in help_of("train") for name in OBJECTIVES)
 
 
 def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from crfkit import Stop, train
 from crfkit.arrays import Floats
+from crfkit.checks import NotFiniteError
 from crfkit.optimise.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.events import Event, Progress
@@ -73,6 +74,22 @@ def test_a_diverging_run_keeps_the_last_good_weights(bad: float) -> None:
     assert f"the objective became {bad} in iteration 3" in outcome.reason
     assert "weights of iteration 2 are kept" in outcome.reason
     assert (outcome.w.tolist(), record.iteration) == ([2.0, 2.0], 2)
+
+
+class Failing(Scripted):
+    """A run whose second step fails, with weights that are sound."""
+
+    def step(self) -> Step:
+        if isinstance(self.script[0], BaseException):
+            raise self.script[0]
+        return super().step()
+
+
+def test_kinds_of_errors_decide_not_their_words() -> None:
+    outcome = follow(Failing(Step(3.0), NotFiniteError("too large")), RunRecord(), Stop())
+    assert (outcome.end, outcome.kept) == (End.DIVERGED, 1)
+    with pytest.raises(ValueError, match="a finite list would overflow"):
+        follow(Failing(Step(3.0), ValueError("a finite list would overflow")), RunRecord(), Stop())
 
 
 def test_a_step_that_overflows() -> None:

@@ -204,8 +204,10 @@ def objective_of(name: str | None, optimizer: str, l1: float | None, l2: float |
     given = {name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None}
     lacking = given.keys() - {f.name for f in fields(made)}
     if lacking:
+        option = min(lacking)
         raise ValueError(
-            f"--{min(lacking)} is for objectives with a penalty; {made!r} has none: leave it out"
+            f"--{option} is for objectives with an {option.upper()} penalty; {made!r} has none: "
+            f"leave --{option} out"
         )
     return replace(made, **given)  # type: ignore[no-any-return]
 

@@ -34,6 +34,7 @@ _REMEDIES = {
 }
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")  # where click would break a line: mixed-cg
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer keeps click's under a private name
+_NO_ARGUMENTS: Any = getattr(sys.modules[_UsageError.__module__], "NoArgsIsHelpError", ())
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def mistakes() -> Iterator[None]:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except _UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
+        if isinstance(error, _NO_ARGUMENTS):
             raise
         asked = "crfkit" if error.ctx is None else error.ctx.command_path
         _fail(f"{error.format_message().rstrip('.')}; see {asked} --help", 2)
@@ -59,10 +60,6 @@ def mistakes() -> Iterator[None]:
         remedy = _REMEDIES.get(number, "") if bare else ""
         _fail(f"{where}{error.strerror or error}{remedy}", 1 if number in _NOT_THE_INPUT else 2)
     except (ValueError, ImportError) as error:
-        _fail(str(error), 2)
-    except TypeError as error:
-        if not _is_ours(error):
-            raise
         _fail(str(error), 2)
     except (MemoryError, FloatingPointError) as error:
         _fail(str(error) or "there is not enough memory", 1)
@@ -116,14 +113,6 @@ def _kept(docstring: str) -> str:
     """
     paragraphs = inspect.cleandoc(docstring).split("\n\n")
     return "\n\n".join(f"\b\n{p}" if p.startswith(" ") else p for p in paragraphs)
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Tell a check of crfkit's arguments from a slip in its code: checks raise in crfkit with a message."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("crfkit.")
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

@@ -76,6 +76,7 @@ def tag(
     """
     from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import Tagger
+    from crfkit.inference.results import counted_from
 
     if marginals and kbest is not None:
         raise ValueError("--marginals belong to positions and --kbest to whole labellings; give one of them")
@@ -96,10 +97,8 @@ def tag(
     def pieces() -> Iterator[bytes]:
         nonlocal seen
         for block in parts:
-            try:
+            with counted_from(seen):
                 lines = _tagged(tagger, block, marginals, kbest, labels_only, force, as_json)
-            except ValueError as error:
-                raise ValueError(_in_whole_input(str(error), seen)) from None
             seen += len(block)
             yield lines
 
@@ -113,13 +112,6 @@ def tag(
         write_bytes(output, pieces())
     if not seen:
         say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
-
-
-def _in_whole_input(message: str, before: int) -> str:
-    """Count sequences from the beginning of the input, not of a block."""
-    import re
-
-    return re.sub(r"^sequence (\d+)", lambda found: f"sequence {int(found[1]) + before}", message)
 
 
 def _tagged(
@@ -172,17 +164,19 @@ def _answers(
     import numpy as np
 
     from crfkit import inference
+    from crfkit.inference.results import NoLabellingError, counted_from
 
     names, threads = tagger.model.chain.labels, tagger.threads
-    for _, part, potentials in tagger.parts(batch, forced):
-        total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
-        node = inference.marginals(potentials, threads=threads).node if marginals else None  # [P, L]
-        if kbest is None:
-            found = [[one] for one in inference.decode(potentials, threads=threads)]
-        else:
-            found = inference.kbest(potentials, kbest, threads=threads)
-            if not all(found):
-                raise ValueError(f"sequence {[bool(f) for f in found].index(False)} has no labelling")
+    for begin, part, potentials in tagger.parts(batch, forced):
+        with counted_from(begin):
+            total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
+            node = inference.marginals(potentials, threads=threads).node if marginals else None  # [P, L]
+            if kbest is None:
+                found = [[one] for one in inference.decode(potentials, threads=threads)]
+            else:
+                found = inference.kbest(potentials, kbest, threads=threads)
+                if not all(found):
+                    raise NoLabellingError([bool(several) for several in found].index(False))
         for n, several in enumerate(found):
             plain = [
                 {

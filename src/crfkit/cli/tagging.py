@@ -13,6 +13,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from crfkit.inference.results import counted_from
 from crfkit.models.files import read_model
 from crfkit.models.model import flat_labels
 from crfkit.structures import ChainPotentials
@@ -180,8 +181,11 @@ class Tagger:
 
     def best(self, batch: Batch, forced: Ids | None = None) -> Ids:
         """Return the ids of the best labels of all positions, [P]."""
-        parts = (flat_labels(scores, "viterbi", self.threads) for _, _, scores in self.parts(batch, forced))
-        return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
+        parts = [np.zeros(0, dtype=np.int32)]
+        for begin, _, potentials in self.parts(batch, forced):
+            with counted_from(begin):
+                parts.append(flat_labels(potentials, "viterbi", self.threads))
+        return np.concatenate(parts)
 
     def predict(self, batch: Batch, forced: Ids | None = None) -> list[list[str]]:
         """Return the best labels of each sequence."""

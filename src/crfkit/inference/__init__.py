@@ -20,14 +20,15 @@ one native sweep under different semirings:
 =================  ==========================================================================
 
 A sequence without any allowed labelling has log partition -inf and count 0; queries that need a labelling
-raise a ValueError that names the sequence, and so does every query of a structure with constraints. An empty
-sequence has exactly one labelling, of score 0.
+raise a `NoLabellingError` that names the sequence, and so does every query of a structure with constraints.
+An empty sequence has exactly one labelling, of score 0.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
+from crfkit.inference.results import NoLabellingError
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
 from crfkit.inference.training import best, expected
 from crfkit.structures.potentials import Potentials
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Labelling",
     "Marginals",
+    "NoLabellingError",
     "Potentials",
     "best",
     "count",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -11,7 +13,7 @@ from crfkit.arrays import Floats, Ids
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labelling
 
-__all__ = ["Space", "cut_labellings", "demand_labelling", "in_logs"]
+__all__ = ["NoLabellingError", "Space", "counted_from", "cut_labellings", "demand_labelling", "in_logs"]
 
 Space: TypeAlias = Literal["auto", "log"]
 
@@ -23,15 +25,46 @@ def in_logs(space: Space) -> bool:
     return space == "log"
 
 
+class NoLabellingError(ValueError):
+    """No labelling of a sequence is allowed; `sequence` says of which.
+
+    Examples
+    --------
+    >>> NoLabellingError(3).after(10).sequence
+    13
+    """
+
+    def __init__(self, sequence: int, more: int = 0) -> None:
+        others = f" (and {more} more)" if more else ""
+        super().__init__(
+            f"sequence {sequence} has no labelling above -inf{others}: "
+            "relax the constraints, the allowed labels or the -inf scores"
+        )
+        self.sequence = sequence
+        self.more = more
+
+    def __reduce__(self) -> tuple[type[NoLabellingError], tuple[int, int]]:
+        return type(self), (self.sequence, self.more)  # as it is pickled, by processes of a grid search
+
+    def after(self, sequences: int) -> NoLabellingError:
+        """Return the same error, where so many sequences lie before those that were counted."""
+        return NoLabellingError(self.sequence + sequences, self.more)
+
+
+@contextmanager
+def counted_from(before: int) -> Iterator[None]:
+    """Have errors count sequences from the beginning of the data, when `before` lie before this part."""
+    try:
+        yield
+    except NoLabellingError as error:
+        raise error.after(before) from None
+
+
 def demand_labelling(values: Floats) -> None:
     """Raise where the value of a sequence [N] says that no labelling of it is allowed."""
     impossible = np.flatnonzero(values == -np.inf)
     if impossible.size:
-        raise ValueError(
-            f"sequence {impossible[0]} has no labelling above -inf"
-            f"{f' (and {impossible.size - 1} more)' if impossible.size > 1 else ''}: "
-            "relax the constraints, the allowed labels or the -inf scores"
-        )
+        raise NoLabellingError(int(impossible[0]), impossible.size - 1)
 
 
 def cut_labellings(

@@ -17,6 +17,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
 from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
@@ -288,9 +289,9 @@ def explain(layout: Layout, weights: Floats, scores: Floats | None = None) -> No
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         i = int(bad[0])
-        raise ValueError(f"w[{i}] is {weights[i]}, {layout.describe(i)}; weights must be finite")
+        raise NotFiniteError(f"w[{i}] is {weights[i]}, {layout.describe(i)}; weights must be finite")
     if scores is None:
         return
     bad = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     if bad.size:
-        raise ValueError(f"the scores of position {int(bad[0])} of the range overflow")
+        raise NotFiniteError(f"the scores of position {int(bad[0])} of the range overflow")

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.checks import NotFiniteError
 from crfkit.optimise.problem import End, Run, Step, Stopped
 from crfkit.training.certificate import certify
 from crfkit.training.events import Listener, Progress, StopTraining
@@ -206,10 +207,10 @@ def _attempt(run: Run, iteration: int) -> tuple[Step | None, Stopped | None]:
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # found below, and said in words
             step = run.step()
-    except (FloatingPointError, OverflowError) as error:
+    except (FloatingPointError, OverflowError, NotFiniteError) as error:
         return None, Stopped(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
     except ValueError as error:
-        if np.isfinite(run.w).all() and not any(word in str(error) for word in ("finite", "overflow")):
+        if np.isfinite(run.w).all():
             raise
         return None, Stopped(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")
     if not np.isfinite(step.objective):
