@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -19,7 +19,8 @@ import crfkit
 from crfkit import metrics
 from crfkit.cli.learning import objective_of
 from crfkit.cli.main import COMMANDS, command_named
-from crfkit.training.choose import NAMES, OBJECTIVES
+from crfkit.objectives import OBJECTIVES
+from crfkit.training.choose import NAMES
 from tests.cases.cli import run
 
 
@@ -116,8 +117,7 @@ class Ridge:
 
 
 def test_penalties_are_for_every_objective_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Any = {**OBJECTIVES, "ridge": Ridge}
-    monkeypatch.setattr("crfkit.training.choose.OBJECTIVES", made)
+    monkeypatch.setitem(OBJECTIVES, "ridge", cast(Any, Ridge))
     found: list[Any] = [objective_of("ridge", "auto", None, l2) for l2 in (None, 0.5)]
     assert found == [Ridge(7.0), Ridge(0.5)]
     with pytest.raises(ValueError, match="--l1 is for objectives with an L1 penalty; Ridge"):

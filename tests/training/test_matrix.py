@@ -18,7 +18,7 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Likelihood, objective_named
+from crfkit.objectives import OBJECTIVES, Likelihood
 from crfkit.optimise.problem import NotCoveredError
 from crfkit.structures import Chain, LocalChain, SemiMarkov
 from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
@@ -87,7 +87,7 @@ def segments(batch: Batch, label: Any, rng: np.random.Generator) -> dict[str, An
 def loss_of(structure: str, objective: str, gold: str, **options: Any) -> LinearLoss:
     batch, made = data(gold, structure, **options), STRUCTURES[structure]
     layout = Layout.all_pairs(batch, made, start=structure != "local", stop="local" not in structure)
-    bound: LinearLoss = objective_named(objective)().bind(layout, made, batch, threads=1)
+    bound: LinearLoss = OBJECTIVES[objective]().bind(layout, made, batch, threads=1)
     return bound
 
 
@@ -264,7 +264,7 @@ FAMILIES = {
 def test_optimisers_go_down_or_are_refused(structure: str, objective: str, gold: str, name: str) -> None:
     loss = loss_of(structure, objective, gold, weights=False)
     optimiser = by_name(name)
-    penalty = objective_named(objective)().penalty(loss.layout)
+    penalty = OBJECTIVES[objective]().penalty(loss.layout)
     if any(loss.lacks(kind) for kind in optimiser.needs) or loss.minimises == (name in FAMILIES["mistakes"]):
         assert (name, structure, objective, gold) not in MUST
         with pytest.raises(NotCoveredError, match=r"^[^\n]+$"):

@@ -6,15 +6,21 @@ from crfkit.structures.local import LocalChain
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
+from crfkit.structures.structure import Structure
 from crfkit.structures.tree import Tree, TreePotentials
 
 __all__ = [
+    "STRUCTURES",
     "Chain",
     "ChainPotentials",
     "LocalChain",
     "Potentials",
     "SemiMarkov",
     "SemiMarkovPotentials",
+    "Structure",
     "Tree",
     "TreePotentials",
 ]
+
+#: Structures that can be trained, by the names that users write and files hold.
+STRUCTURES: dict[str, type[Structure]] = {made.kind: made for made in (Chain, LocalChain, SemiMarkov)}

@@ -70,10 +70,14 @@ class SemiMarkov:
     def __init__(
         self,
         labels: int | Iterable[str] | None = None,
-        max_length: Lengths = 1,
+        max_length: Lengths | None = None,
         min_length: Lengths = 1,
         constraints: Sequence[Constraint] = (),
     ) -> None:
+        if max_length is None:
+            raise TypeError(
+                "max_length is missing: say how long segments may be, as in SemiMarkov(max_length=4)"
+            )
         if labels is None:
             self._later(max_length, min_length, constraints)
             return

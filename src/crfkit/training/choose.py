@@ -24,7 +24,7 @@ import numpy as np
 
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
-from crfkit.objectives import objective_named
+from crfkit.objectives import OBJECTIVES
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
 from crfkit.optimise.sequential.sequences import Mistakes, Sequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
@@ -103,8 +103,9 @@ def objective_of(
         made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
         given = "perceptron" if Mistakes in getattr(made, "needs", ()) else default
     if isinstance(given, str):
-        found: Objective = objective_named(given)()
-        return found
+        if given not in OBJECTIVES:
+            raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(OBJECTIVES)}")
+        return OBJECTIVES[given]()
     if isinstance(given, type):
         raise TypeError(f"objective is the class {given.__name__}; give an object: {given.__name__}()")
     if not (hasattr(given, "bind") and hasattr(given, "penalty")):

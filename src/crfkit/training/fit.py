@@ -22,7 +22,7 @@ from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Local
 from crfkit.optimise.problem import End, NotCoveredError, Optimiser, Penalty, Stopped
-from crfkit.structures import Chain
+from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.causes import cause_of
 from crfkit.training.certificate import curvature_of
@@ -53,7 +53,7 @@ class Fit:
     def __init__(
         self,
         data: TrainingData,
-        chain: Chain,
+        structure: Structure,
         objective: Objective,
         features: Features,
         optimiser: Optimiser | str,
@@ -61,11 +61,11 @@ class Fit:
         init: Init = None,
         seed: int = 0,
     ) -> None:
-        self.data, self.chain, self.objective = data, chain, objective
+        self.data, self.structure, self.objective = data, structure, objective
         self.likely, self.all_pairs = features.likely, features.which == "all"
         self.options: LayoutOptions = features.options()
         self.stop, self.init, self.seed = stop, init, seed
-        self.notes = data.check(chain)
+        self.notes = data.check(structure)
         if not self.all_pairs and "path" not in data.kinds and not _has_labels(data):
             if self.likely is not None:
                 raise ValueError('features="likely" needs plain labels; use features="all"')
@@ -84,10 +84,10 @@ class Fit:
     def _bind(self, pairs: Pointers | None) -> None:
         self.pairs = pairs
         self.layout = self.data.layout(
-            self.chain, all_pairs=self.all_pairs, pairs=pairs, options=self.options
+            self.structure, all_pairs=self.all_pairs, pairs=pairs, options=self.options
         )
         self.penalty: Penalty = self.objective.penalty(self.layout)
-        self.problem = self.data.bind(self.objective, self.layout, self.chain)
+        self.problem = self.data.bind(self.objective, self.layout, self.structure)
 
     def _optimiser(self, given: Optimiser | str) -> tuple[Optimiser, str]:
         if not isinstance(given, str):
@@ -107,7 +107,7 @@ class Fit:
         data = self.data
         names = (data.labels, data.attributes, data.edge_attributes)
         about = {} if data.extractor is None else vars(data.extractor)
-        return Model(*names, self.chain, self.layout, w, training=training, **about)
+        return Model(*names, self.structure, self.layout, w, training=training, **about)
 
     def fingerprint(self, dev: Dataset | None, metric: str) -> dict[str, str]:
         """Everything that the result depends on."""
@@ -122,7 +122,7 @@ class Fit:
             "optimiser": described(self.optimiser),
             "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
             "layout": repr(options),
-            "structure": repr(replace(self.chain, labels=())),  # the data have the names
+            "structure": repr(self.structure),
             "start": self._start_name(),
         }
 
@@ -251,11 +251,11 @@ class Fit:
             return np.zeros(self.layout.weights), None
         if isinstance(init, Model):
             names = (self.data.attributes, self.data.edge_attributes)
-            return warm_start(init, self.layout, self.chain, *names), None
+            return warm_start(init, self.layout, self.structure, *names), None
         if callable(init):
             return checked_start(init(self.problem, self.layout), self.layout), None
         try:
-            local = self.data.bind(Local(), self.layout, self.chain)
+            local = self.data.bind(Local(), self.layout, self.structure)
         except NotCoveredError as error:
             raise NotCoveredError(f'init="memm": {error}; use another start') from error
         zero = np.zeros(self.layout.weights)

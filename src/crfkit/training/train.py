@@ -13,7 +13,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.optimise.problem import Optimiser
-from crfkit.structures import Chain, SemiMarkov, Tree
+from crfkit.structures import STRUCTURES, Structure
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.checkpoint import Checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
@@ -28,14 +28,13 @@ from crfkit.training.validation import function_of
 __all__ = ["structure_of", "train"]
 
 _STOP: Final = Stop()  # frozen, so that calls may share it
-_STRUCTURES = {"chain": Chain}
 
 
 def train(
     data: Dataset | BlockedData,
     dev: Dataset | None = None,
     *,
-    structure: Chain | str = "chain",
+    structure: Structure | str = "chain",
     features: Features | str = "observed",
     objective: Objective | str | None = None,
     optimiser: Optimiser | str = "auto",
@@ -58,16 +57,18 @@ def train(
         remembers the extractor (`Dataset.extractor`), so that it can do the same to new data.
     dev : Dataset, optional
         Judges the weights as they go: training ends when they get no better, and the best are kept.
-    structure : Chain, or "chain"
-        What is labelled how. A chain without labels is enough, ``Chain(order=2, constraints=[...])``: their
-        names are found in the data.
+    structure : a structure, or "chain" or "local-chain"
+        What is labelled how: a `Chain`, a `LocalChain` (a maximum-entropy Markov model) or `SemiMarkov`
+        segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their names are found
+        in the data.
     features : Features, or one of "observed", "all", "likely"
         Which weights there are: ``Features(min_count=3, transitions="observed")``. A word is short for
         ``Features(which=...)``.
-    objective : Likelihood, Perceptron, or the name of one, optional
-        What to optimise, penalty included: ``Likelihood(l2=0.5)``. "perceptron" learns from mistakes, and has
-        optimisers of its own: "perceptron", "pa" and "arow". Default: what the optimiser is for, the
-        perceptron for these three and the likelihood for all others.
+    objective : an objective, or its name, optional
+        What to optimise, penalty included: ``Likelihood(l2=0.5)``, `MaxMargin`, `Perceptron` or `Local`.
+        "perceptron" learns from mistakes, and has optimisers of its own: "perceptron", "pa" and "arow".
+        Default: the perceptron for these three, else the structure's own: the likelihood, for a local chain
+        the local loss.
     optimiser : an optimiser, its name, or "auto"
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
@@ -131,7 +132,7 @@ def train(
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
     refuse_flag(stop, "train")
-    chain, kept, ending = structure_of(structure), Features.of(features), Stop.of(stop)
+    asked, kept, ending = structure_of(structure), Features.of(features), Stop.of(stop)
     check_number("seed", seed)
     if threads is not None:
         check_number("threads", threads)
@@ -140,12 +141,12 @@ def train(
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
     if not (checkpoint is None or isinstance(checkpoint, str | os.PathLike | Checkpoints)):
         raise TypeError(f"checkpoint is {checkpoint!r}, expected a folder or Checkpoints(...)")
-    goal = objective_of(objective, optimiser)
+    goal = objective_of(objective, optimiser, asked.objective)
     if isinstance(data, BlockedData):
         check_blockwise(optimiser, goal)
     known = TrainingData(data, threads)
     dev = None if dev is None else checked_dataset(dev, "dev")
-    fit = Fit(known, _labelled(chain, known.labels.strings()), goal, kept, optimiser, ending, init, seed)
+    fit = Fit(known, _labelled(asked, known.labels.strings()), goal, kept, optimiser, ending, init, seed)
     keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
@@ -156,7 +157,7 @@ def train(
             display.close()
 
 
-def structure_of(given: Any) -> Chain:
+def structure_of(given: Any) -> Structure:
     """Return a structure given by name or as an object; its labels may be missing.
 
     Examples
@@ -164,26 +165,30 @@ def structure_of(given: Any) -> Chain:
     >>> structure_of("chain")
     Chain(labels=(), order=1, constraints=())
     """
-    if isinstance(given, Chain):
-        return given
-    if isinstance(given, SemiMarkov | Tree):
-        raise TypeError(f"structure is a {type(given).__name__}, which is for inference; chains are trained")
     if isinstance(given, type):
         raise TypeError(f"structure is the class {given.__name__}; give an object: {given.__name__}()")
-    check_choice("structure", given, tuple(_STRUCTURES), "a structure such as Chain(order=2)")
-    return _STRUCTURES[given]()
+    if isinstance(given, str):
+        check_choice("structure", given, tuple(STRUCTURES), "a structure such as Chain(order=2)")
+        return STRUCTURES[given]()
+    if not hasattr(given, "gold_cells"):
+        raise TypeError(
+            f"structure is {given!r}, which cannot be trained; expected one of {', '.join(STRUCTURES)}, or a "
+            "structure such as Chain(order=2)"
+        )
+    found: Structure = given
+    return found
 
 
-def _labelled(chain: Chain, names: Sequence[str]) -> Chain:
-    """Return a chain over the labels of the data; one that has labels must have the same."""
-    if not chain.labels:
-        return chain.with_labels(names)
-    if chain.labels != tuple(names):
+def _labelled(structure: Structure, names: Sequence[str]) -> Structure:
+    """Return a structure over the labels of the data; one that has labels must have the same."""
+    if not structure.labels:
+        return structure.with_labels(names)
+    if structure.labels != tuple(names):
         raise ValueError(
-            f"structure has the labels {', '.join(chain.labels[:5])}, the data have "
+            f"structure has the labels {', '.join(structure.labels[:5])}, the data have "
             f"{', '.join(names[:5])} in this order; leave the labels out, as in Chain(order=2)"
         )
-    return chain
+    return structure
 
 
 def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -> None:
