@@ -27,9 +27,9 @@ from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
 from crfkit.linear.layout import Layout
 from crfkit.models.files import about, read_model, write_model
 from crfkit.models.files.compact import without_idle
-from crfkit.models.files.rules import constraints_of, plain_constraints
 from crfkit.models.store import ModelFileError, pack, unpack
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
+from crfkit.structures.rules import constraints_of, plain_constraints
 from tests.cases.models import native_model
 
 ROWS = [

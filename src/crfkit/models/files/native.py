@@ -21,10 +21,10 @@ from crfkit import _native
 from crfkit.models.files.compact import compacted, without_idle
 from crfkit.models.files.inspect import checked_alphabet, checked_layout
 from crfkit.models.files.recipes import plain_recipe, recipe_of
-from crfkit.models.files.rules import constraints_of, plain_constraints
 from crfkit.models.model import Model, check_local
 from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
 from crfkit.structures import Chain
+from crfkit.structures.rules import constraints_of, plain_constraints
 from crfkit.training.events import Summary
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
