@@ -10,7 +10,7 @@ import pytest
 
 import crfkit
 from crfkit import Features, Likelihood, Stop
-from crfkit.estimators.labelling import labelled
+from crfkit.data.labelling import labelled
 from crfkit.features import ItemExtractor
 from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, NEAR, X_TEST, Y_TEST, X, Y, crf

@@ -1,6 +1,6 @@
 """Estimators that follow the conventions of scikit-learn."""
 
 from crfkit.estimators.chain import ChainCRF
-from crfkit.estimators.reading import Reader
+from crfkit.models.reading import Reader
 
 __all__ = ["ChainCRF", "Reader"]

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.data.labelling import labelled
 from crfkit.estimators.adapting import adapt
-from crfkit.estimators.labelling import labelled
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries, dev_metric, weights_of
-from crfkit.estimators.reading import Reader, read, recipe_of
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
+from crfkit.models.reading import Reader, read, recipe_of
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
@@ -88,7 +88,7 @@ class ChainCRF(ChainQueries, PartParams):
     Options of structure, features, objective, optimiser and stop are parameters too, as in a grid search over
     ``structure__order``, ``features__min_count``, ``objective__l2`` and ``stop__max_iterations``.
 
-    What X and y may be: `crfkit.estimators.reading` and `crfkit.estimators.labelling`. An estimator is not a
+    What X and y may be: `crfkit.models.reading` and `crfkit.data.labelling`. An estimator is not a
     classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
     stratify, and scorers come from `crfkit.metrics.scorer`. ``cross_val_predict`` returns an array of lists
     of labels; it allows scikit-learn's own methods only, so marginals of folds need a loop over ``KFold``.
@@ -175,10 +175,10 @@ class ChainCRF(ChainQueries, PartParams):
         Parameters
         ----------
         X : list of sequences, Dataset, Columns or Batch
-            See `crfkit.estimators.reading`.
+            See `crfkit.models.reading`.
         y : list of lists
             One label for each position; None where it is not known, a set where it is one of several, a dict
-            where they have probabilities (`crfkit.estimators.labelling`). May be left out where X has labels.
+            where they have probabilities (`crfkit.data.labelling`). May be left out where X has labels.
         X_dev, y_dev : optional
             Judge the weights as they go: training ends when they get no better, and the best are kept.
         sample_weight : array [N], optional

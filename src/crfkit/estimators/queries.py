@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
-from crfkit.estimators.reading import Reader
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model, gold_labels
+from crfkit.models.reading import Reader
 from crfkit.structures import Chain, ChainPotentials
 from crfkit.structures.constraints import Scheme
 

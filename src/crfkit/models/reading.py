@@ -9,7 +9,7 @@ X, with a template                     lists of token rows: tuples (columns 0, 1
 either                                 `Dataset` (its labels where y is None); `Batch` (ids without names)
 =====================================  =====================================================================
 
-What y may be: `crfkit.estimators.labelling`.
+What y may be: `crfkit.data.labelling`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.estimators.labelling import labelled
+from crfkit.data.labelling import labelled
 from crfkit.features import Extractor, ItemExtractor, Recipe, parse_recipe, read_recipe
 
 __all__ = ["Reader", "read", "recipe_of"]
