@@ -15,7 +15,7 @@ from crfkit import Chain
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model
+from crfkit.models.model import Model, Names
 from crfkit.optimise.problem import Penalty
 
 
@@ -48,7 +48,7 @@ def say(event: str, **fields: Any) -> None:
 def model_of(dataset: Dataset, layout: Layout, w: Floats) -> Model:
     labels, attributes = dataset.labels.freeze(), dataset.attributes.freeze()
     chain = Chain(labels.strings())
-    return Model(labels, attributes, dataset.edge_attributes.freeze(), chain, layout, w)
+    return Model(chain, layout, Names(labels, attributes, dataset.edge_attributes), w)
 
 
 def objective_at(dataset: Dataset, layout: Layout, l2: float, w: Floats) -> float:

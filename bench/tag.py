@@ -118,7 +118,7 @@ def our_file(threads: int) -> Labels:
     return [
         labels
         for block in blocks(str(TEST), attributes=False)
-        for labels in tagger.predict(tagger.batch(block))
+        for labels in tagger.model.predict(tagger.batch(block), threads=threads)
     ]
 
 

@@ -30,7 +30,7 @@ def test_train_tells_how_it_went(folder: Path, tmp_path: Path) -> None:
     assert told["iterations"] == 3
     assert "certificate" in told
     assert "40 sequences" in done.stderr
-    assert Model.load(out).chain.constraints
+    assert Model.load(out).structure.constraints
     assert [p.name for p in tmp_path.iterdir()] == ["m.crf"]
 
 
@@ -193,13 +193,13 @@ def test_blocks_are_cut_between_sequences(tmp_path: Path) -> None:
 def test_memory_is_given_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = Tagger(str(folder / "m.crf"), threads=1)
     (block,) = blocks(str(folder / "test.txt"))
-    first = tagger.predict(tagger.batch(block))
-    kept = tagger._extract
+    first = tagger.model.predict(tagger.batch(block))
+    kept = tagger._read._extract
     tagger.batch(block)
-    assert tagger._extract is kept
-    monkeypatch.setattr("crfkit.cli.tagging._TOKENS", 1)
-    assert tagger.predict(tagger.batch(block)) == first
-    assert tagger._extract is not kept
+    assert tagger._read._extract is kept
+    monkeypatch.setattr("crfkit.models.reading._TOKENS", 1)
+    assert tagger.model.predict(tagger.batch(block)) == first
+    assert tagger._read._extract is not kept
 
 
 # ---- eval, cv

@@ -134,7 +134,7 @@ def test_fit_leaves_the_parameters_alone() -> None:
     assert made.fit(X, Y) is made
     assert made.get_params() == before
     learned = {name for name in vars(made) if name.endswith("_")}
-    assert learned == {"model_", "classes_", "n_iter_", "extractor_"}
+    assert learned == {"model_", "classes_", "n_iter_"}
     assert made.classes_.tolist() == made.model_.labels.strings()
     assert made.n_iter_ > 0
     check_is_fitted(made)
@@ -214,7 +214,8 @@ def test_pickle_deepcopy_and_joblib(template: str | None, tmp_path: Path) -> Non
     copies = [pickle.loads(pickle.dumps(made)), copy.deepcopy(made)]
     copies += [joblib.load(tmp_path / "crf.joblib", mmap_mode=mode) for mode in (None, "r")]
     for other in copies:
-        assert other.extractor_.attributes is other.model_.attributes  # no renaming at each prediction
+        data = other.model_.dataset(test)
+        assert data.attributes is other.model_.attributes  # no renaming at each prediction
         assert other.predict(test) == made.predict(test)
         np.testing.assert_array_equal(other.model_.w, made.model_.w)
         assert clone(other).get_params() == made.get_params()

@@ -109,7 +109,7 @@ def test_partial_fit_keeps_and_adds(options: dict[str, Any], l2: float, tags: li
     assert made.model_.attributes.strings()[: len(first.attributes)] == first.attributes.strings()
     assert made.predict(new[:1]) == [tags]
     assert made.score(given(W_TEST), Y_TEST) > alone.score(given(W_TEST), Y_TEST)
-    shown = set(made.extractor_(new).batch.attr.tolist())
+    shown = set(made.model_.dataset(new).batch.attr.tolist())
     layout, weights = made.model_.layout, made.model_.w
     now = {layout.describe(i): weights[i] for i in range(layout.weights)}
     places = [first.layout.describe(i) for i in range(first.layout.weights)]
@@ -186,8 +186,8 @@ def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, An
     for i in range(before.layout.weights):
         w0[places[before.layout.describe(i)]] = before.w[i]  # no weight is lost
     gradient = np.empty(layout.weights)
-    batch = made.model_.batch_of(made.extractor_(given[12:], new))
-    Likelihood().bind(layout, made.model_.chain, batch, threads=1).value_and_grad(w, gradient)
+    batch = made.model_.batch_of(made.model_.dataset(given[12:], new))
+    Likelihood().bind(layout, made.model_.structure, batch, threads=1).value_and_grad(w, gradient)
     moved = w != w0
     assert moved.any()
     assert abs(gradient + w - w0)[moved].max() < 1e-4
@@ -242,7 +242,7 @@ def test_weights_by_name() -> None:
     made = fitted(features=Features(transitions="observed"), objective=Likelihood(l1=0.5, l2=0.1))
     model, layout = made.model_, made.model_.layout
     places = {layout.describe(i): w for i, w in enumerate(model.w.tolist()) if w}
-    names = model.chain.labels
+    names = model.structure.labels
     nodes = {
         (model.attributes[p.attribute], names[p.label]): w
         for p, w in places.items()

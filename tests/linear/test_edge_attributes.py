@@ -15,7 +15,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.fast.gold_edges import gold_edges
 from crfkit.linear.group_counts import GroupCounts
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model
+from crfkit.models.model import Model, Names
 from crfkit.objectives import Likelihood
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
@@ -257,10 +257,12 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
     layout = Layout.observed(data, L, edge_attributes=EDGES)
     labels, attributes, edges = (Alphabet(map(str, range(n))).freeze() for n in (L, layout.attributes, EDGES))
     w = np.random.default_rng(7).normal(size=layout.weights)
-    model = Model(labels, attributes, edges, Chain(labels.strings()), layout, w)
+    model = Model(Chain(labels.strings()), layout, Names(labels, attributes, edges), w)
     predicted, marginals = model.predict(data), model.marginals(data)
-    monkeypatch.setattr("crfkit.models.model._CELLS", 20 * (L + L * L))
-    assert model.positions_at_a_time(data) == 20
+    monkeypatch.setattr("crfkit.models.queries._CELLS", 20 * (L + L * L))
+    sizes = [part.positions for part, _ in model.parts(data)]
+    assert len(sizes) > 1
+    assert max(sizes) <= 20
     assert model.predict(data) == predicted
     for one, other in zip(marginals, model.marginals(data), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -183,7 +183,7 @@ def test_what_has_no_place_is_refused(model: Model) -> None:
     two = train(data, stop=Stop(max_iterations=2), structure=Chain(order=2), features=Features(start=True))
     with pytest.raises(ValueError, match="order 2 and start weights, for which CRFsuite's format"):
         crfsuite_bytes(two)
-    bound = replace(model, chain=Chain(model.chain.labels, constraints=[Forbid("D", "V")]))
+    bound = replace(model, structure=Chain(model.structure.labels, constraints=[Forbid("D", "V")]))
     with pytest.raises(ValueError, match="the model has constraints"):
         crfsuite_bytes(bound)
     hashed = train(ItemExtractor(hashed=32)(X, Y), stop=Stop(max_iterations=2))

@@ -21,12 +21,14 @@ from safetensors import safe_open
 
 from crfkit import Chain, Features, Model, Stop, train
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.data.sink import write_bytes
 from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
 from crfkit.linear.layout import Layout
 from crfkit.models.files import about, read_model, write_model
 from crfkit.models.files.compact import without_idle
+from crfkit.models.model import Names
 from crfkit.models.store import ModelFileError, pack, unpack
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
 from crfkit.structures.rules import constraints_of, plain_constraints
@@ -53,7 +55,7 @@ def same(a: Model, b: Model) -> None:
         for f in fields(one):
             np.testing.assert_array_equal(getattr(one, f.name), getattr(other, f.name))
     assert a.w.tobytes() == b.w.tobytes()
-    assert (a.chain, a.recipe, a.label_column, a.hashed) == (b.chain, b.recipe, b.label_column, b.hashed)
+    assert (a.structure, a.extractor) == (b.structure, b.extractor)
 
 
 def answers(model: Model, columns: Columns = COLUMNS) -> list[Any]:
@@ -76,7 +78,7 @@ def test_everything_comes_back(model: Model, tmp_path: Path) -> None:
     for name, column in model.training.history.items():
         np.testing.assert_array_equal(loaded.training.history[name], column)
     said = about(path)
-    assert (said.notes, said.licence, said.format) == ("A model.\nOf cities.", "CC0", 1)
+    assert (said.notes, said.licence, said.format) == ("A model.\nOf cities.", "CC0", 3)
     assert (said.labels, said.weights) == (3, len(model.w))
     assert (model.notes, loaded.notes, loaded.licence) == ("", "A model.\nOf cities.", "CC0")
     loaded.save(tmp_path / "again.crf", compact=True, notes="Of towns.")
@@ -188,7 +190,7 @@ def test_recipes_of_every_dialect_come_back() -> None:
     ]
     model = train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), stop=Stop(max_iterations=2))
     for recipe in recipes:
-        assert Model.from_bytes(replace(model, recipe=recipe).to_bytes()).recipe == recipe
+        assert Model.from_bytes(replace(model, extractor=ExtractorSpec(recipe)).to_bytes()).recipe == recipe
 
 
 def test_any_safetensors_library_reads_it(model: Model, tmp_path: Path) -> None:
@@ -272,7 +274,7 @@ def test_a_large_model_opens_quickly_and_stays_in_its_file(tmp_path: Path) -> No
     nothing = (np.zeros(1, np.int64), np.zeros(0, np.int32))
     layout = Layout.of_chain(L, np.arange(A + 1), label, *nothing, np.arange(L * L, dtype=np.int32))
     labels = [f"L{y}" for y in range(L)]
-    large = Model(Alphabet(labels), names, Alphabet(), Chain(labels), layout, np.ones(layout.weights))
+    large = Model(Chain(labels), layout, Names(Alphabet(labels), names), np.ones(layout.weights))
     large.save(tmp_path / "m")
     times = []
     for _ in range(3):
@@ -352,15 +354,20 @@ def describe(**entries: Any) -> Any:
     return lambda arrays, described: described.update(entries)
 
 
+def shape(**entries: Any) -> Any:
+    return lambda arrays, described: described["structure"].update(entries)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (put("w", 3, np.nan), r"w\[3\] is not finite"),
-        (put("node_label", 0, 99), "node_label has entries outside 0 to 2"),
-        (put("node_label", 0, -1), "node_label has entries outside"),
+        (put("node_cell", 0, 99), "node_cell has entries outside 0 to 2"),
+        (put("node_cell", 0, -1), "node_cell has entries outside"),
         (put("node_ptr", 1, 10**12), "node_ptr falls"),
-        (put("node_ptr", -1, 0), "node_ptr does not span node_label"),
-        (put("transition_cell", -1, 9), "outside its tables"),
+        (put("node_ptr", -1, 0), "node_ptr does not span node_cell"),
+        (put("transition_cell", -1, 9), "transition_cell has entries outside 0 to 8"),
+        (put("start_ptr", 1, 2), "start_ptr does not span start_cell"),
         (
             put("attributes.begin", 1, 10**6),
             "attributes: the alphabet is damaged: string 1 ends before it begins",
@@ -374,19 +381,23 @@ def describe(**entries: Any) -> Any:
         (lambda arrays, _: arrays.update(w=arrays["w"][:-1]), "w has shape"),
         (lambda arrays, _: arrays.pop("edge_cell"), "edge_cell is missing"),
         (lambda arrays, _: arrays.pop("resource.1.values"), "values is missing"),
-        (describe(order=9), "the order is 9"),
-        (describe(order=2), "edge attributes, which need order 1"),
-        (describe(format=3), "this version knows up to 2: use a newer crfkit"),
+        (shape(order=9), "order is 9, expected 0 to 8"),
+        (shape(order="1"), "the order is '1', expected a number"),
+        (shape(order=2, constraints=[]), "its blocks of weights are .*, which do not fit a chain of order 2"),
+        (describe(format=4), "it has format 4 .*, this version knows up to 3: use a newer crfkit"),
         (describe(format=None), "version of the format is missing"),
         (describe(hashed=-1), "hashed is -1"),
-        (describe(format=2, local=1), "local is '1', expected true or false"),
+        (shape(kind="ring"), "the structure is of kind 'ring', this version knows chain, local-chain: use a"),
+        (describe(structure=3), "the structure is not described"),
+        (shape(kind="local-chain"), "local chain has order 1 and no constraints"),
+        (shape(kind="local-chain", constraints=[]), "stop weights, which a locally normalised chain has not"),
         (
-            describe(format=2, local=True),
-            "locally normalised model is a chain of order 1 without constraints",
+            describe(blocks=[["node", "node"]]),
+            "its blocks of weights are .*, which do not fit",
         ),
+        (describe(table_bytes=-1), "table_bytes of the layout is '-1'"),
         (describe(notes=None), "notes are 'None', expected a text"),
         (describe(label_column=[1]), "label column"),
-        (describe(layout={}), "start and stop"),
         (describe(training={}), "loss is missing"),
         (describe(recipe={"dialect": "crfkit", "text": "word[0", "resources": {}}), "is no field"),
         (
@@ -397,18 +408,18 @@ def describe(**entries: Any) -> Any:
             describe(recipe={"dialect": "crfpp", "text": "U\n" * 30_000, "resources": {}}),
             "more than 20,000 templates",
         ),
-        (describe(constraints=[{"kind": "forbid", "before": "O", "after": "Q"}]), "does not have"),
-        (describe(constraints=[{"kind": "magic"}]), "a constraint is damaged"),
+        (shape(constraints=[{"kind": "forbid", "before": "O", "after": "Q"}]), "does not have"),
+        (shape(constraints=[{"kind": "magic"}]), "a constraint is damaged"),
         (
-            describe(constraints=[{"kind": "pair", "pattern": "(B+)+,x", "flags": 32}]),
+            shape(constraints=[{"kind": "pair", "pattern": "(B+)+,x", "flags": 32}]),
             "could take forever",
         ),
         (
-            describe(constraints=[{"kind": "length", "type": None, "minimum": 1, "maximum": 10**9}]),
+            shape(constraints=[{"kind": "length", "type": None, "minimum": 1, "maximum": 10**9}]),
             "more than a model file may have",
         ),
         (
-            describe(constraints=[{"kind": "require", "before": "O", "after": "I"}] * 200_000),
+            shape(constraints=[{"kind": "require", "before": "O", "after": "I"}] * 200_000),
             "bytes, more than",
         ),
     ],
@@ -422,7 +433,7 @@ def test_crowded_tables_are_refused() -> None:
     names = Alphabet([f"a{i}" for i in range(5000)])
     nothing = (np.zeros(1, np.int64), np.zeros(0, np.int32))
     layout = Layout.of_chain(1, np.arange(5001), np.zeros(5000, np.int32), *nothing, np.zeros(0, np.int32))
-    model = Model(Alphabet(["x"]), names, Alphabet(), Chain(["x"]), layout, np.ones(5000))
+    model = Model(Chain(["x"]), layout, Names(Alphabet(["x"]), names), np.ones(5000))
 
     def crowd(arrays: dict[str, Any], described: dict[str, Any]) -> None:
         arrays["attributes.slots"].sort()

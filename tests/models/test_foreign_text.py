@@ -21,6 +21,7 @@ from crfkit.models.files import about, doubled, guess_kind, read_model, read_mod
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.plain import edge_strings
 from crfkit.structures import ChainPotentials
+from crfkit.structures.local import LocalChain
 from tests.cases.foreign_models import (
     LABELS,
     MALLET,
@@ -204,7 +205,7 @@ def test_crfpp_damage(damaged: bytes, message: str) -> None:
 def test_wapiti_scores_and_marginals(name: str) -> None:
     folder = GOLDEN / "wapiti"
     model = read_model(folder / f"model_{name}.txt.gz")
-    assert model.chain.order == (0 if name == "maxent" else 1)
+    assert model.structure.order == (0 if name == "maxent" else 1)
     potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
     names, ptr = model.labels.strings(), potentials.seq_ptr
     best, p = inference.decode(potentials), inference.marginals(potentials).node
@@ -319,9 +320,9 @@ def test_wapiti_memm_by_hand(tmp_path: Path) -> None:
     """Probabilities are products of softmaxes, in every query and after the model was saved."""
     plain = scores(read_model_bytes(wapiti_text()), ROWS)
     model = read_model_bytes(wapiti_text(kind=1))
-    assert model.local
+    assert model.structure.kind == "local-chain"
     model.save(tmp_path / "memm.crf", compact=True)
-    assert about(tmp_path / "memm.crf").format == 2
+    assert about(tmp_path / "memm.crf").format == 3
     labels = list(product(range(3), repeat=3))
     expected = []
     for path in labels:
@@ -343,10 +344,13 @@ def test_wapiti_memm_by_hand(tmp_path: Path) -> None:
         assert inference.decode(potentials)[0].labels.tolist() == list(best)
     with pytest.raises(ValueError, match="steps that are normalised by themselves"):
         write_model(model, tmp_path / "m.crfsuite", "crfsuite")
-    with pytest.raises(ValueError, match="no sums of weights"):
+    with pytest.raises(ValueError, match="not sums of weights"):
         explain(model, model.batch_of(Batch([0], [0], [])))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="locally normalised model is a chain of order 1"):
-        replace(read_model_bytes(wapiti_text(kind=0)), local=True)
+    independent = read_model_bytes(wapiti_text(kind=0))
+    with pytest.raises(ValueError, match="a local chain of 3 labels takes node"):
+        replace(independent, structure=LocalChain(independent.labels))
+    with pytest.raises(ValueError, match="has order 2 and 0 constraints"):
+        LocalChain(["a", "b"], order=2)
 
 
 def test_wapiti_without_patterns() -> None:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from crfkit import Features, Model, Stop, data, train
 from crfkit.cli import app
+from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe, Template, parse_recipe
 from crfkit.models.files import Kind, guess_kind, read_model, read_model_bytes, write_model
@@ -25,6 +26,7 @@ from crfkit.models.files.kinds import FOREIGN, Foreign, kinds, written
 from crfkit.models.files.wapiti_write import wapiti_text as write_wapiti
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
+from crfkit.structures.local import LocalChain
 from tests.cases.foreign_models import WAPITI_PATTERNS, crfpp_binary, crfpp_text, wapiti_text
 
 GOLDEN = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "golden"
@@ -148,11 +150,12 @@ def test_random_models_survive(kind: Kind, seed: int) -> None:
     w = noise.normal(size=len(model.w)) * 10.0 ** noise.integers(-20, 4, size=len(model.w))
     w[idle(model, noise)] = 0.0
     local = kind == "wapiti" and order == 1 and draw.random() < 0.3
-    model = replace(model, w=w, local=local)
+    structure = LocalChain(model.labels) if local else model.structure
+    model = replace(model, w=w, structure=structure)
     text = WRITERS[kind](model)
     assert guess_kind(text) == kind
     again = read_model_bytes(text)
-    assert again.local == local
+    assert again.structure.kind == structure.kind
     assert np.sort(again.w[again.w != 0.0]).tolist() == np.sort(w[w != 0.0]).tolist()
     unseen = [[(draw.choice([*words, "new"]), draw.choice(tags), "O") for _ in range(4)] for _ in range(4)]
     columns = Columns.from_rows([*rows, *unseen])
@@ -172,11 +175,15 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
 
     def bound() -> Model:
         model = made(crfpp)
-        return replace(model, chain=Chain(model.chain.labels, constraints=[Forbid("O", "I")]))
+        return replace(model, structure=Chain(model.structure.labels, constraints=[Forbid("O", "I")]))
+
+    def local() -> Model:
+        model = made(crfpp)
+        return replace(model, structure=LocalChain(model.labels))
 
     def by_hand() -> Model:
         recipe = Recipe((Template("node", (), ("Ux",)),), "crfpp")
-        return replace(made(crfpp), recipe=recipe)
+        return replace(made(crfpp), extractor=ExtractorSpec(recipe))
 
     return {
         r"order 2, for which CRF\+\+'s format has no place; save it with": (
@@ -191,7 +198,7 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         "constraints, for which CRF": ("crfpp", bound),
         "steps that are normalised by themselves, for which CRF": (
             "crfpp",
-            lambda: replace(made(crfpp), local=True),
+            local,
         ),
         "no template .its attributes were made in Python., and CRF.. needs one; train with a CRF": (
             "crfpp",

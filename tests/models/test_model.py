@@ -34,6 +34,13 @@ def test_other_ids_give_the_same_answers(model: Model) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("name", ["chain", "local"])
+def test_old_names_are_refused_with_the_new_one(model: Model, name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': use model.structure"):
+        getattr(model, name)
+    assert not hasattr(model, "nothing")
+
+
 def test_unknown_names_are_dropped(model: Model) -> None:
     given = ItemExtractor()([[{"new": 2.0, "bias": 0.5}, ["newer"]], [[]]], [["A", "Q"], ["B"]])
     batch = model.batch_of(given)
@@ -78,7 +85,7 @@ def test_likelihood_by_enumeration(model: Model) -> None:
 def test_large_batches_are_cut(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     data = dataset(30, 9)
     whole = (model.predict(data), model.log_likelihood(data), model.marginals(data))
-    monkeypatch.setattr("crfkit.models.model._CELLS", 3 * 10)  # 10 positions at a time
+    monkeypatch.setattr("crfkit.models.queries._CELLS", 3 * 10)  # 10 positions at a time
     parts = (model.predict(data), model.log_likelihood(data), model.marginals(data))
     assert parts[0] == whole[0]
     np.testing.assert_allclose(parts[1], whole[1], rtol=1e-12)

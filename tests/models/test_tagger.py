@@ -20,6 +20,7 @@ from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
 from crfkit.models.files import write_model
 from crfkit.structures.constraints import Scheme, SegmentLength
+from crfkit.structures.local import LocalChain
 
 LABELS = ["B-X", "I-X", "B-Y", "I-Y", "O"]
 KINDS: dict[str, dict[str, Any]] = {
@@ -65,7 +66,8 @@ def model_of(kind: str) -> Model:
     extract = ItemExtractor(hashed=64 if kind == "hashed" else None)
     options: dict[str, Any] = {"optimiser": "lbfgs", "stop": Stop(max_iterations=1)}
     model = train(extract(X, y), **options, **KINDS[kind])
-    return replace(model, w=rng.normal(size=model.w.shape), local=kind == "local")
+    structure = LocalChain(model.labels) if kind == "local" else model.structure
+    return replace(model, w=rng.normal(size=model.w.shape), structure=structure)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,7 +126,7 @@ def test_a_generator_may_use_the_tagger_that_reads_it() -> None:
 def test_names_need_an_alphabet() -> None:
     model = model_of("hashed")
     with pytest.raises(ValueError, match="without names"):
-        Tagger(replace(model, hashed=None))
+        Tagger(replace(model, extractor=None))
 
 
 def test_what_is_prepared_is_made_once_and_stays_behind() -> None:

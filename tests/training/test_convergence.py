@@ -17,7 +17,7 @@ from crfkit import ChainCRF, Likelihood, Model, Stop, train
 from crfkit.arrays import Floats
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
-from crfkit.models.files import native
+from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.optimise import LBFGS, SGD, End
 from crfkit.optimise.problem import Penalty, Smooth, Step
 from crfkit.training.choose import NAMES, by_name
@@ -189,14 +189,14 @@ def test_files_keep_the_end(tmp_path: Path) -> None:
 def test_summaries_of_before_still_open() -> None:
     model = train(dataset(), optimiser="lbfgs")
     assert model.training is not None
-    plain = json.loads(json.dumps(native._plain_summary(model.training)))
+    plain = json.loads(json.dumps(plain_summary(model.training)))
     arrays: Any = {f"history.{name}": values for name, values in model.training.history.items()}
     del plain["end"], plain["converged"]
-    old = native._summary(plain, arrays)
+    old = summary_of(plain, arrays)
     assert old is not None
     assert (old.end, old.converged, old.loss) == ("", None, model.training.loss)
     with pytest.raises(ValueError, match="damaged: end or converged"):
-        native._summary({**plain, "end": 3}, arrays)
+        summary_of({**plain, "end": 3}, arrays)
 
 
 def test_the_last_line_names_the_objective() -> None:

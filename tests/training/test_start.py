@@ -30,7 +30,7 @@ def by_name(model: Model) -> dict[tuple[object, ...], float]:
         if place.attribute is not None and place.kind != "dense":
             names = model.attributes if place.kind == "node" else model.edge_attributes
             attribute = names[place.attribute]
-        found[(place.kind, attribute, *(model.chain.labels[y] for y in place.ngram))] = value
+        found[(place.kind, attribute, *(model.structure.labels[y] for y in place.ngram))] = value
     return found
 
 
@@ -193,5 +193,5 @@ def test_a_start_at_the_local_model() -> None:
 def test_warm_start_is_a_plain_function() -> None:
     data = dataset()
     model = train(data, optimiser=Descent(), stop=Stop(max_iterations=2))
-    again = warm_start(model, model.layout, model.chain, model.attributes, model.edge_attributes)
+    again = warm_start(model, model.layout, model.structure, model.attributes, model.edge_attributes)
     np.testing.assert_array_equal(again, model.w)

@@ -258,7 +258,7 @@ def test_learning_from_mistakes(data: Dataset) -> None:
     assert about.objective == "Perceptron()"
     losses = about.history["objective"]
     assert losses[-1] < 0.7 * losses[0]
-    gold = [model.chain.labels[y] for y in np.asarray(data.batch.label)]
+    gold = [model.structure.labels[y] for y in np.asarray(data.batch.label)]
     found = [label for labels in model.predict(data) for label in labels]
     wrong = sum(a != b for a, b in zip(gold, found, strict=True))
     assert wrong < 0.2 * data.batch.positions

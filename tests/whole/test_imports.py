@@ -40,7 +40,7 @@ LEVELS = {
 EXCEPTIONS = {
     ("crfkit.data.dataset", "crfkit.features.recipe"): "the type of what a dataset only carries",
     ("crfkit.models.model", "crfkit.training.events"): "a model keeps the Summary of its training",
-    ("crfkit.models.files.native", "crfkit.training.events"): "the model file holds that Summary",
+    ("crfkit.models.files.summary", "crfkit.training.events"): "the model file holds that Summary",
     ("crfkit.cli.demo", "crfkit.demo"): "`crfkit demo` runs the demonstrations",
     ("crfkit.cli.demo", "crfkit.demo.tour"): "`crfkit demo` runs the demonstrations",
     ("crfkit.demo.__main__", "crfkit.cli.main"): "`python -m crfkit.demo` is `crfkit demo`",

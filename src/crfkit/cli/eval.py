@@ -145,10 +145,10 @@ def _of_models(
             raise ValueError(f"{data} has positions without a label; give labelled data")
         gold += sequences([y or "" for y in labels], block)
         for tagger, mine in zip(taggers, found, strict=True):
-            mine += tagger.predict(tagger.batch(block))
+            mine += tagger.model.predict(tagger.batch(block), threads=threads)
     seen = {y for sequence in gold for y in sequence}
     for tagger in taggers:
-        check_shared(data, seen, tagger.model.chain.labels, tagger.path)
+        check_shared(data, seen, tagger.model.structure.labels, tagger.path)
     return gold, found
 
 

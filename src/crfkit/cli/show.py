@@ -41,7 +41,7 @@ def show(
 
     found = read_model(model)
     kind = guess_kind(unzipped(map_file(model), model)) or "crfkit"
-    names = list(found.chain.labels)
+    names = list(found.structure.labels)
     for one in label or ():
         if one not in names:
             import difflib
@@ -67,15 +67,15 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
     made: dict[str, Any] = {
         "model": path,
         "kind": kind,
-        "order": model.chain.order,
-        "local": model.local,
-        "labels": list(model.chain.labels),
+        "structure": model.structure.kind,
+        "order": model.structure.order,
+        "labels": list(model.structure.labels),
         "attributes": layout.attributes,
         "edge_attributes": layout.edge_attributes,
         "weights": layout.weights,
         "weights_by_part": weights,
         "nonzero": int(np.count_nonzero(model.w)),
-        "constraints": [repr(rule) for rule in model.chain.constraints],
+        "constraints": [repr(rule) for rule in model.structure.constraints],
         "recipe": None if model.recipe is None else str(model.recipe),
         "strongest": strongest(model, labels, top),
         "transitions": None,
@@ -119,15 +119,14 @@ def _print(made: dict[str, Any], tables: bool) -> None:
 
     def line(name: str, value: object) -> None:
         fact = Table.grid(padding=(0, 1))
-        fact.add_row(Text(f"{name:<12}"), Text(str(value)))
+        fact.add_row(Text(f"{name:<12}"), Text(str(value), overflow="fold"))  # a long path stays whole
         out.print(fact)
 
     def some(names: list[str], most: int, joint: str, unit: str) -> str:
         cut = page and len(names) > most
         return joint.join(names[:most]) + f"{joint}... {len(names)} {unit}" if cut else joint.join(names)
 
-    local = ", each step normalised by itself (MEMM)" * made["local"]
-    line("model", f"{made['model']} ({made['kind']}), order {made['order']}{local}")
+    line("model", f"{made['model']} ({made['kind']}), {made['structure']} of order {made['order']}")
     line(
         "labels",
         f"{len(made['labels'])}: {some(made['labels'], 30, ', ', 'labels')}",

@@ -25,7 +25,7 @@ from crfkit.cli.options import (
 from crfkit.cli.options import label_column as as_column
 
 if TYPE_CHECKING:
-    from crfkit.arrays import Ids
+    from crfkit.arrays import Bools
     from crfkit.cli.tagging import Tagger
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
@@ -128,11 +128,12 @@ def _tagged(
     from crfkit.data.formats.columns import Columns
 
     batch = tagger.batch(block)
-    forced = tagger.forced(tagger.gold(block)) if force else None
+    forced = tagger.forced(block) if force else None
     columns = block if isinstance(block, Columns) and not labels_only else None
     if not marginals and kbest is None and not as_json:
+        best = tagger.model.best(batch, allowed=forced, threads=tagger.threads)
         alphabets = [*(() if columns is None else columns.alphabets), tagger.model.labels]
-        ids = [*(() if columns is None else columns.ids), tagger.best(batch, forced)]
+        ids = [*(() if columns is None else columns.ids), best]
         return render_lines([alphabet._native for alphabet in alphabets], ids, batch.seq_ptr)
     fields: list[list[str]] = []  # of every column [P]
     names: tuple[str, ...] = ()
@@ -158,7 +159,7 @@ def _tagged(
 
 
 def _answers(
-    tagger: Tagger, batch: Batch, forced: Ids | None, marginals: bool, kbest: int | None
+    tagger: Tagger, batch: Batch, forced: Bools | None, marginals: bool, kbest: int | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the answer for each sequence as plain data."""
     import numpy as np
@@ -166,8 +167,8 @@ def _answers(
     from crfkit import inference
     from crfkit.inference.results import NoLabellingError, counted_from
 
-    names, threads = tagger.model.chain.labels, tagger.threads
-    for begin, part, potentials in tagger.parts(batch, forced):
+    names, threads, begin = tagger.model.structure.labels, tagger.threads, 0
+    for part, potentials in tagger.model.parts(batch, allowed=forced, threads=threads):
         with counted_from(begin):
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
             node = inference.marginals(potentials, threads=threads).node if marginals else None  # [P, L]
@@ -177,6 +178,7 @@ def _answers(
                 found = inference.kbest(potentials, kbest, threads=threads)
                 if not all(found):
                     raise NoLabellingError([bool(several) for several in found].index(False))
+        begin += part.sequences
         for n, several in enumerate(found):
             plain = [
                 {

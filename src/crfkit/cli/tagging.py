@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from crfkit.arrays import Ids
-from crfkit.data.alphabet import Alphabet
+from crfkit.arrays import Bools
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Recipe
-from crfkit.inference.results import counted_from
+from crfkit.features import Recipe
 from crfkit.models.files import read_model
-from crfkit.models.model import flat_labels
-from crfkit.structures import ChainPotentials
+from crfkit.models.reading import Reader, place_of
 
-__all__ = ["Tagger", "check_gold", "check_shared", "frozen_extractor", "sequences", "some"]
-
-# An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
-# memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
-_DISTINCT, _TOKENS = 1 << 17, 1 << 19
-
-
-def frozen_extractor(
-    recipe: Recipe,
-    attributes: Alphabet,
-    edge_attributes: Alphabet,
-    label: str | int | None = None,
-    hashed: int | None = None,
-) -> Extractor:
-    """Return an extractor that gives ids of these alphabets and drops what they lack; labels are all new."""
-    extract = Extractor(recipe, label, hashed)
-    if hashed is None:
-        extract.attributes, extract.edge_attributes = attributes, edge_attributes
-    extract.freeze()
-    extract.labels = Alphabet()
-    return extract
-
+__all__ = ["Tagger", "check_gold", "check_shared", "sequences", "some"]
 
 _REMEDY = "give data with a column of labels, or say which it is with --label"
 
@@ -50,7 +26,7 @@ def check_gold(block: Columns, label: str | int | None, recipe: Recipe | None, w
         place = block.place(-1 if label is None else label)
     except ValueError as error:
         raise ValueError(f"{error}; {_REMEDY}") from None
-    if recipe is not None and place in [_place(block, name) for name in recipe.columns]:
+    if recipe is not None and place in [place_of(block, name) for name in recipe.columns]:
         raise ValueError(
             f"{block.source}: the column {block.names[place]!r} would be taken for the labels, but {who} "
             f"reads it as input; {_REMEDY}"
@@ -78,13 +54,6 @@ def some(names: set[str]) -> str:
     return ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def _place(block: Columns, name: str) -> int | None:
-    """Return the number of a column that a recipe names; None where there is no such column."""
-    if name in block.names:
-        return block.names.index(name)
-    return int(name) if name.isdigit() and int(name) < len(block.names) else None
-
-
 class Tagger:
     """A model from a file, and how data become its batches.
 
@@ -102,8 +71,7 @@ class Tagger:
         self.model = read_model(path)
         self.threads = threads
         self.label = label if label is not None else self.model.label_column
-        self._extract: Extractor | None = None
-        self._seen = 0  # tokens that it has read
+        self._read = Reader(self.model)
 
     @property
     def attributes(self) -> bool:
@@ -127,17 +95,11 @@ class Tagger:
                 "(CRFsuite's text, items in JSON lines), as it was trained on"
             )
         self._check_columns(block, recipe.columns)
-        used = self._extract
-        self._seen += block.positions
-        if used is None or self._seen > _TOKENS or sum(map(len, used.tokens.values())) > _DISTINCT:
-            self._seen = block.positions
-            known = (self.model.attributes, self.model.edge_attributes)
-            used = self._extract = frozen_extractor(recipe, *known, hashed=self.model.hashed)
-        return used(block, self.threads).batch
+        return self._read(block, gold=False, threads=self.threads).batch
 
     def _check_columns(self, block: Columns, needed: Sequence[str]) -> None:
         for name in needed:
-            if _place(block, name) is not None:
+            if place_of(block, name) is not None:
                 continue
             remedy = "give data with as many columns as in training"
             if not name.isdigit():
@@ -160,38 +122,13 @@ class Tagger:
         strings: list[str | None] = block.strings()[place].tolist()
         return strings
 
-    def forced(self, gold: Sequence[str | None]) -> Ids:
-        """Return known labels as ids [P]; -1 where the text is no label of the model: it is free."""
-        return self.model.labels.ids([label or "" for label in gold])
-
-    def parts(self, batch: Batch, forced: Ids | None = None) -> Iterator[tuple[int, Batch, ChainPotentials]]:
-        """Yield the number of the first sequence, and sequences with their scores, a part at a time."""
-        L = self.model.layout.labels
-        for chosen in batch.cut(self.model.positions_at_a_time(batch)):
-            begin, end = chosen.start, chosen.stop
-            part = batch if end - begin == batch.sequences else batch.select(chosen)
-            potentials = self.model.potentials(part, threads=self.threads)
-            if forced is not None:
-                here = forced[batch.seq_ptr[begin] : batch.seq_ptr[end]]
-                free = here < 0
-                mask = np.repeat(free[:, None], L, axis=1)
-                mask[np.flatnonzero(~free), here[~free]] = True
-                potentials = potentials.clamped(mask)
-            yield begin, part, potentials
-
-    def best(self, batch: Batch, forced: Ids | None = None) -> Ids:
-        """Return the ids of the best labels of all positions, [P]."""
-        parts = [np.zeros(0, dtype=np.int32)]
-        for begin, _, potentials in self.parts(batch, forced):
-            with counted_from(begin):
-                parts.append(flat_labels(potentials, "viterbi", self.threads))
-        return np.concatenate(parts)
-
-    def predict(self, batch: Batch, forced: Ids | None = None) -> list[list[str]]:
-        """Return the best labels of each sequence."""
-        names = np.array(self.model.chain.labels, dtype=object)  # [L]
-        flat = names[self.best(batch, forced)].tolist()
-        return [flat[a:b] for a, b in pairwise(batch.seq_ptr.tolist())]
+    def forced(self, block: Columns | Dataset) -> Bools:
+        """Return which labels the gold of a block allows [P, L]: where it is not of the model, all."""
+        known = self.model.labels.ids([label or "" for label in self.gold(block)])  # [P]
+        mask = np.repeat(known[:, None] < 0, len(self.model.labels), axis=1)
+        fixed = np.flatnonzero(known >= 0)
+        mask[fixed, known[fixed]] = True
+        return mask
 
 
 def sequences(flat: Sequence[str], block: Columns | Dataset) -> list[list[str]]:

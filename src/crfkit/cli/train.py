@@ -218,8 +218,9 @@ def _start(init: str | None) -> Any:
 def _dev(path: str, learn: learning.Learning[Any], given: dict[str, Any], threads: int | None) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit import data
-    from crfkit.cli.tagging import check_gold, check_shared, frozen_extractor
+    from crfkit.cli.tagging import check_gold, check_shared
     from crfkit.data.dataset import Dataset
+    from crfkit.models.reading import frozen_extractor
 
     read = data.read(path, **given)
     if isinstance(read, Dataset) != (learn.extractor is None):

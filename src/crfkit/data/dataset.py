@@ -26,7 +26,7 @@ ALPHABETS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ExtractorSpec:
     """What made the attributes of a dataset, so that a model can do the same with new data."""
 

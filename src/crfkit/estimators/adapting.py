@@ -60,10 +60,10 @@ def adapt(
     begun = time.perf_counter()
     data = united_names(before, data)
     chain = structure.with_labels(data.labels.strings())
-    if chain.order != before.chain.order:
+    if chain.order != before.structure.order:
         raise ValueError(
-            f"the model before is a chain of order {before.chain.order}, this one of order {chain.order}: "
-            "learning on needs the same order"
+            f"the model before is a chain of order {before.structure.order}, this one of order "
+            f"{chain.order}: learning on needs the same order"
         )
     united = UnitedData(data, before.layout, threads)
     goal = objective

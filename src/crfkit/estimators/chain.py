@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.labelling import labelled
 from crfkit.estimators.adapting import adapt
 from crfkit.estimators.params import PartParams
@@ -20,7 +20,7 @@ from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.models.reading import Reader, read, recipe_of
+from crfkit.models.reading import read, recipe_of
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
@@ -80,8 +80,6 @@ class ChainCRF(ChainQueries, PartParams):
         The labels, in the order of the columns of `predict_marginals`: by first appearance.
     n_iter_ : int
         Iterations of the last training.
-    extractor_ : Reader
-        Makes data sets of X and y.
 
     Notes
     -----
@@ -187,9 +185,9 @@ class ChainCRF(ChainQueries, PartParams):
             Show progress; None: where standard error is a terminal.
         """
         recipe = recipe_of(self.template)
-        data = self._labelled(read(X, recipe, None, self.threads), y, sample_weight)
+        data = self._labelled(read(X, recipe, self.threads), y, sample_weight)
         model = self._train(data, self._dev(X_dev, y_dev, recipe), progress)
-        return self._learned(replace(model, recipe=recipe))
+        return self._learned(_with(model, recipe))
 
     def partial_fit(
         self,
@@ -216,11 +214,11 @@ class ChainCRF(ChainQueries, PartParams):
         before: Model | None = getattr(self, "model_", None)
         recipe = recipe_of(self.template)
         known = [*(() if before is None else before.labels.strings()), *(classes or ())]
-        data = self._labelled(read(X, recipe, None, self.threads), y, sample_weight, known)
+        data = self._labelled(read(X, recipe, self.threads), y, sample_weight, known)
         if y is None and classes is not None:  # the data brought labels of their own
             data = replace(data, labels=Alphabet([*data.labels.strings(), *classes]))
         if before is None:
-            return self._learned(replace(self._train(data, None, progress), recipe=recipe))
+            return self._learned(_with(self._train(data, None, progress), recipe))
         model = adapt(
             before,
             data,
@@ -233,7 +231,7 @@ class ChainCRF(ChainQueries, PartParams):
             threads=self.threads,
             progress=progress,
         )
-        return self._learned(replace(model, recipe=recipe))
+        return self._learned(_with(model, recipe))
 
     def _labelled(
         self, data: Dataset, y: Any, sample_weight: ArrayLike | None, known: Sequence[str] = ()
@@ -256,7 +254,7 @@ class ChainCRF(ChainQueries, PartParams):
             return None
         if X is None or (y is None and not isinstance(X, Dataset | Batch)):
             raise ValueError("X_dev and y_dev go together: give both, or X_dev as a Dataset with labels")
-        data = read(X, recipe, None, self.threads)
+        data = read(X, recipe, self.threads)
         return data if y is None else labelled(data, y, Alphabet())
 
     def _train(self, data: Dataset, dev: Dataset | None, progress: bool | None) -> Model:
@@ -277,9 +275,11 @@ class ChainCRF(ChainQueries, PartParams):
 
     def _learned(self, model: Model) -> Self:
         self.model_ = model
-        named = len(model.attributes) > 0 or model.layout.attributes == 0
-        self.extractor_ = Reader(model.recipe, model.labels, model.attributes, model.edge_attributes, named)
-        self.classes_ = np.array(model.chain.labels, dtype=object)
+        self.classes_ = np.array(model.structure.labels, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)
         return self
+
+
+def _with(model: Model, recipe: Recipe | None) -> Model:
+    return model if recipe is None else replace(model, extractor=ExtractorSpec(recipe))

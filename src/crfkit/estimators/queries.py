@@ -88,7 +88,6 @@ class ChainQueries:
     """Queries of an estimator with a fitted chain."""
 
     model_: Model
-    extractor_: Reader
     metric: Metric | str | None
     structure: Chain | str
     seed: int
@@ -130,7 +129,7 @@ class ChainQueries:
         found = self.model_.marginals(data, threads=self.threads)
         if as_array:
             return PerSequence(found)
-        names = self.model_.chain.labels
+        names = self.model_.structure.labels
         return PerSequence([dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found)
 
     def predict_marginals_single(self, x: Any) -> list[dict[str, float]]:
@@ -158,7 +157,7 @@ class ChainQueries:
             raise ValueError(f"k is {k}, expected 1 or more")
         potentials = self._potentials(X)
         total = inference.log_partition(potentials, threads=self.threads).tolist()
-        names = self.model_.chain.labels
+        names = self.model_.structure.labels
         return [
             [([names[i] for i in one.labels.tolist()], one.score - log_z) for one in labellings]
             for labellings, log_z in zip(
@@ -173,7 +172,7 @@ class ChainQueries:
         draws = inference.sample(
             self._potentials(X), n, self.seed if seed is None else seed, threads=self.threads
         )
-        names = self.model_.chain.labels
+        names = self.model_.structure.labels
         return [[[names[i] for i in one.labels.tolist()] for one in of_one] for of_one in draws]
 
     def log_proba(self, X: Any, y: Any = None) -> Floats:
@@ -220,7 +219,7 @@ class ChainQueries:
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
-        data = self.extractor_(X, y, threads=self.threads)
+        data = self.model_.dataset(X, y, threads=self.threads)
         given, fitted = data.batch.dense, self.model_.layout.dense
         columns = 0 if given is None else given.shape[1]
         if columns != fitted:

@@ -24,6 +24,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.models.model import Model
+from crfkit.structures.local import LocalChain
 
 __all__ = ["Contribution", "Decision", "explain", "state_weights", "transition_weights"]
 
@@ -88,9 +89,9 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
     >>> decision.difference > 0
     True
     """
-    if model.local:
+    if isinstance(model.structure, LocalChain):
         raise ValueError(
-            "the model is normalised at each step: its decisions are no sums of weights; explain a CRF"
+            "the model is normalised at each step: its decisions are not sums of weights; explain a CRF"
         )
     batch = model.batch_of(data)
     parts = _Parts(model)
@@ -105,7 +106,7 @@ def _sequence(parts: _Parts, one: Batch, threads: int | None) -> list[Decision]:
     best: Ids = inference.decode(potentials, threads=threads)[0].labels
     node = inference.marginals(potentials, threads=threads).node  # [T, L]
     possible = inference.reachable(potentials, threads=threads).node  # [T, L]
-    names = model.chain.labels
+    names = model.structure.labels
     decisions = []
     for t, y in enumerate(best.tolist()):
         others = np.where(possible[t], node[t], -1.0)  # [L]
@@ -148,7 +149,7 @@ class _Parts:
 
     def differences(self, one: Batch, best: list[int], other: list[int]) -> Iterator[Contribution]:
         """Yield what every feature of a sequence adds to score(best) - score(other)."""
-        names = self.model.chain.labels
+        names = self.model.structure.labels
         for p, (y, z) in enumerate(zip(best, other, strict=True)):
             if y != z:
                 yield from self._of_position(one, p, y, z)
@@ -213,7 +214,7 @@ def state_weights(model: Model) -> dict[tuple[str, str], float]:
     >>> list(transition_weights(model))
     [('D', 'D'), ('D', 'N'), ('N', 'D'), ('N', 'N')]
     """
-    layout, names, known = model.layout, model.chain.labels, model.attributes.strings()
+    layout, names, known = model.layout, model.structure.labels, model.attributes.strings()
     rows = np.repeat(np.arange(layout.attributes), np.diff(layout.node_ptr)).tolist()
     weights = model.w[layout.parts["node"]].tolist()
     return {
@@ -225,7 +226,7 @@ def state_weights(model: Model) -> dict[tuple[str, str], float]:
 
 def transition_weights(model: Model) -> dict[tuple[str, ...], float]:
     """Return the weights of runs of labels, oldest label first, those that are not 0."""
-    names, found = model.chain.labels, {}
+    names, found = model.structure.labels, {}
     for table in model.layout.transition_tables(model.w):
         for run in np.argwhere(table).tolist():
             found[tuple(names[y] for y in run)] = float(table[tuple(run)])

@@ -1,11 +1,11 @@
-"""From what people have (X and y) to data sets, with the names of a fitted model or with new ones.
+"""From what people have (X and y) to data sets, with the names of a model or with new ones.
 
 =====================================  =====================================================================
-X, without a template                  lists of items (dicts, lists of strings), float arrays [T, K], sparse
+X, without a recipe                    lists of items (dicts, lists of strings), float arrays [T, K], sparse
                                        matrices [T, K], pairs of both: what `crfkit.features.ItemExtractor`
                                        takes
-X, with a template                     lists of token rows: tuples (columns 0, 1, ...), dicts (columns by
-                                       name) or, for templates of one column, strings; `Columns`
+X, with a recipe (or template)         `Columns`; lists of token rows: tuples (columns 0, 1, ...), dicts
+                                       (columns by name) or, for recipes of one column, strings
 either                                 `Dataset` (its labels where y is None); `Batch` (ids without names)
 =====================================  =====================================================================
 
@@ -15,44 +15,131 @@ What y may be: `crfkit.data.labelling`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from crfkit import features  # the other readers of features are loaded when they are needed
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.data.labelling import labelled
-from crfkit.features import Extractor, ItemExtractor, Recipe, parse_recipe, read_recipe
+from crfkit.features import Extractor, Recipe
 
-__all__ = ["Reader", "read", "recipe_of"]
+if TYPE_CHECKING:
+    from crfkit.models.model import Model
+
+__all__ = ["Reader", "frozen_extractor", "place_of", "read", "recipe_of"]
+
+# An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
+# memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
+_DISTINCT, _TOKENS = 1 << 17, 1 << 19
 
 
-@dataclass(frozen=True, eq=False)
 class Reader:
-    """X and y to data sets with the attributes of a fitted model; those that it does not know are dropped.
+    """X and y to data sets with the names of a model; attributes that it does not know are dropped.
 
-    Nothing changes when it is used: threads may share it. It can be pickled.
+    It remembers the tokens of columns from one call to the next: for many calls on one thread.
+    `Model.dataset` makes a new one each time.
+
+    Parameters
+    ----------
+    model : Model
     """
 
-    recipe: Recipe | None
-    labels: Alphabet
-    attributes: Alphabet
-    edge_attributes: Alphabet
-    named: bool = True  #: whether attributes have names; False where X was ids
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._extract: Extractor | None = None
+        self._seen = 0  # tokens that it has read
 
-    def __call__(self, X: Any, y: Any = None, *, threads: int | None = None) -> Dataset:
-        """Return the data set; labels that the model does not know get ids above those that it knows."""
-        if isinstance(X, Batch):  # has the ids of the model
-            data = Dataset(X, self.labels, self.attributes, self.edge_attributes)
+    def __call__(self, X: Any, y: Any = None, *, gold: bool = True, threads: int | None = None) -> Dataset:
+        """Return the data set; labels that the model does not know get ids above those that it knows.
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            See `crfkit.models.reading`; a batch has the ids of the model.
+        y : list of lists, optional
+            The gold; see `crfkit.data.labelling`.
+        gold : bool
+            Take the gold from the model's column of labels where y is None and X has that column.
+        threads : int, optional
+        """
+        model, names = self.model, self.model.names
+        if isinstance(X, Batch):
+            data = Dataset(X, names.labels, names.attributes, names.edge_attributes)
+        elif isinstance(X, Dataset):
+            data = names.dataset(X, model.weighted)
         else:
-            if not self.named and not isinstance(X, Dataset):
+            data = self._read(X, gold and y is None, threads)
+        if y is None:
+            return data
+        from crfkit.data.labelling import labelled
+
+        return labelled(data, y, Alphabet(names.labels.strings()))
+
+    def _read(self, X: Any, gold: bool, threads: int | None) -> Dataset:
+        model, recipe = self.model, self.model.recipe
+        if model.hashed is None and not len(model.attributes) and model.layout.attributes:
+            raise ValueError(
+                "the attributes of the model are ids without names: give X as a Batch or a Dataset"
+            )
+        _check_nesting(X, recipe)
+        if recipe is None:
+            if isinstance(X, Columns):
                 raise ValueError(
-                    "the attributes of the model are ids without names: give X as a Batch or a Dataset"
+                    "X is columns of text, but the model has no recipe that makes attributes of them: give "
+                    "items, as it was trained on"
                 )
-            data = read(X, self.recipe, self, threads)
-        return data if y is None else labelled(data, y, Alphabet(self.labels.strings()))
+            return features.ItemExtractor(model.hashed, None if model.hashed else model.attributes)(X)
+        label = model.label_column if gold else None
+        columns = X if isinstance(X, Columns) else _columns(X, recipe, label)
+        extract = self._extractor(recipe, columns.positions)
+        extract.label, extract.labels = None, Alphabet()
+        if label is not None and (place := _gold_place(columns, label, recipe)) is not None:
+            extract.label, extract.labels = place, Alphabet(model.labels.strings())
+        return extract(columns, threads)
+
+    def _extractor(self, recipe: Recipe, positions: int) -> Extractor:
+        """Return the extractor of the model, frozen; a new one where the old one has grown too large."""
+        used = self._extract
+        self._seen += positions
+        if used is None or self._seen > _TOKENS or sum(map(len, used.tokens.values())) > _DISTINCT:
+            self._seen = positions
+            names = (self.model.attributes, self.model.edge_attributes)
+            used = self._extract = frozen_extractor(recipe, *names, hashed=self.model.hashed)
+        return used
+
+
+def frozen_extractor(
+    recipe: Recipe,
+    attributes: Alphabet,
+    edge_attributes: Alphabet,
+    label: str | int | None = None,
+    hashed: int | None = None,
+) -> Extractor:
+    """Return an extractor that gives ids of these alphabets and drops what they lack; labels are all new."""
+    extract = Extractor(recipe, label, hashed)
+    if hashed is None:
+        extract.attributes, extract.edge_attributes = attributes, edge_attributes
+    extract.freeze()
+    extract.labels = Alphabet()
+    return extract
+
+
+def place_of(columns: Columns, name: str | int) -> int | None:
+    """Return the number of a column by its name or number, also in digits; None where there is none."""
+    if isinstance(name, str) and name not in columns.names and name.isdigit():
+        name = int(name)
+    try:
+        return columns.place(name)
+    except ValueError:
+        return None
+
+
+def _gold_place(columns: Columns, label: str | int, recipe: Recipe) -> int | None:
+    """Return where the gold is; None where there is no such column or the recipe reads it as input."""
+    place = place_of(columns, label)
+    return None if place in [place_of(columns, name) for name in recipe.columns] else place
 
 
 def recipe_of(template: Any) -> Recipe | None:
@@ -60,16 +147,16 @@ def recipe_of(template: Any) -> Recipe | None:
     if template is None or isinstance(template, Recipe):
         return template
     if isinstance(template, str):
-        return parse_recipe(template)
+        return features.parse_recipe(template)
     if isinstance(template, os.PathLike):
-        return read_recipe(os.fspath(template))
+        return features.read_recipe(os.fspath(template))
     raise TypeError(
         f"template is {template!r}, expected text, a Recipe, or a pathlib.Path of a template file"
     )
 
 
-def read(X: Any, recipe: Recipe | None, names: Reader | None = None, threads: int | None = None) -> Dataset:
-    """Return the data set of X with the given names, or with new ones; labels only where X has them."""
+def read(X: Any, recipe: Recipe | None, threads: int | None = None) -> Dataset:
+    """Return the data set of X with names of its own; labels only where X has them."""
     if isinstance(X, Dataset):
         return X
     if isinstance(X, Batch):
@@ -78,13 +165,9 @@ def read(X: Any, recipe: Recipe | None, names: Reader | None = None, threads: in
     if recipe is None:
         if isinstance(X, Columns):
             raise ValueError("X is columns of text, which become attributes by a template: give template")
-        return ItemExtractor(attributes=None if names is None else names.attributes)(X)
-    columns = X if isinstance(X, Columns) else Columns.from_rows(*_rows(X, recipe.columns))
-    extractor = Extractor(recipe, label=None)
-    if names is not None:
-        extractor.attributes, extractor.edge_attributes = names.attributes, names.edge_attributes
-        extractor.freeze()
-    return extractor(columns, threads)
+        return features.ItemExtractor()(X)
+    columns = X if isinstance(X, Columns) else _columns(X, recipe)
+    return Extractor(recipe, label=None)(columns, threads)
 
 
 def _check_nesting(X: Any, recipe: Recipe | None) -> None:
@@ -100,15 +183,12 @@ def _check_nesting(X: Any, recipe: Recipe | None) -> None:
             + ("items, one for each position" if recipe is None else "tokens")
         )
     if isinstance(first, Mapping):
-        raise ValueError(
-            "X is one sequence, a list of dicts, expected a list of sequences: give [X], or use "
-            "predict_single"
-        )
+        raise ValueError("X is one sequence, a list of dicts, expected a list of sequences: give [X]")
     item = first[0] if isinstance(first, list | tuple) and first else None
     if recipe is None and isinstance(item, str | bytes):
         raise ValueError(
             f"X[0][0] is the plain string {item!r:.60}, expected features of a position: a dict such as "
-            f"{{'word': {item!r:.60}}} or a list of strings; or give ChainCRF a template, which makes them"
+            f"{{'word': {item!r:.60}}} or a list of strings; or train with a template, which makes them"
         )
 
 
@@ -118,17 +198,20 @@ def _labels_in(batch: Batch) -> int:
     return max(*wide, 0 if batch.label is None else int(batch.label.max(initial=-1)) + 1)
 
 
-def _rows(X: Iterable[Any], columns: Sequence[str]) -> tuple[Iterator[list[Any]], Sequence[str] | None]:
-    """Return token rows as tuples, and the names of their columns, None for 0, 1, ..."""
+def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -> Columns:
+    """Return token rows as columns; those of dicts are what the recipe reads, and the label where it is."""
     sequences = list(X)
     first = next((row for sequence in sequences for row in sequence), None)
+    columns = list(recipe.columns)
+    if isinstance(first, Mapping) and isinstance(label, str) and label in first and label not in columns:
+        columns.append(label)
     names = (
         columns if isinstance(first, Mapping) else columns[:1] or ["0"] if isinstance(first, str) else None
     )
     if names is None and first is not None and not all(name.isdigit() for name in columns):
         name = next(name for name in columns if not name.isdigit())
         raise ValueError(
-            f"the template reads the column {name!r}, but the rows of X are no dicts, and their columns are "
+            f"the template reads the column {name!r}, but the rows of X are not dicts, and their columns are "
             "0, 1, ...: make dicts of them, or give Columns with names"
         )
     if isinstance(first, str) and len(columns) > 1:
@@ -158,4 +241,4 @@ def _rows(X: Iterable[Any], columns: Sequence[str]) -> tuple[Iterator[list[Any]]
                 raise ValueError(f"sequence {n} is a plain string, expected a list of tokens")
             yield [row_of(row, n, t) for t, row in enumerate(sequence)]
 
-    return walk(), names
+    return Columns.from_rows(walk(), names)

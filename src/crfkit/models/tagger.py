@@ -55,14 +55,14 @@ class Tagger:
             )
         self.model = model
         self._decoder = model.decoder
-        self._ids = {name: y for y, name in enumerate(model.chain.labels)}
+        self._ids = {name: y for y, name in enumerate(model.structure.labels)}
         known = None if model.hashed is not None else model.attributes
         self._extract = ItemExtractor(model.hashed, known, model.labels).freeze()
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels, by id."""
-        return self.model.chain.labels
+        return self.model.structure.labels
 
     def tag(self, items: Iterable[Any]) -> list[str]:
         """Return the best labels of a sequence."""

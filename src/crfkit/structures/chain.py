@@ -9,7 +9,7 @@ Sha & Pereira (2003) section 3, of which the kernel visits only the pairs that c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -24,6 +24,7 @@ from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.constraints import Constraint, Resolved, check_constraints, resolve
 from crfkit.structures.gold import Gold, Path, Soft, check_range, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
+from crfkit.structures.rules import constraints_of, plain_constraints
 from crfkit.structures.structure import Scores, Slot
 
 if TYPE_CHECKING:
@@ -224,8 +225,23 @@ class Chain:
             counts[slot][:] += array
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but labels and constraints, as values that JSON can hold."""
-        return {"kind": self.kind, "order": self.order}
+        """Return all but the labels, as values that JSON can hold; `crfkit.structures.kinds` reads them.
+
+        Examples
+        --------
+        >>> Chain(["a", "b"], order=2).to_dict()
+        {'kind': 'chain', 'order': 2, 'constraints': []}
+        """
+        rules = plain_constraints(self.constraints, self.labels)
+        return {"kind": self.kind, "order": self.order, "constraints": rules}
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any], labels: Sequence[str]) -> Self:
+        """Return what `to_dict` described, over these labels; a ValueError where that is not possible."""
+        order = plain["order"]
+        if type(order) is not int:
+            raise ValueError(f"the order is {str(order)[:80]!r}, expected a number")
+        return cls(labels, order, constraints_of(plain["constraints"], labels))
 
 
 def chain_slots(L: int, order: int) -> dict[str, Slot]:

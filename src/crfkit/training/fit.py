@@ -19,7 +19,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, Model, Names
 from crfkit.objectives import Local
 from crfkit.optimise.problem import End, NotCoveredError, Optimiser, Penalty, Stopped
 from crfkit.structures import Structure
@@ -106,8 +106,7 @@ class Fit:
         """Return a model with these weights [F]."""
         data = self.data
         names = (data.labels, data.attributes, data.edge_attributes)
-        about = {} if data.extractor is None else vars(data.extractor)
-        return Model(*names, self.structure, self.layout, w, training=training, **about)
+        return Model(self.structure, self.layout, Names(*names), w, data.extractor, training)
 
     def fingerprint(self, dev: Dataset | None, metric: str) -> dict[str, str]:
         """Everything that the result depends on."""

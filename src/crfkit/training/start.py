@@ -35,9 +35,9 @@ def warm_start(
             f"init: weight {i} of the model is {model.w[i]}; a warm start needs finite weights. "
             "Train it again, or leave init out"
         )
-    if model.chain.order != chain.order:
+    if model.structure.order != chain.order:
         raise ValueError(
-            f"init: the model is a chain of order {model.chain.order}, this one of order {chain.order}; "
+            f"init: the model is a chain of order {model.structure.order}, this one of order {chain.order}; "
             "train with the same order, or leave init out"
         )
     if model.layout.dense != layout.dense:
@@ -49,7 +49,7 @@ def warm_start(
     if (labels < 0).all():
         raise ValueError(
             f"init: the model and the data have no label in common (the model has "
-            f"{', '.join(model.chain.labels[:5])}, ...); leave init out"
+            f"{', '.join(model.structure.labels[:5])}, ...); leave init out"
         )
     return moved(
         model.layout,

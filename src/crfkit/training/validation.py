@@ -61,7 +61,7 @@ class Validation:
     def __init__(
         self, model: Model, dev: Dataset, metric: Metric | str | None, threads: int | None = None
     ) -> None:
-        metric = metric_for(model.chain.labels) if metric is None else metric
+        metric = metric_for(model.structure.labels) if metric is None else metric
         self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self.notes: list[str] = []
         self.model, self._threads = model, threads
@@ -69,7 +69,7 @@ class Validation:
         dev = self._labelled(dev)
         self._gold = gold_labels(dev)
         self._batch = model.batch_of(dev)
-        unknown = sorted({y for sequence in self._gold for y in sequence} - set(model.chain.labels))
+        unknown = sorted({y for sequence in self._gold for y in sequence} - set(model.structure.labels))
         if unknown:
             share = np.count_nonzero(np.asarray(self._batch.label) < 0) / self._batch.positions
             self.notes.append(

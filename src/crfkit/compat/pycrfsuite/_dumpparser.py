@@ -43,7 +43,7 @@ def _features(model: Model | None) -> Iterator[tuple[int, str, str, float]]:
     """Go through kind, source, label and weight of all features: transitions, then states."""
     if model is None:
         return
-    labels, layout, L = model.chain.labels, model.layout, len(model.labels)
+    labels, layout, L = model.structure.labels, model.layout, len(model.labels)
     cells, part = layout.transition_cell.tolist(), layout.parts["transition"]
     for cell, w in zip(cells, model.w[part].tolist(), strict=True):
         yield 1, labels[cell // L], labels[cell % L], w
@@ -55,7 +55,7 @@ def _features(model: Model | None) -> Iterator[tuple[int, str, str, float]]:
 
 
 def _names(model: Model | None) -> tuple[tuple[str, ...], list[str]]:
-    return ((), []) if model is None else (model.chain.labels, model.attributes.strings())
+    return ((), []) if model is None else (model.structure.labels, model.attributes.strings())
 
 
 def parsed(model: Model | None, head: bytes) -> ParsedDump:

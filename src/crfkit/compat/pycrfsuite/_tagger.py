@@ -32,7 +32,7 @@ class _Opened:
         decoder = model.decoder
         assert decoder is not None, "models of CRFsuite have neither real-valued columns nor limits"
         self.model, self.head, self.decoder = model, head, decoder
-        self.labels = model.chain.labels
+        self.labels = model.structure.labels
         self.ids = {name: y for y, name in enumerate(self.labels)}
         self.attributes = model.attributes
 

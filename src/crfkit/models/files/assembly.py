@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import ExtractorSpec
 from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout
 from crfkit.models.files.inspect import check_labels
-from crfkit.models.model import Model
+from crfkit.models.model import Model, Names
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 
@@ -67,7 +68,7 @@ def assemble(
     constraints: Sequence[Constraint] = (),
     recipe: Recipe | None = None,
     label_column: int | None = None,
-    local: bool = False,
+    structure: type[Chain] = Chain,
 ) -> Model:
     """Return a model with these names and weights; transitions are a table [L, L].
 
@@ -99,17 +100,14 @@ def assemble(
         stop is not None,
         order=order,
     )
-    return Model(
+    names = Names(
         _alphabet(labels, "label"),
         _alphabet(attributes, "attribute"),
         _alphabet(edge_attributes, "edge attribute"),
-        Chain(labels, order, constraints),
-        layout,
-        np.concatenate([node_w, edge_w, table[cells], *ends]),
-        recipe=recipe,
-        label_column=label_column,
-        local=local,
     )
+    w = np.concatenate([node_w, edge_w, table[cells], *ends])
+    extractor = None if recipe is None else ExtractorSpec(recipe, label_column)
+    return Model(structure(labels, order, constraints), layout, names, w, extractor)
 
 
 def _alphabet(names: Sequence[str] | Alphabet, what: str) -> Alphabet:

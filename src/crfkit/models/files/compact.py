@@ -46,7 +46,7 @@ def without_idle(model: Model) -> Model:
     node_ptr, node_label, names = _rows(layout.node_ptr, layout.node_label, kept, model.attributes)
     return replace(
         model,
-        attributes=names,
+        names=replace(model.names, attributes=names),
         layout=layout.with_block("node", node_label, node_ptr),
         w=np.concatenate([model.w[part][kept], model.w[part.stop :]]),
     )
@@ -82,8 +82,7 @@ def compacted(model: Model) -> Model:
         smaller = smaller if kept[name] else smaller.with_block(name, none)
     return replace(
         model,
-        attributes=node[2],
-        edge_attributes=edge[2],
+        names=replace(model.names, attributes=node[2], edge_attributes=edge[2]),
         layout=smaller,
         w=np.concatenate(
             [

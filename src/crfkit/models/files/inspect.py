@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.alphabet import Alphabet
+from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
 from crfkit.linear.plan import MOST_CELLS
 from crfkit.models.store import Array
-from crfkit.structures.chain import chain_slots
+from crfkit.structures import Chain
 
-__all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout"]
+__all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout", "plain_blocks"]
 
 MOST_LABELS = (1 << 12) - 1  #: as in layouts
 
@@ -54,36 +55,47 @@ def checked_alphabet(arrays: Mapping[str, Array], name: str) -> Alphabet:
         raise ValueError(f"{name}: {error}") from None
 
 
-def checked_layout(arrays: Mapping[str, Array], L: int, order: object, options: object) -> Layout:
-    """Return the layout that arrays of a file and a few options make."""
-    check_labels(L)
-    if (
-        type(order) is not int
-        or not 0 <= order <= 8
-        or chain_slots(L, order)["transition"].cells > MOST_CELLS
-    ):
-        raise ValueError(f"the order is {order!r}, which is not possible with {L} labels")
-    if not isinstance(options, dict):
-        raise ValueError("the options of the layout are missing")
-    start, stop, dense, table_bytes = (options.get(k) for k in ("start", "stop", "dense", "table_bytes"))
-    if type(start) is not bool or type(stop) is not bool:
-        raise ValueError("start and stop of the layout are neither true nor false")
-    if type(dense) is not int or not 0 <= dense < 1 << 31:
-        raise ValueError(f"the layout has {dense!r} dense columns")
-    if type(table_bytes) is not int or not 0 <= table_bytes < 1 << 48:
-        raise ValueError(f"table_bytes of the layout is {table_bytes!r}")
-    node_ptr, node_label = _rows(arrays, "node_ptr", "node_label", L)
-    edge_ptr, edge_cell = _rows(arrays, "edge_ptr", "edge_cell", L * L)
-    if len(edge_ptr) > 1 and order != 1:
-        raise ValueError(f"there are edge attributes, which need order 1, not {order}")
-    cells = _of_kind(arrays, "transition_cell", np.int32)
-    if cells.size and not (cells[0] >= 0 and cells[-1] < chain_slots(L, order)["transition"].cells):
-        raise ValueError("transition_cell has cells outside its tables")
-    if (cells[1:] <= cells[:-1]).any():
-        raise ValueError("transition_cell does not rise")
-    return Layout.of_chain(
-        L, node_ptr, node_label, edge_ptr, edge_cell, cells, start, stop, dense, table_bytes, order
-    )
+def plain_blocks(layout: Layout) -> tuple[list[list[str | None]], dict[str, Array]]:
+    """Return the blocks of a layout by slot and occurrences, and their arrays by name."""
+    arrays: dict[str, Array] = {}
+    for block in layout.blocks:
+        arrays[f"{block.name}_ptr"], arrays[f"{block.name}_cell"] = block.ptr, block.cell
+    return [[block.slot, block.by] for block in layout.blocks], arrays
+
+
+def checked_layout(arrays: Mapping[str, Array], structure: Chain, blocks: object, budget: object) -> Layout:
+    """Return the layout that the blocks of a file make; they must fit the structure.
+
+    Parameters
+    ----------
+    arrays : dict
+        Of the file: ``NAME_ptr`` and ``NAME_cell`` of each block.
+    structure : Chain
+    blocks : list
+        Slot and occurrences of each block, as the file describes them.
+    budget : int
+        Most bytes of the tables that scoring may make.
+    """
+    slots = structure.slots()
+    if max(slot.cells for slot in slots.values()) > MOST_CELLS:
+        raise ValueError(f"{structure.describe()} is not possible with {len(structure.labels)} labels")
+    if type(budget) is not int or not 0 <= budget < 1 << 48:
+        raise ValueError(f"table_bytes of the layout is {str(budget)[:80]!r}")
+    needed = [[name, name if slot.places else None] for name, slot in slots.items()] + [["node", "dense"]]
+    if not isinstance(blocks, list) or len(blocks) != len(needed) or any(b not in blocks for b in needed):
+        raise ValueError(
+            f"its blocks of weights are {str(blocks)[:200]}, which do not fit {structure.describe()}"
+        )
+    made = []
+    for slot, by in blocks:
+        name = slot if by is None else by
+        ptr, cell = _rows(arrays, name, slots[slot].cells)
+        if by is None and len(ptr) != 2:
+            raise ValueError(f"{name} has {len(ptr) - 1} rows, expected one that all places share")
+        if by == "dense" and (np.diff(ptr) != slots[slot].cells).any():
+            raise ValueError("a dense column has not the weights of all labels")
+        made.append(Block(slot, by, ptr, cell))
+    return Layout(slots, tuple(made), budget)
 
 
 def _of_kind(arrays: Mapping[str, Array], name: str, kind: type) -> Any:
@@ -93,18 +105,18 @@ def _of_kind(arrays: Mapping[str, Array], name: str, kind: type) -> Any:
     return array
 
 
-def _rows(arrays: Mapping[str, Array], of: str, column: str, width: int) -> tuple[Any, Any]:
-    """Return pointers and columns of rows: pointers never fall, columns of a row rise and exist."""
-    ptr, columns = _of_kind(arrays, of, np.int64), _of_kind(arrays, column, np.int32)
-    if not 1 <= len(ptr) < 1 << 31 or ptr[0] != 0 or ptr[-1] != len(columns):
-        raise ValueError(f"{of} does not span {column}")
+def _rows(arrays: Mapping[str, Array], name: str, width: int) -> tuple[Any, Any]:
+    """Return pointers and cells of a block: pointers never fall, cells of a row rise and exist."""
+    ptr, cells = _of_kind(arrays, f"{name}_ptr", np.int64), _of_kind(arrays, f"{name}_cell", np.int32)
+    if not 1 <= len(ptr) < 1 << 31 or ptr[0] != 0 or ptr[-1] != len(cells):
+        raise ValueError(f"{name}_ptr does not span {name}_cell")
     if (ptr[1:] < ptr[:-1]).any():
-        raise ValueError(f"{of} falls")
-    if columns.size:
-        if columns.view(np.uint32).max() >= width:  # negative ones are large
-            raise ValueError(f"{column} has entries outside 0 to {width - 1}")
-        begins = np.zeros(len(columns) + 1, dtype=np.bool_)
+        raise ValueError(f"{name}_ptr falls")
+    if cells.size:
+        if cells.view(np.uint32).max() >= width:  # negative ones are large
+            raise ValueError(f"{name}_cell has entries outside 0 to {width - 1}")
+        begins = np.zeros(len(cells) + 1, dtype=np.bool_)
         begins[ptr] = True
-        if ((columns[1:] <= columns[:-1]) > begins[1:-1]).any():
-            raise ValueError(f"{column} does not rise within a row")
-    return ptr, columns
+        if ((cells[1:] <= cells[:-1]) > begins[1:-1]).any():
+            raise ValueError(f"{name}_cell does not rise within a row")
+    return ptr, cells

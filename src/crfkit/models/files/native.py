@@ -1,8 +1,9 @@
 """crfkit's own model file: everything that tagging needs, in one file that is mapped into memory.
 
-Arrays (see `crfkit.models.store` for the container): ``labels``, ``attributes`` and ``edge_attributes``
-as three arrays each (``.bytes``, ``.begin``, ``.slots``), those of the layout, the weights ``w``, what the
-recipe names, and the history of training. The description holds the rest. No pickle, no code.
+Arrays (see `crfkit.models.store` for the container): the alphabets (``labels``, ``attributes``, ...) as three
+arrays each (``.bytes``, ``.begin``, ``.slots``), ``NAME_ptr`` and ``NAME_cell`` of every block of the layout,
+the weights ``w`` in the order of the blocks, what the recipe names, and the history of training. The
+description holds the rest: the structure by its kind, the blocks by slot and occurrences. No pickle, no code.
 
 Opening a file copies nothing but weights of single precision and looks at every array once.
 """
@@ -18,20 +19,21 @@ from typing import Any, Literal
 import numpy as np
 
 from crfkit import _native
+from crfkit.arrays import Floats
+from crfkit.data.dataset import ExtractorSpec
 from crfkit.models.files.compact import compacted, without_idle
-from crfkit.models.files.inspect import checked_alphabet, checked_layout
+from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_layout, plain_blocks
 from crfkit.models.files.recipes import plain_recipe, recipe_of
-from crfkit.models.model import Model, check_local
+from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.models.model import Model, Names
+from crfkit.models.scores import check_fits
 from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
-from crfkit.structures import Chain
-from crfkit.structures.rules import constraints_of, plain_constraints
-from crfkit.training.events import Summary
+from crfkit.structures.kinds import structure_of
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
 
-FORMAT = 2  #: 1: chains; 2: with models that are normalised locally, which readers of 1 would misread
-_ALPHABETS = ("labels", "attributes", "edge_attributes")
-_LAYOUT = ("node_ptr", "node_label", "edge_ptr", "edge_cell", "transition_cell")
+FORMAT = 3  #: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name
+_ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,16 +62,17 @@ def pieces(
         raise ValueError(f'dtype is {dtype!r}, expected "float64" or "float32"')
     model = compacted(model) if compact else without_idle(model)
     arrays: dict[str, Array] = {}
-    for name in _ALPHABETS:
-        parts = getattr(model, name).arrays()
+    for name in _ALPHABETS if len(model.names.segment_attributes) else _ALPHABETS[:-1]:
+        parts = getattr(model.names, name).arrays()
         arrays.update(zip((f"{name}.bytes", f"{name}.begin", f"{name}.slots"), parts, strict=True))
-    arrays.update({name: getattr(model.layout, name) for name in _LAYOUT})
+    blocks, of_blocks = plain_blocks(model.layout)
+    arrays.update(of_blocks)
     with np.errstate(over="ignore"):
         arrays["w"] = model.w.astype(dtype, copy=False)
     if not np.isfinite(arrays["w"]).all():
         i = int(np.argmin(np.isfinite(arrays["w"])))
         raise ValueError(f"w[{i}] is {model.w[i]}, which a file of {dtype} cannot keep")
-    layout, training = model.layout, model.training
+    training = model.training
     recipe = None
     if model.recipe is not None:
         recipe, tables = plain_recipe(model.recipe)
@@ -77,23 +80,17 @@ def pieces(
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     described = {
-        "format": FORMAT if model.local else 1,
+        "format": FORMAT,
         "crfkit": _native.__version__,
         "licence": str(model.licence if licence is None else licence),
         "notes": str(model.notes if notes is None else notes),
-        "order": model.chain.order,
-        "constraints": plain_constraints(model.chain.constraints, model.chain.labels),
-        "layout": {
-            "start": layout.start,
-            "stop": layout.stop,
-            "dense": layout.dense,
-            "table_bytes": layout.table_bytes,
-        },
+        "structure": model.structure.to_dict(),
+        "blocks": blocks,
+        "table_bytes": model.layout.table_bytes,
         "recipe": recipe,
         "label_column": model.label_column,
         "hashed": model.hashed,
-        "local": model.local,
-        "training": None if training is None else _plain_summary(training),
+        "training": None if training is None else plain_summary(training),
     }
     return pack(arrays, described)
 
@@ -149,97 +146,53 @@ def _check_format(described: Mapping[str, Any]) -> None:
 
 def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     _check_format(described)
-    names = {name: checked_alphabet(arrays, name) for name in _ALPHABETS}
+    if described["format"] < FORMAT:
+        from crfkit.models.files.old import upgraded
+
+        arrays, described = upgraded(arrays, described)
+    written = _ALPHABETS if f"{_ALPHABETS[-1]}.begin" in arrays else _ALPHABETS[:-1]
+    names = {name: checked_alphabet(arrays, name) for name in written}
     labels = names["labels"].strings()
     if len(set(labels)) != len(labels) or names["labels"].ids(labels).tolist() != list(range(len(labels))):
         raise ValueError("its labels do not find themselves")
-    order, options = described["order"], described["layout"]
-    layout = checked_layout(arrays, len(labels), order, options)
-    w = arrays["w"]
-    if w.dtype not in (np.float64, np.float32) or w.shape != (layout.weights,):
-        raise ValueError(f"w has shape {w.shape}, the layout needs ({layout.weights},)")
-    w = w.astype(np.float64, copy=False)
-    if not math.isfinite(float(np.add.reduce(w))) and not np.isfinite(w).all():
-        raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
-    hashed, column = described["hashed"], described["label_column"]
-    if hashed is not None and (type(hashed) is not int or not 1 <= hashed < 1 << 31):
-        raise ValueError(f"hashed is {hashed!r}, expected a number of ids")
-    if column is not None and type(column) not in (int, str):
-        raise ValueError(f"the label column is {column!r}, expected a name or a number")
+    check_labels(len(labels))
+    structure = structure_of(described["structure"], labels)
+    layout = checked_layout(arrays, structure, described["blocks"], described["table_bytes"])
+    check_fits(structure, layout)
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
             raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
-    chain = Chain(labels, order, constraints_of(described["constraints"], labels))
-    local = described.get("local", False) if described["format"] > 1 else False
-    if type(local) is not bool:
-        raise ValueError(f"local is {str(local)[:80]!r}, expected true or false")
-    check_local(local, chain, layout)
     model = Model.__new__(Model)  # its constructor would copy the weights
     model.__setstate__(
         {
-            **names,
-            "chain": chain,
+            "structure": structure,
             "layout": layout,
-            "w": w,
-            "recipe": recipe_of(described["recipe"], arrays),
-            "label_column": column,
-            "hashed": hashed,
-            "local": local,
-            "training": _summary(described["training"], arrays),
+            "names": Names(**names),
+            "w": _weights(arrays["w"], layout.weights),
+            "extractor": _extractor(described, arrays),
+            "training": summary_of(described["training"], arrays),
             **texts,
         }
     )
     return model
 
 
-# ---- how training went
-
-_NUMBERS = ("loss", "gap", "seconds", "evaluations", "score")
-_COUNTS = ("iterations", "kept", "seed")
-_TEXTS = ("objective", "certificate", "reason", "optimiser", "why", "metric")
-
-
-def _plain_summary(training: Summary) -> dict[str, Any]:
-    plain: dict[str, Any] = {name: getattr(training, name) for name in (*_COUNTS, *_TEXTS)}
-    for name in _NUMBERS:
-        value = float(getattr(training, name))
-        plain[name] = value if math.isfinite(value) else str(value)  # JSON has no nan
-    return {
-        **plain,
-        "end": training.end,
-        "converged": training.converged,
-        "notes": list(training.notes),
-        "versions": dict(training.versions),
-        "history": list(training.history),
-    }
+def _weights(w: Array, F: int) -> Floats:
+    if w.dtype not in (np.float64, np.float32) or w.shape != (F,):
+        raise ValueError(f"w has shape {w.shape}, the layout needs ({F},)")
+    w = w.astype(np.float64, copy=False)
+    if not math.isfinite(float(np.add.reduce(w))) and not np.isfinite(w).all():
+        raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
+    return w
 
 
-def _summary(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
-    if plain is None:
-        return None
-    if not isinstance(plain, dict):
-        raise ValueError("the summary of training is damaged")
-    found: dict[str, Any] = {}
-    for name in _NUMBERS:
-        value = plain[name]
-        if value not in ("nan", "inf", "-inf") and type(value) not in (int, float):
-            raise ValueError(f"the summary of training is damaged: {name} is {str(value)[:80]!r}")
-        found[name] = float(value)
-    for names, kind in ((_COUNTS, int), (_TEXTS, str)):
-        for name in names:
-            if type(plain[name]) is not kind:
-                raise ValueError(f"the summary of training is damaged: {name} is {str(plain[name])[:80]!r}")
-            found[name] = plain[name]
-    notes, versions, columns = plain["notes"], plain["versions"], plain["history"]
-    if not (isinstance(notes, list) and isinstance(versions, dict) and isinstance(columns, list)):
-        raise ValueError("the summary of training is damaged")
-    if not all(isinstance(text, str) for text in [*notes, *versions.values(), *columns]):
-        raise ValueError("the summary of training is damaged: notes, versions and columns are texts")
-    history = {name: arrays[f"history.{name}"] for name in columns}
-    if any(array.dtype != np.float64 or array.ndim != 1 for array in history.values()):
-        raise ValueError("the summary of training is damaged: the history is not a list of numbers")
-    found["end"], found["converged"] = plain.get("end", ""), plain.get("converged")
-    if type(found["end"]) is not str or found["converged"] not in (None, True, False):
-        raise ValueError("the summary of training is damaged: end or converged")
-    return Summary(notes=tuple(notes), versions=versions, history=history, **found)
+def _extractor(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> ExtractorSpec | None:
+    hashed, column = described["hashed"], described["label_column"]
+    if hashed is not None and (type(hashed) is not int or not 1 <= hashed < 1 << 31):
+        raise ValueError(f"hashed is {hashed!r}, expected a number of ids")
+    if column is not None and type(column) not in (int, str):
+        raise ValueError(f"the label column is {column!r}, expected a name or a number")
+    recipe = recipe_of(described["recipe"], arrays)
+    made = ExtractorSpec(recipe, column, hashed)
+    return None if made == ExtractorSpec() else made

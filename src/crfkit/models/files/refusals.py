@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from crfkit.features.recipe import Recipe
 from crfkit.models.model import Model
+from crfkit.structures.local import LocalChain
 
 __all__ = ["check_recipe", "refuse_lost"]
 
@@ -33,8 +34,8 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
         "start weights": bool(model.w[parts["start"]].any()),
         "stop weights": bool(model.w[parts["stop"]].any()),
         "dense columns": layout.dense > 0,
-        "constraints": bool(model.chain.constraints),
-        "steps that are normalised by themselves": model.local,
+        "constraints": bool(model.structure.constraints),
+        "steps that are normalised by themselves": isinstance(model.structure, LocalChain),
     }
     what = [name for name, present in lost.items() if present and name not in holds]
     if what:

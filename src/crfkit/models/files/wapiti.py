@@ -17,6 +17,8 @@ from crfkit.models.files.assembly import Triples, assemble, decoded
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
 from crfkit.models.model import Model
+from crfkit.structures import Chain
+from crfkit.structures.local import LocalChain
 
 __all__ = ["CRF", "MAXENT", "MEMM", "read_wapiti"]
 
@@ -136,7 +138,7 @@ def _model(
         order=0 if kind == MAXENT else 1,
         recipe=recipe,
         label_column=-1,
-        local=kind == MEMM,
+        structure=LocalChain if kind == MEMM else Chain,
     )
 
 

@@ -1,0 +1,52 @@
+"""The native decoder of a model: one sequence at a time, without an array or a Python object in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.data.batch import Batch
+from crfkit.native import kernels
+from crfkit.structures import Chain
+
+if TYPE_CHECKING:
+    from crfkit.models.model import Model
+
+__all__ = ["covers", "decoder_of"]
+
+
+def covers(model: Model) -> str:
+    """Return "" where the decoder covers a model; else what it does not know.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> from crfkit.structures.constraints import SegmentLength
+    >>> data = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
+    >>> covers(train(data)), covers(train(data, constraints=[SegmentLength(None, 1, 2)]))
+    ('', 'limits on segment lengths')
+    """
+    structure = model.structure
+    if structure.kind != Chain.kind:
+        return f"the structure {structure.kind}"
+    if structure.resolved is not None and structure.resolved.expansion is not None:
+        return "limits on segment lengths"
+    return "real-valued columns" if model.layout.dense else ""
+
+
+def decoder_of(model: Model) -> _native.Decoder | None:
+    """Return the decoder of a model that it covers; `Model.decoder` keeps it."""
+    if covers(model):
+        return None
+    none = np.zeros(1, dtype=np.int64)
+    nothing = model.potentials(Batch(none, none, np.zeros(0, dtype=np.int32)))  # the transitions alone
+    names: _native.FrozenAlphabet | _native.Hasher | _native.Alphabet = model.attributes._native
+    if model.hashed is not None:
+        names = _native.Hasher(model.hashed)
+        names.freeze()
+    assert not isinstance(names, _native.Alphabet), "the attributes of a model are frozen"
+    ends = (nothing.start, nothing.stop)
+    return _native.Decoder(kernels, names, model.ready("node"), nothing.tables, *ends, model.structure.labels)

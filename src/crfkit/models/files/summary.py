@@ -1,0 +1,65 @@
+"""The summary of a training as a model file keeps it, and back, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from crfkit.models.store import Array
+from crfkit.training.events import Summary
+
+__all__ = ["plain_summary", "summary_of"]
+
+_NUMBERS = ("loss", "gap", "seconds", "evaluations", "score")
+_COUNTS = ("iterations", "kept", "seed")
+_TEXTS = ("objective", "certificate", "reason", "optimiser", "why", "metric")
+
+
+def plain_summary(training: Summary) -> dict[str, Any]:
+    """Return a summary as values that JSON can hold; its history goes into arrays."""
+    plain: dict[str, Any] = {name: getattr(training, name) for name in (*_COUNTS, *_TEXTS)}
+    for name in _NUMBERS:
+        value = float(getattr(training, name))
+        plain[name] = value if math.isfinite(value) else str(value)  # JSON has no nan
+    return {
+        **plain,
+        "end": training.end,
+        "converged": training.converged,
+        "notes": list(training.notes),
+        "versions": dict(training.versions),
+        "history": list(training.history),
+    }
+
+
+def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
+    """Return the summary that `plain_summary` described; a ValueError where it is none."""
+    if plain is None:
+        return None
+    if not isinstance(plain, dict):
+        raise ValueError("the summary of training is damaged")
+    found: dict[str, Any] = {}
+    for name in _NUMBERS:
+        value = plain[name]
+        if value not in ("nan", "inf", "-inf") and type(value) not in (int, float):
+            raise ValueError(f"the summary of training is damaged: {name} is {str(value)[:80]!r}")
+        found[name] = float(value)
+    for names, kind in ((_COUNTS, int), (_TEXTS, str)):
+        for name in names:
+            if type(plain[name]) is not kind:
+                raise ValueError(f"the summary of training is damaged: {name} is {str(plain[name])[:80]!r}")
+            found[name] = plain[name]
+    notes, versions, columns = plain["notes"], plain["versions"], plain["history"]
+    if not (isinstance(notes, list) and isinstance(versions, dict) and isinstance(columns, list)):
+        raise ValueError("the summary of training is damaged")
+    if not all(isinstance(text, str) for text in [*notes, *versions.values(), *columns]):
+        raise ValueError("the summary of training is damaged: notes, versions and columns are texts")
+    history = {name: arrays[f"history.{name}"] for name in columns}
+    if any(array.dtype != np.float64 or array.ndim != 1 for array in history.values()):
+        raise ValueError("the summary of training is damaged: the history is not a list of numbers")
+    found["end"], found["converged"] = plain.get("end", ""), plain.get("converged")
+    if type(found["end"]) is not str or found["converged"] not in (None, True, False):
+        raise ValueError("the summary of training is damaged: end or converged")
+    return Summary(notes=tuple(notes), versions=versions, history=history, **found)

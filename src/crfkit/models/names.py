@@ -1,0 +1,91 @@
+"""The names of a model, and data renamed to them: ids of other alphabets become the model's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from crfkit.arrays import Ids
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+
+__all__ = ["Names"]
+
+Weighted = tuple[bool, bool, bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """The frozen alphabets of a model; empty ones where ids have no names.
+
+    Examples
+    --------
+    >>> names = Names(Alphabet(["D", "N"]), Alphabet(["the", "dog"]))
+    >>> names.labels.frozen, len(names.edge_attributes)
+    (True, 0)
+    """
+
+    labels: Alphabet
+    attributes: Alphabet  #: empty where attributes are hashed or ids without names
+    edge_attributes: Alphabet = field(default_factory=Alphabet)
+    segment_attributes: Alphabet = field(default_factory=Alphabet)
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, getattr(self, f.name).freeze())
+
+    def renamed(self, data: Dataset, weighted: Weighted = (True, True, True)) -> Batch:
+        """Return the batch of a data set with the ids of these names.
+
+        Attributes that have no name here are dropped, gold labels become -1.
+
+        Parameters
+        ----------
+        data : Dataset
+        weighted : three of bool
+            Whether there are weights for attributes, edge and segment attributes; without, all are dropped.
+
+        Examples
+        --------
+        >>> from crfkit.features import ItemExtractor
+        >>> names = Names(Alphabet(["D", "N"]), Alphabet(["the", "dog"]))
+        >>> batch = names.renamed(ItemExtractor()([[["new"], ["dog"]]], [["?", "N"]]))
+        >>> batch.attr.tolist(), batch.label.tolist()
+        ([1], [-1, 1])
+        """
+        return self._with_labels(data, self.labels, weighted)
+
+    def dataset(self, data: Dataset, weighted: Weighted = (True, True, True)) -> Dataset:
+        """Return a data set with these names, but for labels, of which new ones go behind."""
+        labels = self.labels if data.labels is self.labels else Alphabet(self.labels.strings())
+        batch = self._with_labels(data, labels, weighted)
+        return Dataset(batch, labels, self.attributes, self.edge_attributes, self.segment_attributes)
+
+    def _with_labels(self, data: Dataset, labels: Alphabet, weighted: Weighted) -> Batch:
+        batch, new = data.batch, None if data.labels is labels else labels.merge(data.labels)
+        what = ("attributes", "edge attributes", "segment attributes")
+        words = [name if has else "" for name, has in zip(what, weighted, strict=True)]
+        return batch.renamed(
+            labels=new,
+            attributes=_new_ids(batch.attr, data.attributes, self.attributes, words[0]),
+            edges=_new_ids(batch.edge_attr, data.edge_attributes, self.edge_attributes, words[1]),
+            segments=_new_ids(batch.segment_attr, data.segment_attributes, self.segment_attributes, words[2]),
+            label_count=len(labels),
+        )
+
+
+def _new_ids(ids: Ids | None, theirs: Alphabet, ours: Alphabet, what: str) -> Ids | None:
+    """Return our id of each of their attributes, -1 to drop it (all without `what`); None: all stay."""
+    if ids is None or not ids.size:
+        return None
+    if not what:
+        return np.broadcast_to(np.int32(-1), int(ids.max()) + 1)  # one number in memory
+    if theirs is ours or (not len(theirs) and not len(ours)):
+        return None
+    if not len(theirs):
+        raise ValueError(f"the {what} of the data have no names (hashed ids?), those of the model do")
+    if not len(ours):
+        raise ValueError(f"the {what} of the data have names, those of the model are hashed ids")
+    return ours.merge(theirs)

@@ -1,0 +1,211 @@
+"""What a model can be asked: labels, probabilities, and how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from crfkit import _native, inference
+from crfkit.arrays import Bools, Floats, Ids
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.linear.layout import Layout
+from crfkit.linear.score import cells_by_position, ready_rows, score
+from crfkit.models.names import Names
+from crfkit.models.once import Once
+from crfkit.models.scores import flat_labels
+from crfkit.structures import Chain, ChainPotentials
+from crfkit.structures.local import LocalChain
+
+if TYPE_CHECKING:
+    from crfkit.models.model import Model
+
+__all__ = ["Metric", "Queries", "gold_labels"]
+
+#: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
+Metric = Callable[[list[list[str]], list[list[str]]], float]
+
+#: Doubles of scores held at a time by queries: 32 MB.
+_CELLS = 1 << 22
+
+
+class Queries:
+    """The queries of a `crfkit.Model`."""
+
+    structure: Chain
+    layout: Layout
+    names: Names
+    w: Floats
+
+    def dataset(self, X: Any, y: Any = None, *, threads: int | None = None) -> Dataset:
+        """Return data with the names of this model: attributes that it does not know are dropped.
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            What the model was trained on: columns of text or token rows for its recipe, items without one
+            (see `crfkit.models.reading`). A batch must have the ids of the model.
+        y : list of lists, optional
+            The gold (see `crfkit.data.labelling`); by default the column of labels that the model was
+            trained on, where X has it. Labels that the model does not know get ids above its own.
+        threads : int, optional
+            Default: all cores.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> data = model.dataset([[["new"], ["dog"]]], [["?", "N"]])
+        >>> data.batch.attr.tolist(), data.batch.label.tolist(), data.labels.strings()
+        ([1], [2, 1], ['D', 'N', '?'])
+        """
+        from crfkit.models.reading import Reader
+
+        return Reader(cast("Model", self))(X, y, threads=threads)
+
+    def batch_of(self, X: Any, *, threads: int | None = None) -> Batch:
+        """Return data with the ids of this model; X as in `dataset`.
+
+        Attributes that the model does not know are dropped, gold labels that it does not know become -1.
+        """
+        if isinstance(X, Batch):
+            return X
+        if not isinstance(X, Dataset):
+            from crfkit.models.reading import Reader
+
+            X = Reader(cast("Model", self))(X, gold=False, threads=threads)
+        return self.names.renamed(X, self.weighted)
+
+    @property
+    def weighted(self) -> tuple[bool, bool, bool]:
+        """Whether there are weights for attributes, edge attributes and segment attributes."""
+        node, edge, segment = (self.layout.rows_of(name) > 0 for name in ("node", "edge", "segment"))
+        return node, edge, segment
+
+    def potentials(self, batch: Batch, *, threads: int | None = None) -> ChainPotentials:
+        """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
+        scores = score(self.layout, self.w, batch, threads=threads, ready=lambda b: self.ready(b, threads))
+        return self.structure.potentials_of(scores, batch)
+
+    def ready(self, block: str, threads: int | None = None) -> _native.ReadyRows:
+        """Return the weights of a block as the kernels want them, made once."""
+        return self._once(block, lambda: ready_rows(self.layout, self.w, block, threads))
+
+    def parts(
+        self, batch: Batch, *, allowed: Bools | None = None, threads: int | None = None
+    ) -> Iterator[tuple[Batch, ChainPotentials]]:
+        """Yield sequences of a batch and their scores, a part at a time, so that scores stay small.
+
+        Labels that `allowed` [P, L] forbids score -inf.
+        """
+        L, cells = len(self.structure.labels), cells_by_position(self.layout, batch)
+        if isinstance(self.structure, LocalChain):
+            cells = L + L * L  # a normalised step has scores of its own
+        for chosen in batch.cut(max(_CELLS // cells, 1)):
+            whole = chosen.stop - chosen.start == batch.sequences
+            part = batch if whole else batch.select(chosen)
+            potentials = self.potentials(part, threads=threads)
+            if allowed is not None:
+                rows = slice(int(batch.seq_ptr[chosen.start]), int(batch.seq_ptr[chosen.stop]))
+                potentials = potentials.clamped(allowed[rows])
+            yield part, potentials
+
+    def best(
+        self,
+        X: Any,
+        *,
+        method: Literal["viterbi", "posterior"] = "viterbi",
+        allowed: Bools | None = None,
+        threads: int | None = None,
+    ) -> Ids:
+        """Return the ids of the best labels of all positions, [P]; see `predict`."""
+        parts = self.parts(self.batch_of(X, threads=threads), allowed=allowed, threads=threads)
+        found = [flat_labels(potentials, method, threads) for _, potentials in parts]
+        return np.concatenate([np.zeros(0, dtype=np.int32), *found])
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        method: Literal["viterbi", "posterior"] = "viterbi",
+        allowed: Bools | None = None,
+        threads: int | None = None,
+    ) -> list[list[str]]:
+        """Return the best labels of each sequence.
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            As in `dataset`.
+        method : {"viterbi", "posterior"}
+            The best labelling, or the most probable label of each position.
+        allowed : array of bool [P, L], optional
+            Which labels each position may have, by id; default: all.
+        threads : int, optional
+            Default: all cores.
+        """
+        batch = self.batch_of(X, threads=threads)
+        names = np.array(self.structure.labels, dtype=object)  # [L]
+        best = self.best(batch, method=method, allowed=allowed, threads=threads)
+        flat: list[str] = names[best].tolist()
+        return [flat[a:b] for a, b in pairwise(batch.seq_ptr.tolist())]
+
+    def marginals(self, X: Any, *, threads: int | None = None) -> list[Floats]:
+        """Return the probability of every label at every position: [T, L] for each sequence."""
+        found: list[Floats] = []
+        for part, potentials in self.parts(self.batch_of(X, threads=threads), threads=threads):
+            node = inference.marginals(potentials, threads=threads).node
+            found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
+        return found
+
+    def log_likelihood(self, X: Any, y: Any = None, *, threads: int | None = None) -> Floats:
+        """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""
+        from crfkit.structures.gold import allowed_labels
+
+        found = [np.zeros(0)]
+        data = X if isinstance(X, Dataset | Batch) and y is None else self.dataset(X, y, threads=threads)
+        for part, potentials in self.parts(self.batch_of(data), threads=threads):
+            label = part.label
+            if label is None or part.soft is not None:
+                raise ValueError("the data have no gold labels to take the likelihood of")
+            if (label >= 0).all():
+                found.append(inference.log_prob(potentials, label, threads=threads))
+                continue
+            mask = allowed_labels(part, len(self.structure.labels))
+            clamped = inference.log_partition(potentials.clamped(mask), threads=threads)
+            found.append(clamped - inference.log_partition(potentials, threads=threads))
+        return np.concatenate(found)
+
+    def evaluate(
+        self, X: Any, metric: Metric | str = "token_accuracy", *, y: Any = None, threads: int | None = None
+    ) -> float:
+        """Return a metric of the predictions: a function of gold and predicted labels, or a name."""
+        if isinstance(metric, str):
+            from crfkit import metrics
+
+            metric = metrics.named(metric)
+        data = X if isinstance(X, Dataset) and y is None else self.dataset(X, y, threads=threads)
+        return float(metric(gold_labels(data), self.predict(data, threads=threads)))
+
+    @property
+    def _once(self) -> Once:
+        made: Once | None = self.__dict__.get("_made_once")
+        return self.__dict__.setdefault("_made_once", Once()) if made is None else made
+
+
+def gold_labels(data: Dataset) -> list[list[str]]:
+    """Return the gold labels as strings; a position without one is an error."""
+    label = data.batch.label
+    if label is None:
+        raise ValueError("the data have no labels to compare with")
+    if (label < 0).any():
+        p = int(np.argmax(label < 0))
+        n = int(np.searchsorted(data.batch.seq_ptr, p, side="right")) - 1
+        raise ValueError(f"sequence {n}, position {p - int(data.batch.seq_ptr[n])} has no label")
+    names = data.labels.strings()
+    ids = label.tolist()
+    return [[names[y] for y in ids[a:b]] for a, b in pairwise(data.batch.seq_ptr.tolist())]
