@@ -42,5 +42,5 @@ def test_the_error_is_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     tagger = tagging.Tagger(str(folder / "m.crf"), None, 1)
     text = Columns.from_rows([[("a",), ("b",)]] * 3 + [[("a",)], [("b",)]], names=["w"])
     with pytest.raises(NoLabellingError) as raised:
-        tagger.best(tagger.batch(text))
+        tagger.model.best(tagger.batch(text))
     assert raised.value.sequence == 3

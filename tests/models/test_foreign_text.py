@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,6 @@ from crfkit.models.explain import explain
 from crfkit.models.files import about, doubled, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.plain import edge_strings
-from crfkit.structures import ChainPotentials
 from crfkit.structures.local import LocalChain
 from tests.cases.foreign_models import (
     LABELS,
@@ -40,7 +40,7 @@ needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no files of the o
 ROWS = Columns.from_rows([[("x", "P"), ("y", "Q"), ("Z", "P")], [("y", "R")]])
 
 
-def scores(model: Model, columns: Columns) -> ChainPotentials:
+def scores(model: Model, columns: Columns) -> Any:
     assert model.recipe is not None
     label = model.label_column if len(columns.names) > 2 else None
     return model.potentials(model.batch_of(Extractor(model.recipe, label=label)(columns)))
@@ -205,7 +205,7 @@ def test_crfpp_damage(damaged: bytes, message: str) -> None:
 def test_wapiti_scores_and_marginals(name: str) -> None:
     folder = GOLDEN / "wapiti"
     model = read_model(folder / f"model_{name}.txt.gz")
-    assert model.structure.order == (0 if name == "maxent" else 1)
+    assert model.layout.order == (0 if name == "maxent" else 1)
     potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
     names, ptr = model.labels.strings(), potentials.seq_ptr
     best, p = inference.decode(potentials), inference.marginals(potentials).node
@@ -312,7 +312,7 @@ def test_wapiti_by_hand() -> None:
     np.testing.assert_allclose(edge[1], steps("*") + steps("*:p=p") + steps("b:false"), rtol=1e-12)
     np.testing.assert_allclose(edge[2], steps("*") + steps("b:true"), rtol=1e-12)
     independent = scores(read_model_bytes(wapiti_text(kind=0)), ROWS)
-    assert independent.structure.order == 0
+    assert independent.layout.order == 0
     np.testing.assert_allclose(independent.node, node, rtol=1e-12)
 
 

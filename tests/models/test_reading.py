@@ -25,7 +25,7 @@ Y = [["D", "N"], ["D", "N"]]
 
 def by_recipe(hashed: int | None = None, label: str | int = "tag") -> Model:
     extract = Extractor(Recipe.parse(RECIPE), label, hashed)
-    return train(extract(Columns.from_rows(ROWS, names=NAMES)), extractor=extract)
+    return train(extract(Columns.from_rows(ROWS, names=NAMES)))
 
 
 @pytest.mark.parametrize("hashed", [None, 64])
@@ -72,17 +72,17 @@ def test_the_column_of_labels() -> None:
 
 def test_rows_by_number_and_strings() -> None:
     extract = Extractor(Recipe.parse("0[0]; 1[0]"), 2)
-    model = train(extract(Columns.from_rows(ROWS)), extractor=extract)
+    model = train(extract(Columns.from_rows(ROWS)))
     assert model.evaluate(ROWS) == 1.0
     words = Extractor(Recipe.parse("word[0]"), "tag")
-    model = train(words(Columns.from_rows(ROWS, names=NAMES)), extractor=words)
+    model = train(words(Columns.from_rows(ROWS, names=NAMES)))
     assert model.predict([["the", "New"]]) == [["O", "B"]]
 
 
 @pytest.mark.parametrize("hashed", [None, 32])
 def test_items(hashed: int | None) -> None:
     extract = ItemExtractor(hashed)
-    model = train(extract(X, Y), extractor=extract)
+    model = train(extract(X, Y))
     slow = ItemExtractor(hashed)(X, Y)
     assert model.predict(X) == model.predict(slow) == Y
     assert model.log_likelihood(X, Y).tobytes() == model.log_likelihood(slow).tobytes()
@@ -114,4 +114,4 @@ def test_mistakes_say_what_is_needed() -> None:
         by_recipe().predict(ROWS)
     nameless = train(ItemExtractor(32)(X, Y))
     with pytest.raises(ValueError, match="ids without names: give X as a Batch or a Dataset"):
-        replace(nameless, extractor=None).predict(X)
+        replace(nameless).predict(X)

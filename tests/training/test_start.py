@@ -103,7 +103,7 @@ def test_models_that_do_not_fit() -> None:
     bad[3] = np.nan
     with pytest.raises(ValueError, match="weight 3 of the model is nan; a warm start needs finite weights"):
         train(data, init=replace(model, w=bad))
-    with pytest.raises(ValueError, match="chain of order 1, this one of order 2"):
+    with pytest.raises(ValueError, match="a chain of order 1, this one a chain of order 2"):
         train(data, init=model, structure=Chain(order=2))
     with pytest.raises(ValueError, match="no label in common"):
         train(dataset(20, 1, "XYZ"), init=model)
@@ -193,5 +193,5 @@ def test_a_start_at_the_local_model() -> None:
 def test_warm_start_is_a_plain_function() -> None:
     data = dataset()
     model = train(data, optimiser=Descent(), stop=Stop(max_iterations=2))
-    again = warm_start(model, model.layout, model.structure, model.attributes, model.edge_attributes)
+    again = warm_start(model, model.layout, model.structure, model.names)
     np.testing.assert_array_equal(again, model.w)

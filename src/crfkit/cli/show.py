@@ -68,7 +68,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "model": path,
         "kind": kind,
         "structure": model.structure.kind,
-        "order": model.structure.order,
+        "order": layout.order,
         "labels": list(model.structure.labels),
         "attributes": layout.attributes,
         "edge_attributes": layout.edge_attributes,

@@ -29,8 +29,8 @@ from crfkit.linear.layout import Layout, LayoutOptions
 from crfkit.linear.move import united
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Model
+from crfkit.models.names import Names
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
-from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit
@@ -47,7 +47,7 @@ def adapt(
     before: Model,
     data: Dataset,
     *,
-    structure: Chain,
+    structure: Structure,
     features: Features,
     objective: Objective,
     optimiser: Optimiser | str,
@@ -59,17 +59,17 @@ def adapt(
     """Return a model that goes on from another one with new data; see `crfkit.train` for the arguments."""
     begun = time.perf_counter()
     data = united_names(before, data)
-    chain = structure.with_labels(data.labels.strings())
-    if chain.order != before.structure.order:
+    structure = structure.with_labels(data.labels.strings())
+    if structure.describe() != before.structure.describe():
         raise ValueError(
-            f"the model before is a chain of order {before.structure.order}, this one of order "
-            f"{chain.order}: learning on needs the same order"
+            f"the model before is {before.structure.describe()}, this one {structure.describe()}: learning "
+            "on needs the same structure"
         )
     united = UnitedData(data, before.layout, threads)
     goal = objective
     if objective.minimises:  # the perceptron has no penalty, and goes on from where it was
-        goal = Anchored(objective, before, chain, data.attributes, data.edge_attributes)
-    fit = Fit(united, chain, goal, features, optimiser, stop, before, seed)
+        goal = Anchored(objective, before, structure, united.names)
+    fit = Fit(united, structure, goal, features, optimiser, stop, before, seed)
     display = display_for(progress)
     try:
         return fit.run(None, None, None, [] if display is None else [display], begun)
@@ -101,9 +101,8 @@ class Anchored(Objective):
 
     objective: Objective
     model: Model
-    chain: Chain  #: of the new data
-    attributes: Alphabet
-    edge_attributes: Alphabet
+    structure: Structure  #: of the new data
+    names: Names
 
     def __repr__(self) -> str:
         return f"{self.objective!r} around the weights before"
@@ -119,7 +118,7 @@ class Anchored(Objective):
         return AnchoredLoss(loss, Penalty(l2=self.objective.penalty(layout).l2), self._before(layout))
 
     def _before(self, layout: Layout) -> Floats:
-        return warm_start(self.model, layout, self.chain, self.attributes, self.edge_attributes)
+        return warm_start(self.model, layout, self.structure, self.names)
 
 
 class AnchoredLoss:

@@ -17,8 +17,7 @@ from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model, gold_labels
-from crfkit.models.reading import Reader
-from crfkit.structures import Chain, ChainPotentials
+from crfkit.structures import Chain
 from crfkit.structures.constraints import Scheme
 
 __all__ = ["ChainQueries", "PerSequence", "dev_metric", "metric_of", "weights_of"]
@@ -226,7 +225,7 @@ class ChainQueries:
             raise ValueError(f"X has {columns} real-valued columns, the model was fitted with {fitted}")
         return data
 
-    def _potentials(self, X: Any) -> ChainPotentials:
+    def _potentials(self, X: Any) -> Any:
         data = self._data(X)
         return self.model_.potentials(self.model_.batch_of(data), threads=self.threads)
 

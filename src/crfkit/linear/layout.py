@@ -38,13 +38,14 @@ from crfkit.data.batch import Batch
 from crfkit.linear.block import Block
 from crfkit.linear.plan import Estimate, LayoutOptions, Plan
 from crfkit.structures.chain import Chain, chain_slots
+from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Slot, Structure
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Unpack
 
-__all__ = ["Block", "Estimate", "Layout", "LayoutOptions", "Place", "likely_pairs"]
+__all__ = ["Block", "Estimate", "Layout", "LayoutOptions", "Place", "check_fits", "likely_pairs"]
 
 
 class Place(NamedTuple):
@@ -334,6 +335,22 @@ class _Parts(dict[str, slice]):
 
 def _structure(given: Structure | int) -> Structure:
     return Chain(given) if isinstance(given, int | np.integer) else given
+
+
+def check_fits(layout: Layout, structure: Structure) -> None:
+    """Refuse a layout that was made for another structure."""
+    wanted = structure.slots()
+    if layout.stop and isinstance(structure, LocalChain):
+        raise ValueError("the layout has stop weights, which a local chain does not take")
+    if dict(layout.slots) == dict(wanted):
+        return
+    if layout.labels != wanted["node"].cells:
+        raise ValueError(f"the layout has {layout.labels} labels, the structure {wanted['node'].cells}")
+    differ = [name for name in {**wanted, **layout.slots} if wanted.get(name) != layout.slots.get(name)]
+    raise ValueError(
+        f"the layout does not fit {structure.describe()}: its slots {', '.join(sorted(differ))} differ; "
+        "make it for this structure"
+    )
 
 
 def likely_pairs(batch: Batch, node_probabilities: ArrayLike, epsilon: float) -> Pointers:

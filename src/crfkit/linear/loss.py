@@ -28,7 +28,7 @@ from crfkit.linear.fast.sequences import (
 )
 from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.group_counts import GroupCounts, counts_lack
-from crfkit.linear.layout import Layout
+from crfkit.linear.layout import Layout, check_fits
 from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError
@@ -76,7 +76,7 @@ class LinearLoss:
     ) -> None:
         if batch.positions == 0:
             raise ValueError("there is no position to learn from: the batch is empty")
-        _check_fits(layout, structure)
+        check_fits(layout, structure)
         self.gold = structure.gold(batch)
         against = objective.covers(structure, [self.gold.kind])
         if against:
@@ -134,7 +134,7 @@ class LinearLoss:
 
     @cached_property
     def _blocks(self) -> list[slice]:
-        cells = cells_by_position(self.layout, self.batch)
+        cells = max(cells_by_position(self.layout, self.batch), self.structure.cells())
         if cells == self.layout.labels:
             return [slice(0, self.batch.sequences)]
         return list(self.batch.cut(max(BLOCK_BYTES // (8 * cells), 1)))
@@ -262,17 +262,3 @@ _VIEWS: dict[type, _View] = {
     Scored: _View(sequences_lack, _itself),
     Mistakes: _View(mistakes_lack, mistakes_of),
 }
-
-
-def _check_fits(layout: Layout, structure: Structure) -> None:
-    """Refuse a layout that was made for another structure."""
-    wanted = structure.slots()
-    if layout.slots == wanted:
-        return
-    if layout.labels != wanted["node"].cells:
-        raise ValueError(f"the layout has {layout.labels} labels, the structure {wanted['node'].cells}")
-    differ = [name for name in {**wanted, **layout.slots} if wanted.get(name) != layout.slots.get(name)]
-    raise ValueError(
-        f"the layout does not fit {structure.describe()}: its slots {', '.join(sorted(differ))} differ; "
-        "make it for this structure"
-    )

@@ -30,7 +30,7 @@ def covers(model: Model) -> str:
     ('', 'limits on segment lengths')
     """
     structure = model.structure
-    if structure.kind != Chain.kind:
+    if not isinstance(structure, Chain) or structure.kind != Chain.kind:
         return f"the structure {structure.kind}"
     if structure.resolved is not None and structure.resolved.expansion is not None:
         return "limits on segment lengths"

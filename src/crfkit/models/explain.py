@@ -24,6 +24,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.models.model import Model
+from crfkit.structures.chain import Chain
 from crfkit.structures.local import LocalChain
 
 __all__ = ["Contribution", "Decision", "explain", "state_weights", "transition_weights"]
@@ -89,6 +90,8 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
     >>> decision.difference > 0
     True
     """
+    if not isinstance(model.structure, Chain):
+        raise ValueError(f"decisions of chains can be explained, not of {model.structure.describe()}")
     if isinstance(model.structure, LocalChain):
         raise ValueError(
             "the model is normalised at each step: its decisions are not sums of weights; explain a CRF"

@@ -18,11 +18,10 @@ from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.features.recipe import Recipe
-from crfkit.linear.layout import Layout
+from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.names import Names
 from crfkit.models.queries import Metric, Queries, gold_labels
-from crfkit.models.scores import check_fits
-from crfkit.structures import Chain
+from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
 __all__ = ["Metric", "Model", "Names", "gold_labels"]
@@ -48,7 +47,7 @@ class Model(Queries):
     [['D', 'D', 'N']]
     """
 
-    structure: Chain
+    structure: Structure
     layout: Layout
     names: Names
     w: Floats  #: [F]
@@ -63,7 +62,7 @@ class Model(Queries):
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
         if self.names.labels.strings() != list(self.structure.labels):
             raise ValueError("names.labels and structure.labels differ")
-        check_fits(self.structure, self.layout)
+        check_fits(self.layout, self.structure)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
 

@@ -17,8 +17,7 @@ from crfkit.linear.score import cells_by_position, ready_rows, score
 from crfkit.models.names import Names
 from crfkit.models.once import Once
 from crfkit.models.scores import flat_labels
-from crfkit.structures import Chain, ChainPotentials
-from crfkit.structures.local import LocalChain
+from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
@@ -35,7 +34,7 @@ _CELLS = 1 << 22
 class Queries:
     """The queries of a `crfkit.Model`."""
 
-    structure: Chain
+    structure: Structure
     layout: Layout
     names: Names
     w: Floats
@@ -86,7 +85,7 @@ class Queries:
         node, edge, segment = (self.layout.rows_of(name) > 0 for name in ("node", "edge", "segment"))
         return node, edge, segment
 
-    def potentials(self, batch: Batch, *, threads: int | None = None) -> ChainPotentials:
+    def potentials(self, batch: Batch, *, threads: int | None = None) -> Any:
         """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
         scores = score(self.layout, self.w, batch, threads=threads, ready=lambda b: self.ready(b, threads))
         return self.structure.potentials_of(scores, batch)
@@ -97,14 +96,12 @@ class Queries:
 
     def parts(
         self, batch: Batch, *, allowed: Bools | None = None, threads: int | None = None
-    ) -> Iterator[tuple[Batch, ChainPotentials]]:
+    ) -> Iterator[tuple[Batch, Any]]:
         """Yield sequences of a batch and their scores, a part at a time, so that scores stay small.
 
         Labels that `allowed` [P, L] forbids score -inf.
         """
-        L, cells = len(self.structure.labels), cells_by_position(self.layout, batch)
-        if isinstance(self.structure, LocalChain):
-            cells = L + L * L  # a normalised step has scores of its own
+        cells = max(cells_by_position(self.layout, batch), self.structure.cells())
         for chosen in batch.cut(max(_CELLS // cells, 1)):
             whole = chosen.stop - chosen.start == batch.sequences
             part = batch if whole else batch.select(chosen)
@@ -173,7 +170,8 @@ class Queries:
             if label is None or part.soft is not None:
                 raise ValueError("the data have no gold labels to take the likelihood of")
             if (label >= 0).all():
-                found.append(inference.log_prob(potentials, label, threads=threads))
+                scored = potentials.path_score(label, part.begin)
+                found.append(scored - inference.log_partition(potentials, threads=threads))
                 continue
             mask = allowed_labels(part, len(self.structure.labels))
             clamped = inference.log_partition(potentials.clamped(mask), threads=threads)

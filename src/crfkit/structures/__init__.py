@@ -2,6 +2,7 @@
 
 from crfkit.structures.chain import Chain
 from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.kinds import STRUCTURES
 from crfkit.structures.local import LocalChain
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.semimarkov import SemiMarkov
@@ -21,6 +22,3 @@ __all__ = [
     "Tree",
     "TreePotentials",
 ]
-
-#: Structures that can be trained, by the names that users write and files hold.
-STRUCTURES: dict[str, type[Structure]] = {made.kind: made for made in (Chain, LocalChain, SemiMarkov)}

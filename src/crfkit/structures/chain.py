@@ -224,6 +224,10 @@ class Chain:
         for slot, array in drawn.items():
             counts[slot][:] += array
 
+    def cells(self) -> int:
+        """Return how many scores a position has: one for each label."""
+        return len(self.labels)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all but the labels, as values that JSON can hold; `crfkit.structures.kinds` reads them.
 

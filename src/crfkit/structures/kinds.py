@@ -1,4 +1,4 @@
-"""The kinds of structures by name, as model files have them; a new one is a line in this table."""
+"""Structures that can be trained, by the names that users write and files hold: a new one is a line here."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ from collections.abc import Sequence
 
 from crfkit.structures.chain import Chain
 from crfkit.structures.local import LocalChain
+from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.structure import Structure
 
-__all__ = ["KINDS", "structure_of"]
+__all__ = ["STRUCTURES", "structure_from"]
 
-KINDS: dict[str, type[Chain]] = {one.kind: one for one in (Chain, LocalChain)}
+STRUCTURES: dict[str, type[Structure]] = {one.kind: one for one in (Chain, LocalChain, SemiMarkov)}
 
 
-def structure_of(plain: object, labels: Sequence[str]) -> Chain:
+def structure_from(plain: object, labels: Sequence[str]) -> Structure:
     """Return the structure that its `to_dict` described, over these labels.
 
     Examples
     --------
-    >>> structure_of({"kind": "chain", "order": 2, "constraints": []}, ["a", "b"])
+    >>> structure_from({"kind": "chain", "order": 2, "constraints": []}, ["a", "b"])
     Chain(labels=('a', 'b'), order=2, constraints=())
-    >>> structure_of({"kind": "ring"}, ["a"])
+    >>> structure_from({"kind": "ring"}, ["a"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: the structure is of kind 'ring', this version knows chain, local-chain: use a newer crfkit
+    ValueError: the structure is of kind 'ring', this version knows chain, ...: use a newer crfkit
     """
     if not isinstance(plain, dict):
         raise ValueError("the structure is not described")
     kind = plain.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str) or kind not in STRUCTURES:
         raise ValueError(
-            f"the structure is of kind {str(kind)[:80]!r}, this version knows {', '.join(KINDS)}: "
+            f"the structure is of kind {str(kind)[:80]!r}, this version knows {', '.join(STRUCTURES)}: "
             "use a newer crfkit"
         )
-    return KINDS[kind].of_dict(plain, labels)
+    return STRUCTURES[kind].of_dict(plain, labels)

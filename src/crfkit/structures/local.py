@@ -31,8 +31,8 @@ class LocalChain(Chain):
 
     Parameters
     ----------
-    labels : int or list of str
-        Label names, or their number.
+    labels : int or list of str, optional
+        Label names, or their number; without them, they are to be found in training data.
 
     Examples
     --------
@@ -48,7 +48,10 @@ class LocalChain(Chain):
     objective: ClassVar[str] = "local"
 
     def __init__(
-        self, labels: int | Iterable[str], order: int = 1, constraints: Sequence[Constraint] = ()
+        self,
+        labels: int | Iterable[str] | None = None,
+        order: int = 1,
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         if order != 1 or constraints:
             raise ValueError(
@@ -60,6 +63,10 @@ class LocalChain(Chain):
     def describe(self) -> str:
         """Return what messages call it."""
         return "a local chain"
+
+    def cells(self) -> int:
+        """Return how many scores a position has: normalised steps have their own."""
+        return len(self.labels) * (len(self.labels) + 1)
 
     def potentials_of(self, scores: Scores, batch: Batch) -> ChainPotentials:
         """Return potentials of the scores of a batch, each step normalised."""

@@ -19,6 +19,7 @@ from crfkit.data.batch import Batch
 from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
+from crfkit.structures.rules import constraints_of, plain_constraints
 from crfkit.structures.semimarkov_gold import add_segment_counts, begins_of, check_segments, segments_of
 from crfkit.structures.semimarkov_potentials import (
     SemiMarkovPotentials,
@@ -255,13 +256,35 @@ class SemiMarkov:
             raise ValueError("sets of labels have no counts: they depend on the weights")
         add_segment_counts(gold, weight, len(self.labels), max(self.max_length), counts)
 
+    def cells(self) -> int:
+        """Return how many scores a position has: one for each segment that begins there."""
+        return len(self.labels) * max(self.max_length)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return all but labels and constraints, as values that JSON can hold."""
+        """Return all but the labels, as values that JSON can hold; `crfkit.structures.kinds` reads them.
+
+        Examples
+        --------
+        >>> SemiMarkov(["a", "b"], max_length=2).to_dict()
+        {'kind': 'semi-markov', 'max_length': [2, 2], 'min_length': [1, 1], 'constraints': []}
+        """
         return {
             "kind": self.kind,
             "max_length": list(self.max_length),
             "min_length": list(self.min_length),
+            "constraints": plain_constraints(self.constraints, self.labels),
         }
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any], labels: Sequence[str]) -> Self:
+        """Return what `to_dict` described, over these labels; a ValueError where that is not possible."""
+        lengths = [plain[name] for name in ("max_length", "min_length")]
+        for name, given in zip(("max_length", "min_length"), lengths, strict=True):
+            whole = isinstance(given, list) and all(type(d) is int and 0 < d < 1 << 16 for d in given)
+            if not whole or len(given) != len(labels):
+                raise ValueError(f"{name} is not a length for each of the {len(labels)} labels")
+        longest, shortest = lengths
+        return cls(labels, longest, shortest, constraints_of(plain["constraints"], labels))
 
 
 def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArray[np.int64]:

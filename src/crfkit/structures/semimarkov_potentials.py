@@ -16,6 +16,7 @@ from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
 from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
 from crfkit.structures.results import Labelling, Marginals
+from crfkit.structures.semimarkov_gold import begins_of
 
 if TYPE_CHECKING:
     from crfkit.structures.semimarkov import SemiMarkov
@@ -99,7 +100,9 @@ class SemiMarkovPotentials:
         """Score one segmentation of each sequence, [N]; without begins, segments are runs of one label."""
         _ = self.problem  # checks shapes and numbers
         P, D = self.segment.shape[:2]
-        first = np.flatnonzero(self._runs(labels) if begin is None else begin)
+        first = np.flatnonzero(
+            begins_of(self.seq_ptr, labels, self.structure.max_length) if begin is None else begin
+        )
         length = np.diff(np.append(first, P))
         terms = np.zeros(P)  # [P]
         short = length <= D
@@ -124,14 +127,7 @@ class SemiMarkovPotentials:
     def posterior(self, node: Floats) -> tuple[Ids, Bools]:
         """Return the labels [P] of the highest marginals [P, L], and their segments: runs of one label."""
         labels = np.argmax(node, axis=1).astype(np.int32)
-        return labels, self._runs(labels)
-
-    def _runs(self, labels: Ids) -> Bools:
-        """Return where runs of one label begin, [P]."""
-        begin: Bools = np.diff(labels, prepend=-1) != 0
-        first = self.seq_ptr[:-1]
-        begin[first[first < self.seq_ptr[1:]]] = True
-        return begin
+        return labels, begins_of(self.seq_ptr, labels, self.structure.max_length)
 
     def span_mask(self, start: int, end: int, labels: Sequence[str | int]) -> Bools:
         """Return the mask [T, L] that gives positions start to end - 1 of one sequence these labels."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
+from crfkit.structures.constraints import Constraint
 from crfkit.structures.gold import Gold
 from crfkit.structures.potentials import Potentials
 
@@ -88,6 +89,11 @@ class Structure(Protocol):
         """Names of the labels; empty where they are yet to be found in the data."""
         ...
 
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What is forbidden or required; see `crfkit.structures.constraints`."""
+        ...
+
     def with_labels(self, names: Sequence[str]) -> Structure:
         """Return the same structure over these labels."""
         ...
@@ -122,6 +128,15 @@ class Structure(Protocol):
         """
         ...
 
+    def cells(self) -> int:
+        """Return how many scores a position has in its potentials: queries take so many at a time."""
+        ...
+
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the labels, as values that JSON can hold."""
+        """Return all but the labels, as values that JSON can hold; "kind" is one of them."""
+        ...
+
+    @classmethod
+    def of_dict(cls, plain: Mapping[str, Any], labels: Sequence[str]) -> Structure:
+        """Return what `to_dict` described, over these labels; a ValueError where that is not possible."""
         ...

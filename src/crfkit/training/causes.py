@@ -33,15 +33,16 @@ def cause_of(data: TrainingData) -> str:
 
 def _largest(batch: Batch, data: TrainingData) -> Iterator[tuple[float, int, str]]:
     """Give the largest value of each kind, its position in the batch, and what it is."""
-    for values, pointers, ids, names in (
-        (batch.value, batch.attr_ptr, batch.attr, data.attributes),
-        (batch.edge_value, batch.edge_ptr, batch.edge_attr, data.edge_attributes),
-    ):
-        if values is not None and values.size and pointers is not None and ids is not None:
-            at, number = int(np.argmax(np.abs(values))), int(ids[np.argmax(np.abs(values))])
-            name = repr(names.strings()[number]) if number < len(names) else str(number)
-            position = int(np.searchsorted(pointers, at, side="right")) - 1
-            yield float(values[at]), position, f"the value of attribute {name}"
+    for by, kind in (("node", "attributes"), ("edge", "edge_attributes"), ("segment", "segment_attributes")):
+        items, names = batch.occurrences(by), getattr(data.names, kind)
+        if items is None or items.value is None or not items.value.size:
+            continue
+        at = int(np.argmax(np.abs(items.value)))
+        number = int(items.id[at])
+        name = repr(names.strings()[number]) if number < len(names) else str(number)
+        place = int(np.searchsorted(items.ptr, at, side="right")) - 1
+        position = place * batch.positions // batch.places(by)
+        yield float(items.value[at]), position, f"the value of attribute {name}"
     if batch.dense is not None and batch.dense.size:
         position, k = divmod(int(np.argmax(np.abs(batch.dense))), batch.dense.shape[1])
         yield float(batch.dense[position, k]), position, f"dense feature {k}"

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Pointers
-from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import ALPHABETS, Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.linear.layout import Layout, likely_pairs
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Model
+from crfkit.models.names import Names
 from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.blocks.problem import BlockedProblem
@@ -130,9 +130,8 @@ class TrainingData:
 
     def __init__(self, data: Dataset | BlockedData, threads: int | None) -> None:
         self.data = data if isinstance(data, BlockedData) else checked_dataset(data, "data")
-        self.labels: Alphabet = self.data.labels.freeze()
-        self.attributes: Alphabet = self.data.attributes.freeze()
-        self.edge_attributes: Alphabet = self.data.edge_attributes.freeze()
+        self.names = Names(**{name: getattr(self.data, name) for name in ALPHABETS.values()})
+        self.labels, self.attributes = self.names.labels, self.names.attributes
         self.extractor = self.data.extractor
         self.hashed = None if self.extractor is None else self.extractor.hashed
         self.threads = threads
@@ -195,8 +194,9 @@ class TrainingData:
         given: Any = {**options, "threads": self.threads}
         if len(self.attributes) or self.hashed:
             given.setdefault("attributes", len(self.attributes) or self.hashed)
-        if len(self.edge_attributes):
-            given.setdefault("edge_attributes", len(self.edge_attributes))
+        for kind in ("edge_attributes", "segment_attributes"):
+            if len(getattr(self.names, kind)):
+                given.setdefault(kind, len(getattr(self.names, kind)))
         batches = self.data if isinstance(self.data, BlockedData) else self.data.batch
         return Layout.plan(structure, batches, all_pairs=all_pairs, pairs=pairs, **given)
 

@@ -19,7 +19,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
-from crfkit.models.model import Metric, Model, Names
+from crfkit.models.model import Metric, Model
 from crfkit.objectives import Local
 from crfkit.optimise.problem import End, NotCoveredError, Optimiser, Penalty, Stopped
 from crfkit.structures import Structure
@@ -105,8 +105,7 @@ class Fit:
     def model(self, w: Floats, training: Summary | None = None) -> Model:
         """Return a model with these weights [F]."""
         data = self.data
-        names = (data.labels, data.attributes, data.edge_attributes)
-        return Model(self.structure, self.layout, Names(*names), w, data.extractor, training)
+        return Model(self.structure, self.layout, data.names, w, data.extractor, training)
 
     def fingerprint(self, dev: Dataset | None, metric: str) -> dict[str, str]:
         """Everything that the result depends on."""
@@ -128,7 +127,9 @@ class Fit:
     def _start_name(self) -> str:
         if isinstance(self.init, Model):
             m = self.init
-            return digest([m.labels, m.attributes, m.edge_attributes, m.layout, m.w])
+            return digest(
+                [m.labels, m.attributes, m.edge_attributes, m.names.segment_attributes, m.layout, m.w]
+            )
         return str(self.init) if not callable(self.init) else getattr(self.init, "__qualname__", "function")
 
     def run(
@@ -249,8 +250,7 @@ class Fit:
         if init is None:
             return np.zeros(self.layout.weights), None
         if isinstance(init, Model):
-            names = (self.data.attributes, self.data.edge_attributes)
-            return warm_start(init, self.layout, self.structure, *names), None
+            return warm_start(init, self.layout, self.structure, self.data.names), None
         if callable(init):
             return checked_start(init(self.problem, self.layout), self.layout), None
         try:

@@ -14,15 +14,14 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.models.model import Model
-from crfkit.structures import Chain
+from crfkit.models.names import Names
+from crfkit.structures.structure import Structure
 
 __all__ = ["checked_start", "warm_start"]
 
 
-def warm_start(
-    model: Model, layout: Layout, chain: Chain, attributes: Alphabet, edge_attributes: Alphabet
-) -> Floats:
-    """Return the weights [F] of a model in another layout.
+def warm_start(model: Model, layout: Layout, structure: Structure, names: Names) -> Floats:
+    """Return the weights [F] of a model in another layout, over these names.
 
     Raises
     ------
@@ -35,40 +34,33 @@ def warm_start(
             f"init: weight {i} of the model is {model.w[i]}; a warm start needs finite weights. "
             "Train it again, or leave init out"
         )
-    if model.structure.order != chain.order:
+    if _shape(model.layout) != _shape(layout):
         raise ValueError(
-            f"init: the model is a chain of order {model.structure.order}, this one of order {chain.order}; "
-            "train with the same order, or leave init out"
+            f"init: the model is {model.structure.describe()}, this one {structure.describe()}; train with "
+            "the same structure, or leave init out"
         )
     if model.layout.dense != layout.dense:
         raise ValueError(
             f"init: the model has {model.layout.dense} real-valued columns, the data {layout.dense}; "
             "use the same embeddings, or leave init out"
         )
-    labels = model.labels.ids(chain.labels)  # [L] the model's ids of ours
+    labels = model.labels.ids(structure.labels)  # [L] the model's ids of ours
     if (labels < 0).all():
         raise ValueError(
             f"init: the model and the data have no label in common (the model has "
             f"{', '.join(model.structure.labels[:5])}, ...); leave init out"
         )
-    return moved(
-        model.layout,
-        model.w,
-        layout,
-        labels,
-        {
-            "node": _same_names(
-                model.attributes, attributes, model.layout.attributes, layout.attributes, "attributes"
-            ),
-            "edge": _same_names(
-                model.edge_attributes,
-                edge_attributes,
-                model.layout.edge_attributes,
-                layout.edge_attributes,
-                "edge attributes",
-            ),
-        },
-    )
+    rows = {}
+    for by, kind in (("node", "attributes"), ("edge", "edge_attributes"), ("segment", "segment_attributes")):
+        theirs, ours = getattr(model.names, kind), getattr(names, kind)
+        sizes = (model.layout.rows_of(by), layout.rows_of(by))
+        rows[by] = _same_names(theirs, ours, *sizes, kind.replace("_", " "))
+    return moved(model.layout, model.w, layout, labels, rows)
+
+
+def _shape(layout: Layout) -> dict[str, list[int]]:
+    """Return which slots there are, and how many labels the cells of their tables have."""
+    return {name: [len(table) for table in slot.tables] for name, slot in layout.slots.items()}
 
 
 def _same_names(theirs: Alphabet, ours: Alphabet, A_theirs: int, A: int, what: str) -> Ids:

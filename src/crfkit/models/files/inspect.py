@@ -16,7 +16,7 @@ from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
 from crfkit.linear.plan import MOST_CELLS
 from crfkit.models.store import Array
-from crfkit.structures import Chain
+from crfkit.structures.structure import Structure
 
 __all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout", "plain_blocks"]
 
@@ -63,14 +63,16 @@ def plain_blocks(layout: Layout) -> tuple[list[list[str | None]], dict[str, Arra
     return [[block.slot, block.by] for block in layout.blocks], arrays
 
 
-def checked_layout(arrays: Mapping[str, Array], structure: Chain, blocks: object, budget: object) -> Layout:
+def checked_layout(
+    arrays: Mapping[str, Array], structure: Structure, blocks: object, budget: object
+) -> Layout:
     """Return the layout that the blocks of a file make; they must fit the structure.
 
     Parameters
     ----------
     arrays : dict
         Of the file: ``NAME_ptr`` and ``NAME_cell`` of each block.
-    structure : Chain
+    structure : Structure
     blocks : list
         Slot and occurrences of each block, as the file describes them.
     budget : int

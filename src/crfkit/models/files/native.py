@@ -21,14 +21,14 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.data.dataset import ExtractorSpec
+from crfkit.linear.layout import check_fits
 from crfkit.models.files.compact import compacted, without_idle
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_layout, plain_blocks
 from crfkit.models.files.recipes import plain_recipe, recipe_of
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.model import Model, Names
-from crfkit.models.scores import check_fits
 from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
-from crfkit.structures.kinds import structure_of
+from crfkit.structures.kinds import structure_from
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
 
@@ -156,9 +156,9 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     if len(set(labels)) != len(labels) or names["labels"].ids(labels).tolist() != list(range(len(labels))):
         raise ValueError("its labels do not find themselves")
     check_labels(len(labels))
-    structure = structure_of(described["structure"], labels)
+    structure = structure_from(described["structure"], labels)
     layout = checked_layout(arrays, structure, described["blocks"], described["table_bytes"])
-    check_fits(structure, layout)
+    check_fits(layout, structure)
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:

@@ -67,7 +67,7 @@ def with_steps(model: Model, lines: Sequence[str], others: Sequence[str]) -> tup
     plain, made = plain_transitions(recipe), _with_fields(recipe)
     both = [t.literals[0] for t in recipe.templates if t.kind == "both" and not t.fields]
     kept = [line for line in lines if line not in plain or line in both]
-    if not model.structure.order or not (plain or model.w[part].any()):
+    if not model.layout.order or not (plain or model.w[part].any()):
         return kept or list(lines), None
     names = [name for name in plain if not (name in both and plain[name] > 1)]
     names += [name for name in others if name not in plain]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from crfkit.features.recipe import Recipe
 from crfkit.models.model import Model
+from crfkit.structures.chain import Chain
 from crfkit.structures.local import LocalChain
 
 __all__ = ["check_recipe", "refuse_lost"]
@@ -28,6 +29,10 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
     ValueError: the model has order 2, for which CRF++'s format has no place; save it with Model.save, or train one without
     """  # noqa: E501
     layout, parts = model.layout, model.layout.parts
+    if not isinstance(model.structure, Chain):
+        raise ValueError(
+            f"the model is {model.structure.describe()}, for which {program}'s format has no place; {_REMEDY}"
+        )
     lost = {
         f"order {layout.order}": layout.order > 1,
         "edge attributes": bool(model.w[parts["edge"]].any()),

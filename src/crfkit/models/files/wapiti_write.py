@@ -47,7 +47,7 @@ def wapiti_text(model: Model) -> bytes:
     refuse_lost(model, "Wapiti", {"edge attributes", _LOCAL})
     layout, L = model.layout, len(model.labels)
     local = isinstance(model.structure, LocalChain)
-    kind = MAXENT if not model.structure.order else MEMM if local else CRF
+    kind = MAXENT if not model.layout.order else MEMM if local else CRF
     patterns, steps = _patterns(model)
     table = model.w[layout.parts["transition"]]
     node = model.attributes.strings()[: layout.attributes]
