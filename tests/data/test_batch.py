@@ -49,7 +49,7 @@ GOOD: dict[str, Any] = {
         ({"segment_ptr": [0, 0, 0, 0, 0], "segment_attr": []}, r"expected P \* D \+ 1"),
         ({"segment_ptr": [0, 0, 0, 0, 1, 1, 1], "segment_attr": [0]}, "segment of 2 positions .* at 1"),
         ({"segment_ptr": [0, 0, 0, 0, 0, 0, 1], "segment_attr": [0]}, "segment of 2 positions .* at 2"),
-        ({"begin": [True, False, False]}, r"begin\[2\] is False: the first position of sequence 2"),
+        ({"begin": [True, False, False]}, r"begin\[2\] is False; the first position of a sequence begins"),
         ({"soft": [[0.5, 0.4]] * 3}, r"soft\[0\] is not a distribution"),
     ],
 )

@@ -71,23 +71,22 @@ class Batch:
     begin: Bools | None = field(default=None, metadata=along("position", np.bool_))
 
     def __post_init__(self) -> None:
+        held = []
         for name, axis in axes(Batch).items():
             given = getattr(self, name)
             if given is not None:
-                object.__setattr__(self, name, np.ascontiguousarray(given, dtype=axis.dtype))
+                given = np.ascontiguousarray(given, dtype=axis.dtype)
+                object.__setattr__(self, name, given)
+                held.append((name, axis, given))
         if not len(self.seq_ptr):
             raise ValueError("seq_ptr must begin with 0")
-        for by in _OCCURRENCES:
-            ptr, ids, value = _OCCURRENCES[by]
+        for ptr, ids, value in _OCCURRENCES.values():
             if (getattr(self, ptr) is None) != (getattr(self, ids) is None):
                 raise ValueError(f"{ptr} and {ids} go together")
             if getattr(self, ptr) is None and getattr(self, value) is not None:
                 raise ValueError(f"{value} needs {ptr} and {ids}")
         self._check_lengths()
-        for name, axis in axes(Batch).items():
-            given = getattr(self, name)
-            if given is None:
-                continue
+        for name, axis, given in held:
             axis.check(name, given, self.size(axis.along))
             if axis.opens is not None and given[-1] != self.size(axis.opens):
                 raise ValueError(f"{name} ends at {given[-1]}, expected {self.size(axis.opens)}")
@@ -99,7 +98,13 @@ class Batch:
             if wrong.size:
                 p = int(wrong[0])
                 raise ValueError(f"soft[{p}] is not a distribution: {self.soft[p].tolist()}")
-        self._check_segments()
+        if self.begin is not None:
+            firsts = self.seq_ptr[:-1][np.diff(self.seq_ptr) > 0]
+            if not self.begin[firsts].all():
+                p = int(firsts[np.argmin(self.begin[firsts])])
+                raise ValueError(f"begin[{p}] is False; the first position of a sequence begins a segment")
+        if self.segment_ptr is not None and self.longest:
+            self._check_segments(np.diff(self.segment_ptr).reshape(self.positions, -1))
 
     def _check_lengths(self) -> None:
         """Refuse places of segments that are not D for each position."""
@@ -112,24 +117,15 @@ class Batch:
                 f"{P} positions"
             )
 
-    def _check_segments(self) -> None:
-        """Refuse segments that go past the end of their sequence, or leave out its begin."""
-        filled = np.flatnonzero(np.diff(self.seq_ptr))
-        if self.begin is not None and not self.begin[self.seq_ptr[filled]].all():
-            n = int(filled[np.argmin(self.begin[self.seq_ptr[filled]])])
-            raise ValueError(
-                f"begin[{self.seq_ptr[n]}] is False: the first position of sequence {n} begins one"
-            )
-        if self.segment_ptr is None or not self.longest:
-            return
+    def _check_segments(self, count: Pointers) -> None:
+        """Refuse attributes, counted [P, D], of segments that go past the end of their sequence."""
         left = np.repeat(self.seq_ptr[1:], np.diff(self.seq_ptr)) - np.arange(self.positions)  # [P]
-        count = np.diff(self.segment_ptr).reshape(self.positions, -1)  # [P, D]
         over = np.argwhere((count > 0) & (np.arange(1, self.longest + 1) > left[:, None]))
         if len(over):
             p, d = over[0].tolist()
             raise ValueError(
-                f"the segment of {d + 1} positions that begins at {p} has attributes, and its sequence ends "
-                f"{left[p]} positions after it began"
+                f"the segment of {d + 1} positions that begins at {p} has attributes, but only {left[p]} "
+                "positions of its sequence are left"
             )
 
     @classmethod
