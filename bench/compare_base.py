@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,7 +44,10 @@ class Side:
             return {"error": f"did not end within {timeout:g} s"}
         if done.returncode:
             said = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
-            return {"error": said[-1]}
+            raised = [
+                line for line in said if re.match(r"[\w.]*Error\b", line)
+            ]  # its message may have more lines
+            return {"error": (raised or said)[-1]}
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return answer
 
