@@ -180,7 +180,6 @@ void bind_evaluate(nb::module_& m) {
                   "allowed"_a.none(), "packed"_a)
       .def_prop_ro("packed_size", &packed_size)
       .def("pack", &pack, "out"_a)
-      .def_prop_ro("table_rows", [](const BoundEvaluator& b) { return b.evaluator->slots(); })
       .def_prop_ro("rows_left", [](const BoundEvaluator& b) { return b.evaluator->rows_left(); })
       .def("evaluate", &evaluate, "weights"_a, "edge"_a, "start"_a.none(), "stop"_a.none(),
            "gradient"_a, "start_credit"_a, "stop_credit"_a, "edge_credit"_a, "threads"_a);

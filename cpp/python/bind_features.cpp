@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/threads/pool.hpp"
+#include "engine/threads/parallel.hpp"
 #include "python/arrays.hpp"
 #include "python/frozen.hpp"
 #include "python/spans.hpp"

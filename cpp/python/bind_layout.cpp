@@ -121,8 +121,6 @@ void bind_layout(nb::module_& m) {
   nb::class_<Transpose>(m, "Transpose")
       .def_static("of", &make_transpose, "ptr"_a, "attr"_a, "value"_a.none(), "attributes"_a,
                   "width"_a, Unlocked())
-      .def_prop_ro("attributes", &Transpose::attributes)
-      .def_ro("positions", &Transpose::positions)
       .def("observed", &give_observed, "cell"_a, "weight"_a.none(), "width"_a, "minimum"_a,
            "ptr"_a.none(), "threads"_a);
   m.def("seen_pairs", &give_pairs, "ptr"_a, "attr"_a, "cell"_a, "attributes"_a, "width"_a,

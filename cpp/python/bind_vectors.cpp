@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "engine/checks.hpp"
-#include "engine/threads/pool.hpp"
+#include "engine/threads/parallel.hpp"
 #include "python/arrays.hpp"
 #include "python/spans.hpp"
+#include "shared/kernels.hpp"
 
 namespace crfkit {
 namespace {

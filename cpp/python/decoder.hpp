@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/handles.hpp"
 #include "engine/linear/ready_rows.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
@@ -27,13 +28,13 @@ namespace crfkit {
 // What one call writes to.
 struct Workspace {
   ItemWalk walk;
-  std::unique_ptr<void, void (*)(void*)> scratch;
+  Handle scratch;
   std::vector<double> node, pooled;
   std::vector<std::int32_t> path;
   std::int64_t largest = 0;  // scores of one sequence that it was used for
 
   Workspace(const Names& names, PyObject* mapping, const Kernels& kernels)
-      : walk(names, mapping), scratch(kernels.make_scratch(), kernels.free_scratch) {}
+      : walk(names, mapping), scratch(make_scratch(kernels)) {}
 };
 
 class Decoder {
@@ -46,14 +47,11 @@ class Decoder {
         labels_(std::move(labels)),
         mapping_(nb::module_::import_("collections.abc").attr("Mapping")),
         transitions_(transitions(rows.view().width, tables, start, stop)),
-        prepared_(nullptr, kernels.release) {
+        prepared_(prepare(kernels, transitions_->p, sums())) {
     if (static_cast<int>(labels_.size()) != rows_.width)
       refuse("there are " + text(static_cast<std::int64_t>(labels_.size())) +
              " labels for rows of " + text(rows_.width));
     free_.reserve(kKept);  // giving back must not fail
-    Task task = {};
-    task.query = Query::sum;  // makes the tables of all queries that are asked here
-    prepared_.reset(kernels_.prepare(transitions_->p, task));
   }
 
   int labels() const { return rows_.width; }
@@ -119,15 +117,13 @@ class Decoder {
   }
 
   double log_partition(const std::vector<double>& node, Workspace& with) const {
-    Task task = {};
-    task.query = Query::sum;
+    Task task = sums();
     return demand(ask(node, task, nullptr, with));
   }
 
   // Probabilities [T, L] of the labels.
   void marginals(const std::vector<double>& node, double* out, Workspace& with) const {
-    Task task = {};
-    task.query = Query::sum;
+    Task task = sums();
     task.credits.node = out;
     with.pooled.assign(pooled_size(), 0.0);
     demand(ask(node, task, with.pooled.data(), with));
@@ -162,6 +158,13 @@ class Decoder {
     const Scores node(&nothing, {0, static_cast<std::size_t>(L)});
     const KeptPointers seq_ptr({&none, 1}, nullptr);
     return make_chain(node, tables, start, stop, seq_ptr);
+  }
+
+  // Makes the tables of all queries that are asked here.
+  static Task sums() {
+    Task task = {};
+    task.query = Query::sum;
+    return task;
   }
 
   void keep(std::unique_ptr<Workspace> used) const {
@@ -208,7 +211,7 @@ class Decoder {
   nb::tuple labels_;  // as Python strings, by id
   nb::object mapping_;
   std::unique_ptr<Scored> transitions_;
-  std::unique_ptr<void, void (*)(void*)> prepared_;
+  Handle prepared_;
   mutable std::mutex guard_;
   mutable std::vector<std::unique_ptr<Workspace>> free_;
 };

@@ -14,9 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/threads/pool.hpp"
+#include "engine/threads/run_task.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
+#include "shared/padded.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -95,7 +96,7 @@ nb::tuple expected_score(const Kernels& kernels, const Scored& s, bool log_space
 
 // The pooled credits of start, stop and tables as arrays without padding.
 void give_pooled(const Problem& p, const std::vector<double>& pooled, nb::dict& result) {
-  const std::size_t L = static_cast<std::size_t>(p.labels), step = (L + 7) / 8 * 8;
+  const std::size_t L = static_cast<std::size_t>(p.labels), step = padded(L);
   const auto cut = [&](std::size_t at, std::size_t rows, std::vector<std::size_t> shape) {
     Array<double> out(std::move(shape));
     for (std::size_t i = 0; i < rows; ++i)

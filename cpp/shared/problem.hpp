@@ -46,9 +46,7 @@ struct Credits {
   double* segment;
   double* edge;  // per position [P, L, L] when edge_step != 0; tree: flat; otherwise unused (see
                  // pooled)
-  std::int64_t edge_step;    // 0: sums over positions are pooled
-  std::int64_t pooled_step;  // distance between the pooled sums of sequences that share a sweep; 0:
-                             // they share the sums as well
+  std::int64_t edge_step;  // 0: sums over positions are pooled
 };
 
 enum class Query {
@@ -78,12 +76,6 @@ struct Task {
   std::int32_t* path;      // [k, P] labels
   std::uint8_t* begin;     // [k, P] or null: 1 where a segment begins
   double* path_score;      // [N, k], -inf beyond the paths that exist; kbest, sample
-};
-
-// Sums over all sequences of a block: start [L], stop [L], then the tables of order 1..k, rows
-// padded to 8.
-struct Pooled {
-  double* data;
 };
 
 }  // namespace crfkit

@@ -10,7 +10,9 @@
 #include "engine/likelihood/edge_arrangement.hpp"
 #include "engine/likelihood/shared_rows.hpp"
 #include "engine/linear/index.hpp"
-#include "engine/threads/pool.hpp"
+#include "engine/threads/run_task.hpp"
+#include "shared/kernels.hpp"
+#include "shared/padded.hpp"
 
 namespace crfkit {
 
@@ -33,7 +35,7 @@ class Arrangement {
   // The rows of the layout, as yet without weights.
   Arrangement(const Kernels& kernels, const Batched& batch, const Rows& rows, const Rows& edge_rows,
               std::int64_t table_bytes)
-      : kernels_(kernels), L_(rows.width), step_((rows.width + 7) / 8 * 8), rows_(rows) {
+      : kernels_(kernels), L_(rows.width), step_(padded(rows.width)), rows_(rows) {
     order_positions(batch);
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
     edges_ = batch.edge_occurrences.ptr
@@ -47,7 +49,7 @@ class Arrangement {
   // The arrangement that `pack` wrote, with the same rows and the same soft or allowed gold.
   Arrangement(const Kernels& kernels, ArchiveReader from, const double* soft,
               const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows)
-      : kernels_(kernels), L_(rows.width), step_((rows.width + 7) / 8 * 8), rows_(rows) {
+      : kernels_(kernels), L_(rows.width), step_(padded(rows.width)), rows_(rows) {
     each_part(*this, from);
     edges_ = EdgeArrangement(from, edge_rows);
     gold_ = {label_.empty() ? nullptr : label_.data(), soft, allowed, source_.data()};

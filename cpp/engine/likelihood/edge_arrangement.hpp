@@ -15,6 +15,7 @@
 #include "engine/likelihood/archive.hpp"
 #include "engine/linear/index.hpp"
 #include "shared/evaluation.hpp"
+#include "shared/padded.hpp"
 
 namespace crfkit {
 
@@ -51,7 +52,7 @@ class EdgeArrangement {
                   const std::vector<Block>& block)
       : rows_(rows), partial_(block.size() - 1) {
     list(o, sequences, seq_ptr, source);
-    const int step = (labels + 7) / 8 * 8;
+    const int step = padded(labels);
     cell_.reserve(weights());
     for (std::int64_t k = 0; k < weights(); ++k) {
       const int from = rows.column[k] / labels, to = rows.column[k] % labels;

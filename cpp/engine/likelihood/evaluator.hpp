@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/handles.hpp"
 #include "engine/likelihood/arrangement.hpp"
 #include "engine/linear/large_pages.hpp"
 
@@ -115,11 +116,7 @@ class Evaluator : public Arrangement {
     e.value = value_.data();
     crfkit::Task sums = {};
     sums.query = Query::sum;
-    struct Release {
-      const Kernels& kernels;
-      void* prepared;
-      ~Release() { kernels.release(prepared); }
-    } tables{kernels_, kernels_.prepare(e.problem, sums)};
+    const Handle tables = prepare(kernels_, e.problem, sums);
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
     pooled_.resize(blocks);
     std::vector<std::int64_t> impossible(blocks, -1);
@@ -132,7 +129,7 @@ class Evaluator : public Arrangement {
         std::fill(partial_->data() + edges_.partial(b).first,
                   partial_->data() + edges_.partial(b).last, 0.0);
         void* workspace = take_workspace();
-        if (!kernels_.evaluate(e, tables.prepared, b, workspace, pooled_[b].data(), &impossible[b]))
+        if (!kernels_.evaluate(e, tables.get(), b, workspace, pooled_[b].data(), &impossible[b]))
           finite = false;
         give_back(workspace);
       });

@@ -18,7 +18,8 @@
 #include <numeric>
 #include <vector>
 
-#include "shared/rows.hpp"
+#include "engine/linear/index.hpp"
+#include "shared/padded.hpp"
 
 namespace crfkit {
 
@@ -49,9 +50,14 @@ class Factoring {
   // `weights` are the weights of each attribute, ptr [A + 1] of a layout.
   Factoring(const Occurrences& o, std::int64_t positions, const std::int64_t* weights,
             std::int64_t attributes, int width, std::int64_t table_bytes)
-      : o_(o), A_(attributes), width_(width), lines_((width + 7) / 8) {
+      : o_(o),
+        A_(attributes),
+        width_(width),
+        lines_(padded(width) / kPad),
+        index_(o, positions, attributes) {
     most_slots_ = table_bytes / (lines_ * 64);
-    index(positions);
+    find_plain();
+    absorbed.assign(o.ptr[positions], 0);
     choose_readings(weights);
     absorb();
     number_slots();
@@ -59,27 +65,16 @@ class Factoring {
 
  private:
   bool known(std::int64_t i) const { return static_cast<std::uint32_t>(o_.attr[i]) < A_; }
-  std::int64_t count(std::int32_t a) const { return ptr_[a + 1] - ptr_[a]; }
+  std::int64_t count(std::int32_t a) const { return index_.count(a); }
 
-  void index(std::int64_t positions) {
-    ptr_.assign(A_ + 1, 0);
-    for (std::int64_t i = 0; i < o_.ptr[positions]; ++i)
-      if (known(i)) ++ptr_[o_.attr[i] + 1];
-    std::partial_sum(ptr_.begin(), ptr_.end(), ptr_.begin());
-    position_.resize(ptr_[A_]);
+  // Attributes whose values are all 1 and that no position has twice.
+  void find_plain() {
     plain_.assign(A_, 1);
-    std::vector<std::int64_t> next(ptr_.begin(), ptr_.end() - 1);
-    for (std::int64_t p = 0; p < positions; ++p) {
-      for (std::int64_t i = o_.ptr[p]; i < o_.ptr[p + 1]; ++i) {
-        if (!known(i)) continue;
-        const std::int32_t a = o_.attr[i];
-        const std::int64_t at = next[a]++;
-        position_[at] = static_cast<std::int32_t>(p);
-        if ((o_.value && o_.value[i] != 1.0) || (at > ptr_[a] && position_[at - 1] == p))
+    for (std::int64_t a = 0; a < A_; ++a)
+      for (std::int64_t i = index_.ptr[a]; i < index_.ptr[a + 1] && plain_[a]; ++i)
+        if (index_.value_at(i) != 1.0 ||
+            (i > index_.ptr[a] && index_.position[i - 1] == index_.position[i]))
           plain_[a] = 0;
-      }
-    }
-    absorbed.assign(o_.ptr[positions], 0);
   }
 
   // Costs count cache lines; adding one weight is a load, an addition and a store.
@@ -114,7 +109,7 @@ class Factoring {
 
   // Fills implied_ with what is free at all positions of b, and where it stands in their lists.
   bool find_implied(std::int32_t b) {
-    const std::int32_t* position = position_.data() + ptr_[b];
+    const std::int32_t* position = index_.position.data() + index_.ptr[b];
     const std::int64_t n = count(b), first = o_.ptr[position[0]];
     implied_.clear();
     for (std::int64_t i = first; i < o_.ptr[position[0] + 1]; ++i) {
@@ -173,7 +168,8 @@ class Factoring {
       use_table(c.attribute);
       level_[b] = std::max<std::int32_t>(level_[b], level_[c.attribute] + 1);
       pairs_.push_back({b, c.attribute});
-      for (std::int64_t k = ptr_[b]; k < ptr_[b + 1]; ++k) absorbed[find(position_[k], c)] = 1;
+      for (std::int64_t k = index_.ptr[b]; k < index_.ptr[b + 1]; ++k)
+        absorbed[find(index_.position[k], c)] = 1;
     }
   }
 
@@ -218,11 +214,10 @@ class Factoring {
   std::int64_t A_;
   int width_;
   std::int64_t lines_, most_slots_, used_slots_ = 0;
-  std::vector<std::int64_t> ptr_;       // [A + 1]
-  std::vector<std::int32_t> position_;  // of each attribute, rising
-  std::vector<std::uint8_t> plain_;     // [A] values 1, never twice at a position
-  std::vector<std::int32_t> weights_;   // [A]
-  std::vector<std::int32_t> level_;     // [A]
+  Index index_;                        // positions of each attribute
+  std::vector<std::uint8_t> plain_;    // [A] values 1, never twice at a position
+  std::vector<std::int32_t> weights_;  // [A]
+  std::vector<std::int32_t> level_;    // [A]
   std::vector<Implied> implied_;
   std::vector<Pair> pairs_;
 };

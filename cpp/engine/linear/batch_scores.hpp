@@ -8,7 +8,8 @@
 #include "engine/linear/large_pages.hpp"
 #include "engine/linear/row_plan.hpp"
 #include "engine/linear/transpose.hpp"
-#include "engine/threads/pool.hpp"
+#include "engine/threads/parallel.hpp"
+#include "shared/kernels.hpp"
 
 namespace crfkit {
 

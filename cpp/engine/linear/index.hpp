@@ -1,10 +1,11 @@
-// Lists of ids by position, and their transpose: the positions of each id.
+// Where each of some things occurs: the transpose of ids by position.
 #pragma once
 
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
+#include "engine/checks.hpp"
 #include "shared/rows.hpp"
 
 namespace crfkit {
@@ -20,31 +21,45 @@ struct Lists {
     if (v) value.push_back(*v);
   }
   void close() { ptr.push_back(static_cast<std::int64_t>(id.size())); }
+  std::int64_t positions() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  Occurrences view() const {
+    return {ptr.data(), id.data(), value.empty() ? nullptr : value.data()};
+  }
 };
 
-// Where each of some things occurs, by rising position; kAhead entries more may be read.
+// The positions of each thing, rising; kAhead entries more may be read.
 struct Index {
-  std::vector<std::int64_t> ptr;
-  std::vector<std::int32_t> position;
-  std::vector<double> value;  // or empty
+  std::vector<std::int64_t> ptr;       // [things + 1]
+  std::vector<std::int32_t> position;  // [nnz + kAhead]
+  std::vector<double> value;           // [nnz] or empty
 
   Index() = default;
-  Index(const Lists& lists, std::int64_t things) : ptr(things + 1, 0) {
-    for (const std::int32_t i : lists.id) ++ptr[i + 1];
+  // Ids outside [0, things) are unknown and ignored.
+  Index(const Occurrences& o, std::int64_t positions, std::int64_t things) : ptr(things + 1, 0) {
+    if (positions >= std::int64_t{1} << 31)
+      refuse("a batch has 2^31 positions or more: use several");
+    const std::uint64_t known = static_cast<std::uint64_t>(things);
+    const auto id = [&](std::int64_t i) { return static_cast<std::uint32_t>(o.attr[i]); };
+    for (std::int64_t i = 0; i < o.ptr[positions]; ++i)
+      if (id(i) < known) ++ptr[id(i) + 1];
     std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
-    position.assign(lists.id.size() + kAhead, 0);
-    value.resize(lists.value.size());
+    position.assign(ptr[things] + kAhead, 0);
+    if (o.value) value.resize(ptr[things]);
     std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
-    for (std::size_t p = 0; p + 1 < lists.ptr.size(); ++p) {
-      for (std::int64_t i = lists.ptr[p]; i < lists.ptr[p + 1]; ++i) {
-        const std::int64_t at = next[lists.id[i]]++;
+    for (std::int64_t p = 0; p < positions; ++p) {
+      for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+        if (id(i) >= known) continue;
+        const std::int64_t at = next[id(i)]++;
         position[at] = static_cast<std::int32_t>(p);
-        if (!value.empty()) value[at] = lists.value[i];
+        if (o.value) value[at] = o.value[i];
       }
     }
   }
+  Index(const Lists& lists, std::int64_t things) : Index(lists.view(), lists.positions(), things) {}
+
   std::int64_t size() const { return ptr.empty() ? 0 : static_cast<std::int64_t>(ptr.size()) - 1; }
   std::int64_t count(std::int64_t i) const { return ptr[i + 1] - ptr[i]; }
+  double value_at(std::int64_t i) const { return value.empty() ? 1.0 : value[i]; }
   Transposed view() const {
     return {ptr.data(), position.data(), value.empty() ? nullptr : value.data(), 0};
   }

@@ -10,7 +10,7 @@
 #include "engine/checks.hpp"
 #include "engine/kept.hpp"
 #include "engine/linear/transpose.hpp"
-#include "engine/threads/pool.hpp"
+#include "engine/threads/parallel.hpp"
 
 namespace crfkit {
 

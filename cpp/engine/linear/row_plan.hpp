@@ -8,6 +8,7 @@
 
 #include "engine/checks.hpp"
 #include "engine/kept.hpp"
+#include "shared/padded.hpp"
 #include "shared/rows.hpp"
 
 namespace crfkit {
@@ -35,7 +36,7 @@ struct RowPlan {
 
   std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
   std::int64_t weights() const { return ptr.data()[attributes()]; }
-  std::int64_t step() const { return (width + 7) / 8 * 8; }
+  std::int64_t step() const { return padded(width); }
   std::int64_t table_bytes() const { return static_cast<std::int64_t>(wide.size()) * step() * 8; }
 
   Rows view(const double* weight, std::int64_t readable, const double* table) const {

@@ -12,11 +12,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "shared/rows.hpp"
+#include "engine/linear/index.hpp"
+#include "shared/padded.hpp"
 
 namespace crfkit {
 
-struct Transpose {
+struct Transpose : Index {
   static constexpr std::int64_t kTask = 1 << 15;          // occurrences of rare attributes
   static constexpr std::int64_t kRunTask = 1 << 18;       // occurrences of frequent attributes
   static constexpr std::int64_t kBlockBytes = 512 << 10;  // credits of a block of positions
@@ -30,9 +31,6 @@ struct Transpose {
 
   std::int64_t positions = 0, step = 0, frequent_from = kFrequent, block_positions = 1;
   std::int64_t sum_tasks = 0;
-  std::vector<std::int64_t> ptr;          // [A + 1]
-  std::vector<std::int32_t> position;     // [nnz + kAhead]
-  std::vector<double> value;              // [nnz] or empty
   std::vector<std::int32_t> frequent;     // attributes, by slot
   std::vector<Run> runs;                  // by block and slot
   std::vector<std::int64_t> run_ptr;      // [blocks + 1]
@@ -41,30 +39,13 @@ struct Transpose {
   std::vector<Task> tasks;                // those with sums come first
 
   Transpose(const Occurrences& o, std::int64_t positions_, std::int64_t attributes, int width)
-      : positions(positions_), step((width + 7) / 8 * 8), ptr(attributes + 1, 0) {
-    const std::uint64_t known = static_cast<std::uint64_t>(attributes);
-    const auto id = [&](std::int64_t i) { return static_cast<std::uint32_t>(o.attr[i]); };
-    const std::int64_t nnz = o.ptr[positions];
-    for (std::int64_t i = 0; i < nnz; ++i)
-      if (id(i) < known) ++ptr[id(i) + 1];
-    for (std::int64_t a = 0; a < attributes; ++a) ptr[a + 1] += ptr[a];
-    position.assign(ptr[attributes] + kAhead, 0);
-    if (o.value) value.resize(ptr[attributes]);
-    std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
-    for (std::int64_t p = 0; p < positions; ++p) {
-      for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
-        if (id(i) >= known) continue;
-        const std::int64_t at = next[id(i)]++;
-        position[at] = static_cast<std::int32_t>(p);
-        if (o.value) value[at] = o.value[i];
-      }
-    }
+      : Index(o, positions_, attributes), positions(positions_), step(padded(width)) {
     choose_frequent();
     cut_runs(width);
     cut_tasks();
   }
 
-  std::int64_t attributes() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  std::int64_t attributes() const { return size(); }
   std::int64_t sum_size() const { return static_cast<std::int64_t>(frequent.size()) * step; }
   Transposed view() const {
     return {ptr.data(), position.data(), value.empty() ? nullptr : value.data(), frequent_from};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/sequential/entries.hpp"
+#include "shared/padded.hpp"
 
 namespace crfkit {
 
@@ -18,7 +19,7 @@ class CompiledOf {
              std::int64_t attributes, const std::int64_t* row_ptr, const std::int32_t* column,
              bool alone, int threads = 1)
       : L_(labels),
-        step_((labels + 7) / 8 * 8),
+        step_(padded(labels)),
         A_(attributes),
         row_ptr_(row_ptr),
         column_(column),

@@ -14,12 +14,12 @@
 #include <memory>
 #include <vector>
 
+#include "engine/handles.hpp"
+#include "engine/linear/index.hpp"
 #include "engine/sequential/labelled.hpp"
-#include "shared/kernels.hpp"
+#include "shared/soft.hpp"
 
 namespace crfkit {
-
-inline double soft(double z, double l1) { return z > l1 ? z - l1 : z < -l1 ? z + l1 : 0.0; }
 
 // Gradient and curvature of one block, and the step that they ask for.
 struct CoordinateBlock {
@@ -54,25 +54,9 @@ struct CoordinateBlock {
 
 class CoordinateTrainer {
  public:
-  explicit CoordinateTrainer(const Labelled& data) : data_(data) {
-    const std::int64_t P = data_.positions(), A = data_.attributes(), N = data_.sequences();
-    const Occurrences o = data_.occurrences();
-    const auto known = [&](std::int64_t i) { return o.attr[i] >= 0 && o.attr[i] < A; };
-    ptr_.assign(A + 1, 0);
-    for (std::int64_t i = 0; i < o.ptr[P]; ++i)
-      if (known(i)) ++ptr_[o.attr[i] + 1];
-    for (std::int64_t a = 0; a < A; ++a) ptr_[a + 1] += ptr_[a];
-    position_.resize(ptr_[A]);
-    if (o.value) value_.resize(ptr_[A]);
-    std::vector<std::int64_t> next(ptr_.begin(), ptr_.end() - 1);
-    for (std::int64_t p = 0; p < P; ++p) {
-      for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
-        if (!known(i)) continue;
-        const std::int64_t at = next[o.attr[i]]++;
-        position_[at] = p;
-        if (o.value) value_[at] = o.value[i];
-      }
-    }
+  explicit CoordinateTrainer(const Labelled& data)
+      : data_(data), index_(data.occurrences(), data.positions(), data.attributes()) {
+    const std::int64_t P = data_.positions(), N = data_.sequences();
     sequence_.resize(P);
     for (std::int64_t n = 0; n < N; ++n)
       for (std::int64_t p = data_.seq_ptr.data()[n]; p < data_.seq_ptr.data()[n + 1]; ++p)
@@ -93,8 +77,7 @@ class CoordinateTrainer {
     task.query = Query::sum;
     task.value = value_of_.data();
     task.credits.node = found_.data();
-    const std::unique_ptr<void, void (*)(void*)> prepared(kernels.prepare(p, task),
-                                                          kernels.release);
+    const Handle prepared = prepare(kernels, p, task);
     CoordinateBlock block(data_.labels);
     for (std::int64_t a = 0; a < data_.attributes(); ++a) {
       collect(a);
@@ -126,8 +109,8 @@ class CoordinateTrainer {
   // Adds to the scores of one label what a change of its weight does.
   void move(std::int64_t a, int label, double change) {
     if (change == 0.0) return;
-    for (std::int64_t i = ptr_[a]; i < ptr_[a + 1]; ++i)
-      node_[position_[i] * data_.labels + label] += change * (value_.empty() ? 1.0 : value_[i]);
+    for (std::int64_t i = index_.ptr[a]; i < index_.ptr[a + 1]; ++i)
+      node_[std::int64_t{index_.position[i]} * data_.labels + label] += change * index_.value_at(i);
   }
   Problem problem() const {
     const int L = data_.labels;
@@ -147,8 +130,8 @@ class CoordinateTrainer {
   // The sequences that have an attribute, by falling length.
   void collect(std::int64_t a) {
     chosen_.clear();
-    for (std::int64_t i = ptr_[a]; i < ptr_[a + 1]; ++i) {
-      const std::int64_t n = sequence_[position_[i]];
+    for (std::int64_t i = index_.ptr[a]; i < index_.ptr[a + 1]; ++i) {
+      const std::int64_t n = sequence_[index_.position[i]];
       if ((chosen_.empty() || chosen_.back() != n) && data_.weight(n) > 0.0) chosen_.push_back(n);
     }
     std::stable_sort(chosen_.begin(), chosen_.end(),
@@ -161,11 +144,11 @@ class CoordinateTrainer {
     const std::int64_t first = data_.row_ptr.data()[a], last = data_.row_ptr.data()[a + 1];
     const std::int32_t* column = data_.column.data();
     block.clear();
-    for (std::int64_t i = ptr_[a]; i < ptr_[a + 1];) {
-      const std::int64_t p = position_[i];
+    for (std::int64_t i = index_.ptr[a]; i < index_.ptr[a + 1];) {
+      const std::int64_t p = index_.position[i];
       const double c = data_.weight(sequence_[p]);
       double v = 0.0;
-      for (; i < ptr_[a + 1] && position_[i] == p; ++i) v += value_.empty() ? 1.0 : value_[i];
+      for (; i < index_.ptr[a + 1] && index_.position[i] == p; ++i) v += index_.value_at(i);
       if (c == 0.0) continue;
       for (std::int64_t k = first; k < last; ++k)
         block.add(column[k], c, v, found_[p * L + column[k]]);
@@ -228,8 +211,9 @@ class CoordinateTrainer {
   }
 
   Labelled data_;
-  std::vector<std::int64_t> ptr_, position_, sequence_, chosen_;
-  std::vector<double> value_, node_, found_, value_of_, table_, pooled_;
+  Index index_;  // positions of each attribute
+  std::vector<std::int64_t> sequence_, chosen_;
+  std::vector<double> node_, found_, value_of_, table_, pooled_;
 };
 
 }  // namespace crfkit

@@ -20,7 +20,7 @@ class DualTrainer {
  public:
   // strengths: l1 and l2 of attributes, then of transitions, start and stop.
   DualTrainer(const Labelled& data, Reals strengths, bool exponentiated, int threads)
-      : data_(data), L_(data.labels), step_((L_ + 7) / 8 * 8) {
+      : data_(data), L_(data.labels), step_(padded(L_)) {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     check_threads(threads);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/linear/large_pages.hpp"
-#include "engine/threads/pool.hpp"
+#include "engine/threads/parallel.hpp"
 #include "shared/live.hpp"
 #include "shared/rows.hpp"
 

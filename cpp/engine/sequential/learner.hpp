@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/handles.hpp"
 #include "engine/sequential/compiled.hpp"
 #include "engine/sequential/labelled.hpp"
-#include "shared/kernels.hpp"
 #include "shared/learned.hpp"
 
 namespace crfkit {
@@ -31,18 +31,12 @@ struct CompiledSequences {
   }
 };
 
-// Working memory of one call.
-struct Scratch : std::unique_ptr<void, void (*)(void*)> {
-  explicit Scratch(const Kernels& kernels)
-      : unique_ptr(kernels.make_scratch(), kernels.free_scratch) {}
-};
-
 // Sequences are given with each call, so that they need not be in memory all at once.
 class Learner {
  public:
   // Of the data only the layout is taken.
   Learner(const Labelled& data, bool remembers) : data_(data) {
-    const std::int64_t step = (data_.labels + 7) / 8 * 8;
+    const std::int64_t step = padded(data_.labels);
     weight_ = make_tables();
     if (remembers) memory_ = make_tables();
     for (std::vector<double>* small : {&small_, &small_memory_, &exists_})

@@ -36,7 +36,7 @@ class MistakeTrainer {
     sequences_->check_order(order);
     m_.seen = seen;
     return kernels.mistake_pass(m_, order.data(), static_cast<std::int64_t>(order.size()),
-                                Scratch(kernels).get());
+                                make_scratch(kernels).get());
   }
 
   void read(Written out) const { learner_.read(out); }

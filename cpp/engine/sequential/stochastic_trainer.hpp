@@ -53,7 +53,7 @@ class StochasticTrainer {
     s_.offset = offset;
     s_.due = due[0];
     s_.small_due = due[1];
-    const Scratch scratch(kernels);
+    const Handle scratch = make_scratch(kernels);
     const double loss =
         kernels.stochastic_visits(s_, order.data(), rate.data(), count, scratch.get());
     due[0] = s_.due;
@@ -62,7 +62,9 @@ class StochasticTrainer {
   }
 
   // Ends a pass.
-  void settle(const Kernels& kernels) { kernels.stochastic_settle(s_, Scratch(kernels).get()); }
+  void settle(const Kernels& kernels) {
+    kernels.stochastic_settle(s_, make_scratch(kernels).get());
+  }
 
   void read(Written out) const { learner_.read(out); }
   void read_memory(Written out) const { learner_.read_memory(out); }

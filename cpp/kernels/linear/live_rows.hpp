@@ -10,6 +10,7 @@
 #include "kernels/simd/arena.hpp"
 #include "kernels/simd/simd.hpp"
 #include "shared/live.hpp"
+#include "shared/soft.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -37,13 +38,13 @@ struct Own<float> {
   static Ints has_weight(Floats v) { return (Ints)v != (Ints)(-0.0f - Floats{}); }
 };
 
-// Soft threshold: what is left of v after l1 is taken off its size.
+// The soft threshold of vectors.
 inline Vec soft(Vec v, Vec l1) { return v - min(max(v, -l1), l1); }
 template <class Vector, class Real>
 inline Vector shrunk(Vector v, Real l1) {
   return v > l1 ? v - l1 : v < -l1 ? v + l1 : Vector{};
 }
-inline double soft(double v, double l1) { return v > l1 ? v - l1 : v < -l1 ? v + l1 : 0.0; }
+using crfkit::soft;
 
 template <class Real>
 inline __attribute__((always_inline)) void fetch_row(const LiveOf<Real>& w, std::int64_t i,

@@ -19,6 +19,8 @@
 #include <immintrin.h>
 #endif
 
+#include "shared/padded.hpp"
+
 namespace crfkit::CRFKIT_ARCH {
 
 #if defined(__AVX512F__)
@@ -36,10 +38,6 @@ typedef double VecAnywhere __attribute__((vector_size(W * 8), aligned(8), may_al
 inline constexpr double kZero =
     -std::numeric_limits<double>::infinity();  // the zero of the log semirings
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Rows are padded to whole cache lines, whatever the vector width.
-inline constexpr int kPad = 8;
-inline int padded(int n) { return (n + kPad - 1) / kPad * kPad; }
 
 inline Vec load(const double* p) { return *reinterpret_cast<const VecAnywhere*>(p); }
 inline void store(double* p, Vec v) { *reinterpret_cast<VecAnywhere*>(p) = v; }

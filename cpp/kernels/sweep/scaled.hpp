@@ -445,14 +445,7 @@ class Scaled {
     double* products = s.in(rows.target, 0).products;
     double* sum = products;
     if (expected_) sum = arena_.take<double>(size, 0.0);
-    if (s.pooled_step() != 0) {
-      for (int lane = 0; lane < lanes_; ++lane)
-        add_outer_products(cell_ + source.cell + lane * source.step,
-                           static_cast<std::ptrdiff_t>(lanes_) * source.step,
-                           adjoint_ + target.cell + lane * target.step,
-                           static_cast<std::ptrdiff_t>(lanes_) * target.step, rows.count,
-                           table.n_in, table.n_out, sum + lane * s.pooled_step(), step);
-    } else if (lanes_ > 1 || rows.step == 1) {
+    if (lanes_ > 1 || rows.step == 1) {
       add_outer_products(cell_ + source.cell, source.step, adjoint_ + target.cell, target.step,
                          static_cast<std::ptrdiff_t>(rows.count) * lanes_, table.n_in, table.n_out,
                          sum, step);

@@ -126,7 +126,6 @@ class Chain : public Weighted {
     return terms;
   }
 
-  std::int64_t pooled_step() const { return credits_.pooled_step; }
   PooledRows pooled_rows() const {
     return {0, 1, 1, pools() && p_.order == 1 && longest_ > 1 ? longest_ - 1 : 0};
   }
@@ -221,7 +220,6 @@ class Segments : public Weighted {
     return terms;
   }
 
-  std::int64_t pooled_step() const { return 0; }
   PooledRows pooled_rows() const { return {1, 2, 2, pools() && length_ > 1 ? length_ - 1 : 0}; }
 
   void emit(const std::int64_t* cell, std::int32_t* path, std::uint8_t* begin) const {
@@ -316,7 +314,6 @@ class Tree : public Weighted {
     return terms;
   }
 
-  std::int64_t pooled_step() const { return 0; }
   PooledRows pooled_rows() const { return {0, 0, 0, 0}; }
 
   void emit(const std::int64_t* cell, std::int32_t* path, std::uint8_t*) const {

@@ -68,11 +68,7 @@ inline void sum(const Call& call, const std::int64_t* sequences, int lanes) {
       return;
     }
   }
-  for (int lane = 0; lane < lanes; ++lane) {
-    Call own = call;
-    if (own.pooled) own.pooled += lane * call.task.credits.pooled_step;
-    sum_in_logs<Structure>(own, sequences + lane);
-  }
+  for (int lane = 0; lane < lanes; ++lane) sum_in_logs<Structure>(call, sequences + lane);
 }
 
 // Pooled credits of shared tables: the sums of outer products times the probabilities of the table.

@@ -1,52 +1,18 @@
-// Blocks of sequences on threads.
+// A task on blocks of sequences.
 //
 // Which sequences form a block depends on the data alone, and sums over blocks are added in the
-// order of the blocks: the same bits for any number of threads.  Threads are started per call;
-// there is no pool to outlive a fork.
+// order of the blocks: the same bits for any number of threads.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <exception>
-#include <mutex>
 #include <numeric>
-#include <thread>
 #include <vector>
 
-#include "shared/kernels.hpp"
+#include "engine/handles.hpp"
+#include "engine/threads/parallel.hpp"
 
 namespace crfkit {
-
-// Calls work(i) for i in [0, count) on up to `threads` threads.  The first exception is thrown
-// again here.
-template <class Work>
-void parallel_for(std::int64_t count, int threads, Work work) {
-  std::atomic<std::int64_t> next{0};
-  std::exception_ptr failure;
-  std::mutex guard;
-  const auto loop = [&] {
-    for (std::int64_t i; (i = next.fetch_add(1)) < count;) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(guard);
-        if (!failure) failure = std::current_exception();
-        next = count;
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  const int extra = static_cast<int>(std::min<std::int64_t>(threads, count)) - 1;
-  try {
-    for (int t = 0; t < extra; ++t) others.emplace_back(loop);
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that started, and this one, do the work.
-  }
-  loop();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
-}
 
 struct Blocks {
   std::vector<std::int64_t> order;  // all sequences, each block by falling length
@@ -86,15 +52,11 @@ inline std::vector<double> run_task(const Kernels& kernels, const Problem& p, co
                                     bool credits, int threads) {
   const std::int64_t size = credits ? kernels.pooled_size(p) : 0;
   const Blocks blocks = make_blocks(p, size);
-  struct Release {
-    const Kernels& kernels;
-    void* prepared;
-    ~Release() { kernels.release(prepared); }
-  } tables{kernels, kernels.prepare(p, task)};
+  const Handle tables = prepare(kernels, p, task);
   std::vector<std::vector<double>> pooled(blocks.count());
   parallel_for(blocks.count(), threads, [&](std::int64_t b) {
     if (credits) pooled[b].assign(size, 0.0);
-    kernels.run(p, task, tables.prepared, blocks.order.data() + blocks.first[b],
+    kernels.run(p, task, tables.get(), blocks.order.data() + blocks.first[b],
                 blocks.first[b + 1] - blocks.first[b], credits ? pooled[b].data() : nullptr,
                 nullptr);
   });
