@@ -10,6 +10,7 @@
 #include "kernels/simd/vectors.hpp"
 #include "kernels/sweep/best.hpp"
 #include "kernels/sweep/kbest.hpp"
+#include "kernels/sweep/lane_sum.hpp"
 #include "kernels/sweep/ring.hpp"
 #include "kernels/sweep/sums.hpp"
 #include "kernels/sweep/trace.hpp"
@@ -31,22 +32,16 @@ int lanes(int labels, std::int64_t longest) {
                             : 1;
 }
 
-int lanes_for(const Problem& p, const Task& t, std::int64_t longest) {
-  if (p.shape != Shape::chain || p.order != 1 || p.edge_step != 0 || t.credits.edge || t.expected)
-    return 1;
-  return lanes(p.labels, longest);
-}
-
 template <class Structure>
-void kbest(const Call& call, const std::int64_t* sequence) {
-  const Structure s = call.structure<Structure>(sequence, 1);
+void kbest(const Call& call, std::int64_t sequence) {
+  const Structure s = call.structure<Structure>(sequence);
   KBest semiring(s, call.task.k, call.arena);
   forward(semiring, s);
   for (int i = 0; i < call.task.k; ++i) {
     const double score = semiring.score(s.row(s.rows() - 1), i);
-    call.task.path_score[*sequence * call.task.k + i] = score;
+    call.task.path_score[sequence * call.task.k + i] = score;
     if (score == kZero) {
-      call.no_path(*sequence, i);
+      call.no_path(sequence, i);
     } else {
       reverse(semiring.follow(s, i), s);
       call.emit(s, semiring.cell, i);
@@ -71,54 +66,77 @@ void draw(const Call& call, const Structure& s, const Semiring& semiring, std::i
 }
 
 template <class Structure>
-void sample(const Call& call, const std::int64_t* sequence) {
-  const Structure s = call.structure<Structure>(sequence, 1);
+void sample(const Call& call, std::int64_t sequence) {
+  const Structure s = call.structure<Structure>(sequence);
   if (!call.task.log_space) {
-    Scaled semiring(s, call.prepared.probabilities, call.arena, 1, nullptr);
+    Scaled semiring(s, call.prepared.probabilities, call.arena, nullptr);
     forward(semiring, s);
     if (semiring.exact()) {
-      call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1), 0);
-      return draw(call, s, semiring, *sequence);
+      call.task.value[sequence] = semiring.value(s.row(s.rows() - 1));
+      return draw(call, s, semiring, sequence);
     }
   }
   LogSum semiring(s, call.prepared.scores, call.arena, nullptr);
   forward(semiring, s);
-  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  draw(call, s, semiring, *sequence);
+  call.task.value[sequence] = semiring.value(s.row(s.rows() - 1));
+  draw(call, s, semiring, sequence);
 }
 
 template <class Structure>
-void reach(const Call& call, const std::int64_t* sequence) {
-  const Structure s = call.structure<Structure>(sequence, 1);
+void reach(const Call& call, std::int64_t sequence) {
+  const Structure s = call.structure<Structure>(sequence);
   Ring<Boolean> semiring(s, Boolean(), call.arena);
   forward(semiring, s);
-  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1)) ? 0.0 : kZero;
+  call.task.value[sequence] = semiring.value(s.row(s.rows() - 1)) ? 0.0 : kZero;
   if (call.wants_credits()) reverse(semiring, s);
 }
 
 template <class Structure>
-void count(const Call& call, const std::int64_t* sequence) {
-  const Structure s = call.structure<Structure>(sequence, 1);
+void count(const Call& call, std::int64_t sequence) {
+  const Structure s = call.structure<Structure>(sequence);
   Ring<Modular> semiring(s, Modular{call.task.prime}, call.arena);
   forward(semiring, s);
-  call.task.residue[*sequence] = semiring.value(s.row(s.rows() - 1));
+  call.task.residue[sequence] = semiring.value(s.row(s.rows() - 1));
 }
 
 template <class Structure>
-void answer(const Call& call, const std::int64_t* sequences, int lanes) {
+void answer(const Call& call, std::int64_t sequence) {
   switch (call.task.query) {
     case Query::sum:
-      return sum<Structure>(call, sequences, lanes);
+      return sum<Structure>(call, sequence);
     case Query::best:
-      return best<Structure>(call, sequences);
+      return best<Structure>(call, sequence);
     case Query::kbest:
-      return kbest<Structure>(call, sequences);
+      return kbest<Structure>(call, sequence);
     case Query::sample:
-      return sample<Structure>(call, sequences);
+      return sample<Structure>(call, sequence);
     case Query::reach:
-      return reach<Structure>(call, sequences);
+      return reach<Structure>(call, sequence);
     case Query::count:
-      return count<Structure>(call, sequences);
+      return count<Structure>(call, sequence);
+  }
+}
+
+void answer(const Call& call, std::int64_t sequence) {
+  switch (call.problem.shape) {
+    case Shape::chain:
+      return answer<Chain>(call, sequence);
+    case Shape::segments:
+      return answer<Segments>(call, sequence);
+    case Shape::tree:
+      return answer<Tree>(call, sequence);
+  }
+}
+
+// Groups of sequences side by side, of about equal size, so that none is left over.
+void sum_groups(const Call& call, const std::int64_t* sequences, std::int64_t count) {
+  const std::int64_t* ptr = call.problem.seq_ptr;
+  while (count > 0) {
+    const int most = lanes(call.problem.labels, ptr[*sequences + 1] - ptr[*sequences]);
+    const std::int64_t groups = (count + most - 1) / most, size = (count + groups - 1) / groups;
+    call.arena.reset();
+    sum_lanes(call, sequences, static_cast<int>(size));
+    sequences += size, count -= size;
   }
 }
 
@@ -131,28 +149,13 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
   Arena own;
   Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
   const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
-  for (std::int64_t i = 0; i < count;) {
-    const std::int64_t n = sequences[i];
-    const std::int64_t rest = count - i;
-    int lanes = t.query == Query::sum && !t.log_space
-                    ? lanes_for(p, t, p.seq_ptr[n + 1] - p.seq_ptr[n])
-                    : 1;
-    const std::int64_t groups =
-        (rest + lanes - 1) / lanes;  // of about equal size, so that none is left over
-    lanes = static_cast<int>((rest + groups - 1) / groups);
-    arena.reset();
-    switch (p.shape) {
-      case Shape::chain:
-        answer<Chain>(call, sequences + i, lanes);
-        break;
-      case Shape::segments:
-        answer<Segments>(call, sequences + i, lanes);
-        break;
-      case Shape::tree:
-        answer<Tree>(call, sequences + i, lanes);
-        break;
+  if (t.query == Query::sum && LaneSum::covers(p, t)) {
+    sum_groups(call, sequences, count);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      arena.reset();
+      answer(call, sequences[i]);
     }
-    i += lanes;
   }
   if (pooled && t.query == Query::sum && !t.log_space)
     finish_products(p, call.prepared.probabilities, pooled);

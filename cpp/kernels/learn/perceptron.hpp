@@ -85,7 +85,7 @@ class MistakePass {
     bounds_[1] = T;
     problem_.node = node;
     task_.path = arena_.take<std::int32_t>(T);
-    best<Chain>(Call{problem_, task_, prepared_, nullptr, arena_}, &only);
+    best<Chain>(Call{problem_, task_, prepared_, nullptr, arena_}, only);
     if (!std::isfinite(value_)) return value_;
     const std::int32_t *gold = m_.label + first, *found = task_.path;
     std::int64_t wrong = 0;

@@ -216,7 +216,7 @@ class StochasticVisit {
     const PooledLayout layout(p);
     double* pooled = arena_.take<double>(layout.size, 0.0);
     const Prepared prepared(p, task);
-    sum<Chain>(Call{p, task, prepared, pooled, arena_}, &order, 1);
+    sum<Chain>(Call{p, task, prepared, pooled, arena_}, order);
     finish_products(p, prepared.probabilities, pooled);
 
     const std::int32_t* gold = s_.label + first;

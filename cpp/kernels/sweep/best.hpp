@@ -7,12 +7,12 @@
 namespace crfkit::CRFKIT_ARCH {
 
 template <class Structure>
-inline void best(const Call& call, const std::int64_t* sequence) {
-  const Structure s = call.structure<Structure>(sequence, 1);
+inline void best(const Call& call, std::int64_t sequence) {
+  const Structure s = call.structure<Structure>(sequence);
   Max semiring(s, call.prepared.scores, call.arena, nullptr);
   forward(semiring, s);
-  const double value = call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  if (value == kZero) return call.no_path(*sequence, 0);
+  const double value = call.task.value[sequence] = semiring.value(s.row(s.rows() - 1));
+  if (value == kZero) return call.no_path(sequence, 0);
   Trace<Max, ChooseBest> trace(semiring, s, call.arena);
   reverse(trace.follow(s, ChooseBest()), s);
   call.emit(s, trace.cell, 0);

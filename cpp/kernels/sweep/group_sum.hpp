@@ -23,52 +23,55 @@ class GroupSum {
 
   // log Z of each lane; scores [positions, step] become credits times `weight` [lanes].  The
   // padding of scores is never read; that of credits is 0. `watched`: some parts are forbidden;
-  // `restore` makes the scores again.  False when a score of edge attributes is not finite.
+  // `restore` makes the scores again.  False when a score of edge attributes is not finite.  With
+  // `forward_only` there are no credits.
   template <class Restore>
   bool run(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
-           Restore restore) const {
+           Restore restore, bool forward_only = false, bool* in_log_space = nullptr) const {
     bool done;
     switch (step_ / W) {
       case 1:
-        done = scaled<1>(node, weight, watched, sums, log_z);
+        done = scaled<1>(node, weight, watched, sums, log_z, forward_only);
         break;
       case 2:
-        done = scaled<2>(node, weight, watched, sums, log_z);
+        done = scaled<2>(node, weight, watched, sums, log_z, forward_only);
         break;
       case 3:
-        done = scaled<3>(node, weight, watched, sums, log_z);
+        done = scaled<3>(node, weight, watched, sums, log_z, forward_only);
         break;
       case 4:
-        done = scaled<4>(node, weight, watched, sums, log_z);
+        done = scaled<4>(node, weight, watched, sums, log_z, forward_only);
         break;
       default:
-        done = scaled<0>(node, weight, watched, sums, log_z);
+        done = scaled<0>(node, weight, watched, sums, log_z, forward_only);
     }
     if (done) return true;
+    if (in_log_space) *in_log_space = true;
     restore();
     bool finite = true;
     for (int lane = 0; lane < s_.lanes(); ++lane)
-      log_z[lane] = in_logs(node, lane, weight[lane], sums, &finite);
+      log_z[lane] = in_logs(node, lane, weight[lane], sums, forward_only, &finite);
     return finite;
   }
 
  private:
   template <int V>
-  bool scaled(double* node, const double* weight, bool watched, const EdgeSums& sums,
-              double* log_z) const {
+  bool scaled(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
+              bool forward_only) const {
     PackedSum<V> semiring(s_, probabilities_.table[0], L_, weight, watched, node, sums, arena_);
     forward(semiring, s_);
     if (!semiring.exact()) return false;
     for (int lane = 0; lane < s_.lanes(); ++lane)
       log_z[lane] = semiring.value(s_, lane, s_.length(lane));
-    reverse(semiring, s_);
+    if (!forward_only) reverse(semiring, s_);
     return true;
   }
 
   // One lane, laid out as a sequence of its own.
-  double in_logs(double* node, int lane, double weight, const EdgeSums& sums, bool* finite) const {
+  double in_logs(double* node, int lane, double weight, const EdgeSums& sums, bool forward_only,
+                 bool* finite) const {
     const int T = s_.length(lane);
-    const std::int64_t seq_ptr[2] = {0, T}, first = 0;
+    const std::int64_t seq_ptr[2] = {0, T};
     double* own = arena_.take<double>(static_cast<std::size_t>(T) * L_);  // [T, L]
     for (int t = 0; t < T; ++t)
       for (int j = 0; j < L_; ++j) own[t * L_ + j] = node[s_.position(lane, t) * step_ + j];
@@ -81,10 +84,11 @@ class GroupSum {
     if (sums.factors) *finite &= add_edge_scores(lane, *sums.factors, &p, &task);
     const PooledLayout layout(p);
     double* pooled = arena_.take<double>(layout.size, 0.0);
-    const Chain chain(p, task, pooled, &first, 1, arena_);
+    const Chain chain(p, task, pooled, 0, arena_);
     LogSum semiring(chain, scores_, arena_, nullptr);
     forward(semiring, chain);
     const double log_z = semiring.value(chain.row(chain.rows() - 1));
+    if (forward_only) return log_z;
     reverse(semiring, chain);
     for (int t = 0; t < T; ++t)
       for (int j = 0; j < step_; ++j)

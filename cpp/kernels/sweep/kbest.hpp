@@ -27,7 +27,7 @@ class KBest {
   template <class Structure>
   void pull(const Structure& s, int r) {
     const Row row = s.row(r);
-    const Terms terms = s.terms(r, 0);
+    const Terms terms = s.terms(r);
     for (std::int64_t c = 0; c < row.cells(); ++c) {
       const int j = static_cast<int>(c % row.step);
       if (j >= row.n) continue;

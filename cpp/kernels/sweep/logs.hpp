@@ -53,7 +53,7 @@ class Logs {
       choose(s, row, r, count, before);
       offset_[r] = offset_[s.in(r, 0).source];
     }
-    weigh(s.terms(r, 0), row, before, cell_ + row.cell, &offset_[r]);
+    weigh(s.terms(r), row, before, cell_ + row.cell, &offset_[r]);
   }
 
   template <class Structure>
@@ -62,9 +62,9 @@ class Logs {
     double* share = share_ + row.cell;
     if (r == last_row_) {
       for (std::size_t c = 0; c < cells_; ++c) share_[c] = 0.0;
-      *share = cell_[row.cell] > kZero ? s.weight(0) : 0.0;
+      *share = cell_[row.cell] > kZero ? s.weight() : 0.0;
     }
-    collect(s.terms(r, 0), row, share);
+    collect(s.terms(r), row, share);
     for (int e = 0, count = s.in_count(r); e < count; ++e) {
       const InEdge edge = s.in(r, e);
       const double* before = before_ + row.cell;

@@ -39,7 +39,7 @@ class Ring {
   template <class Structure>
   void pull(const Structure& s, int r) {
     const Row row = s.row(r);
-    const Terms terms = s.terms(r, 0);
+    const Terms terms = s.terms(r);
     const int count = s.in_count(r);
     last_row_ = r;
     for (std::int64_t c = 0; c < row.cells(); ++c) {
@@ -63,7 +63,7 @@ class Ring {
       alive_[row.cell] = cell_[row.cell];
     }
     const Cell* alive = alive_ + row.cell;
-    const Terms terms = s.terms(r, 0);
+    const Terms terms = s.terms(r);
     for (int i = 0; i < terms.count; ++i)
       for (std::int64_t c = 0; c < row.cells(); ++c)
         if (alive[c] && terms.credit[i]) terms.credit[i][c % row.step] = 1.0;

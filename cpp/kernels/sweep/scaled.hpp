@@ -4,6 +4,7 @@
 // offset.  Rows are rescaled by powers of two, which is exact.  Scores enter as exp(score - largest
 // score of the row or table).  In reverse, `adjoint` is the derivative of log Z by the scaled cell,
 // so a marginal is cell * adjoint: Sutton & McCallum (2006) eq. 1.33 with the normaliser folded in.
+// One sequence at a time; chains of order 1 with one table for all steps have packed.hpp.
 #pragma once
 
 #include "kernels/sweep/safety.hpp"
@@ -13,30 +14,22 @@ namespace crfkit::CRFKIT_ARCH {
 class Scaled {
  public:
   template <class Structure>
-  Scaled(const Structure& s, const Tables& tables, Arena& arena, int lanes, double* expected)
-      : tables_(tables), arena_(arena), lanes_(lanes), expected_(expected) {
+  Scaled(const Structure& s, const Tables& tables, Arena& arena, double* expected)
+      : tables_(tables), arena_(arena), expected_(expected) {
     const Row last = s.row(s.rows() - 1);
     cells_ = static_cast<std::size_t>(last.cell + last.cells());
-    const std::size_t slots = static_cast<std::size_t>(s.rows()) * lanes;
     cell_ = arena.take<double>(cells_);
     weight_ = arena.take<double>(cells_);
     adjoint_ = arena.take<double>(cells_);
-    factor_ = arena.take<double>(slots);
-    offset_ = arena.take<Offset>(slots);
+    factor_ = arena.take<double>(s.rows());
+    offset_ = arena.take<Offset>(s.rows());
     before_ = arena.take<Offset>(s.rows());
     top_ = arena.take<double>(s.rows());
     for (int h = 0; h < tables.count; ++h) safety_.see_table(tables.table[h].spread);
-    if (lanes > 1) {  // lanes that join later feed the pooled products with zeros
-      for (int r = 0; r + 1 < s.rows(); ++r) {
-        const Row row = s.row(r);
-        for (std::int64_t c = row.cells(); c < row.lane_cells() * lanes; ++c)
-          cell_[row.cell + c] = adjoint_[row.cell + c] = 0.0;
-      }
-    }
   }
 
-  double value(const Row& last, int lane) const {
-    return std::log(cell_[last.cell + lane * last.lane_cells()]) + offset(last_row_, lane).value();
+  double value(const Row& last) const {
+    return std::log(cell_[last.cell]) + offset_[last_row_].value();
   }
 
   bool exact() const { return safety_.exact(); }
@@ -46,20 +39,17 @@ class Scaled {
     const Row row = s.row(r);
     const int count = s.in_count(r);
     last_row_ = r;
-    int arrived = 0;  // lanes that come from an earlier row
-    if (count == 1) {
-      arrived = message(s, row, s.in(r, 0), cell_ + row.cell, &offset_[slot(r, 0)], &top_[r]);
-    } else if (count > 1) {
-      arrived = 1;
-      if constexpr (Structure::conjuncts) {
-        conjoin(s, row, r, count);
-      } else {
-        choose(s, row, r, count);
-      }
+    if (count == 0) {
+      begin(row, &offset_[r]);
+    } else if (count == 1) {
+      message(s, row, s.in(r, 0), cell_ + row.cell, &offset_[r], &top_[r]);
+    } else if constexpr (Structure::conjuncts) {
+      conjoin(s, row, r, count);
+    } else {
+      choose(s, row, r, count);
     }
-    for (int lane = arrived; lane < row.lanes; ++lane) begin(row, lane, &offset_[slot(r, lane)]);
-    before_[r] = offset_[slot(r, 0)];
-    for (int lane = 0; lane < row.lanes; ++lane) weigh(s, row, r, lane);
+    before_[r] = offset_[r];
+    weigh(s, row, r);
     safety_.close_row(Structure::conjuncts ? count : 1);
   }
 
@@ -67,7 +57,7 @@ class Scaled {
   void push(const Structure& s, int r) {
     const Row row = s.row(r);
     if (r == last_row_) start_reverse(s, row);
-    for (int lane = 0; lane < row.lanes; ++lane) collect<Structure::conjuncts>(s, row, r, lane);
+    collect<Structure::conjuncts>(s, row, r);
     for (int e = 0, count = s.in_count(r); e < count; ++e) {
       const InEdge edge = s.in(r, e);
       const double* g = adjoint_ + row.cell;
@@ -75,7 +65,7 @@ class Scaled {
       if constexpr (Structure::conjuncts) {
         g = divide_by_message(s, row, edge, g, &top);
       } else {
-        top = count == 1 ? top_[r] : before_[r].minus(offset(edge.source, 0));
+        top = count == 1 ? top_[r] : before_[r].minus(offset_[edge.source]);
       }
       push_edge(row, s.row(edge.source), edge, g, top);
     }
@@ -88,7 +78,7 @@ class Scaled {
                  double* out) const {
     const Row row = s.row(r), source = s.row(edge.source);
     const double* x = cell_ + source.cell;
-    const double shift = Structure::conjuncts ? 0.0 : offset(edge.source, 0).minus(before_[r]);
+    const double shift = Structure::conjuncts ? 0.0 : offset_[edge.source].minus(before_[r]);
     int n = 0;
     visit_sources(row, source, edge, cell, [&](std::int64_t from, double score) {
       out[n++] = (x[from] > 0.0 ? std::log(x[from]) : kZero) + score + shift;
@@ -97,12 +87,9 @@ class Scaled {
   }
 
  private:
-  std::int64_t slot(int r, int lane) const { return static_cast<std::int64_t>(r) * lanes_ + lane; }
-  const Offset& offset(int r, int lane) const { return offset_[slot(r, lane)]; }
-
-  void begin(const Row& row, int lane, Offset* offset) {
-    double* out = cell_ + row.cell + lane * row.lane_cells();
-    for (std::int64_t c = 0; c < row.lane_cells(); ++c) out[c] = c % row.step < row.n ? 1.0 : 0.0;
+  void begin(const Row& row, Offset* offset) {
+    double* out = cell_ + row.cell;
+    for (std::int64_t c = 0; c < row.cells(); ++c) out[c] = c % row.step < row.n ? 1.0 : 0.0;
     *offset = Offset();
   }
 
@@ -115,24 +102,20 @@ class Scaled {
     return own_;
   }
 
-  // out[lanes] = message of one edge and what was taken off its scores; returns the number of lanes
-  // that the source has.
+  // out = message of one edge, with its offset and what was taken off its scores.
   template <class Structure>
-  int message(const Structure& s, const Row& row, const InEdge& edge, double* out, Offset* offsets,
-              double* top) {
+  void message(const Structure& s, const Row& row, const InEdge& edge, double* out, Offset* offset,
+               double* top) {
     const Row source = s.row(edge.source);
     const double* x = cell_ + source.cell;
-    for (int lane = 0; lane < source.lanes; ++lane) offsets[lane] = offset(edge.source, lane);
+    *offset = offset_[edge.source];
     *top = 0.0;
     if (edge.kind == Kind::total) {
-      for (int lane = 0; lane < source.lanes; ++lane) {
-        Vec sum = {};
-        for (std::int64_t c = 0; c < source.lane_cells(); c += W)
-          sum += load(x + lane * source.lane_cells() + c);
-        for (int c = 1; c < row.step; ++c) out[lane * row.lane_cells() + c] = 0.0;
-        out[lane * row.lane_cells()] = sum_of(sum);
-      }
-      return source.lanes;
+      Vec sum = {};
+      for (std::int64_t c = 0; c < source.cells(); c += W) sum += load(x + c);
+      for (int c = 1; c < row.step; ++c) out[c] = 0.0;
+      out[0] = sum_of(sum);
+      return;
     }
     if (edge.kind == Kind::diagonal) {
       Spread spread;
@@ -141,13 +124,12 @@ class Scaled {
       *top = spread.safe_top();
       for (int j = 0; j < row.step; j += W)
         store(out + j, load(x + j) * exp(load_part(edge.score + j, row.n - j, kZero) - *top));
-      offsets[0].add(*top);
-      return 1;
+      offset->add(*top);
+      return;
     }
     const Table& table = table_of(row, edge);
     if (row.blocks == 1 && source.blocks == 1) {
-      product<SumProduct>(x, source.lane_cells(), source.lanes, edge.n_in, table.matrix(0), row.n,
-                          out, row.lane_cells());
+      product<SumProduct>(x, 0, 1, edge.n_in, table.matrix(0), row.n, out, 0);
     } else {
       double* u = gather_.room(edge.n_in);
       for (int m = 0; m < row.blocks; ++m) {
@@ -158,18 +140,17 @@ class Scaled {
       }
     }
     *top = table.spread.safe_top();
-    for (int lane = 0; lane < source.lanes; ++lane) offsets[lane].add(*top);
+    offset->add(*top);
     if (edge.table < 0) safety_.see_conjunct(table.spread);
-    return source.lanes;
   }
 
   // Product of messages, rescaled after each so that many children cannot overflow.
   template <class Structure>
   void conjoin(const Structure& s, const Row& row, int r, int count) {
     double* out = cell_ + row.cell;
-    Offset& sum = offset_[slot(r, 0)];
-    begin(row, 0, &sum);
-    double* m = message_.room(row.lane_cells());
+    Offset& sum = offset_[r];
+    begin(row, &sum);
+    double* m = message_.room(row.cells());
     for (int e = 0; e < count; ++e) {
       Offset from;
       double taken;
@@ -177,13 +158,13 @@ class Scaled {
       sum.add(from.high);
       sum.add(from.low);
       Vec top = {};
-      for (std::int64_t c = 0; c < row.lane_cells(); c += W) {
+      for (std::int64_t c = 0; c < row.cells(); c += W) {
         const Vec v = load(out + c) * load(m + c);
         store(out + c, v);
         safety_.see_cells(v);
         top = max(top, v);
       }
-      rescale(out, row.lane_cells(), max_of(top), &sum);
+      rescale(out, row.cells(), max_of(top), &sum);
     }
   }
 
@@ -191,18 +172,18 @@ class Scaled {
   template <class Structure>
   void choose(const Structure& s, const Row& row, int r, int count) {
     double* out = cell_ + row.cell;
-    const Offset base = offset(s.in(r, 0).source, 0);
+    const Offset base = offset_[s.in(r, 0).source];
     double reference = kZero;
     for (int e = 0; e < count; ++e) {
       const InEdge edge = s.in(r, e);
       Spread spread;
       spread.see(edge.score, row.n);
       safety_.see_diagonal(spread);
-      const double top = spread.top + offset(edge.source, 0).minus(base);
+      const double top = spread.top + offset_[edge.source].minus(base);
       reference = top > reference ? top : reference;
     }
     if (reference == kZero) reference = 0.0;
-    Offset& result = offset_[slot(r, 0)];
+    Offset& result = offset_[r];
     result = base;
     result.add(reference);
     for (int j = 0; j < row.step; j += W) {
@@ -213,7 +194,7 @@ class Scaled {
         const InEdge edge = s.in(r, e);
         const Vec x = load(cell_ + s.row(edge.source).cell + j),
                   score = load_part(edge.score + j, part, kZero);
-        sum += x * exp(score + offset(edge.source, 0).minus(result));
+        sum += x * exp(score + offset_[edge.source].minus(result));
         alive |= (x > 0.0) & (score > kZero);
       }
       store(out + j, sum);
@@ -242,14 +223,14 @@ class Scaled {
   }
 
   template <class Structure>
-  void weigh(const Structure& s, const Row& row, int r, int lane) {
-    double* cells = cell_ + row.cell + lane * row.lane_cells();
-    const Terms terms = s.terms(r, lane);
-    const std::int64_t n_cells = row.lane_cells();
-    Offset& offset = offset_[slot(r, lane)];
+  void weigh(const Structure& s, const Row& row, int r) {
+    double* cells = cell_ + row.cell;
+    const Terms terms = s.terms(r);
+    const std::int64_t n_cells = row.cells();
+    Offset& offset = offset_[r];
     Vec largest = {};
     if (terms.count) {
-      double* weight = weight_ + row.cell + lane * n_cells;
+      double* weight = weight_ + row.cell;
       const double top = add_terms(terms, row, weight);
       const double* sum = terms.count == 1 ? terms.score[0] : weight;
       for (int j = 0; j < row.step; j += W) {
@@ -271,7 +252,7 @@ class Scaled {
         largest = max(largest, load(cells + c));
       }
     }
-    factor_[slot(r, lane)] = rescale(cells, n_cells, max_of(largest), &offset);
+    factor_[r] = rescale(cells, n_cells, max_of(largest), &offset);
   }
 
   // Adds up several terms into weight[j]; returns the largest sum, 0 when all are -inf.
@@ -295,27 +276,24 @@ class Scaled {
     if constexpr (Structure::has_diagonals) {  // adjoints are added to
       for (std::size_t c = 0; c < cells_; ++c) adjoint_[c] = 0.0;
     }
-    for (int lane = 0; lane < last.lanes; ++lane) {
-      const double cell = cell_[last.cell + lane * last.lane_cells()];
-      for (int c = 0; c < last.step; ++c) adjoint_[last.cell + lane * last.lane_cells() + c] = 0.0;
-      adjoint_[last.cell + lane * last.lane_cells()] = cell > 0.0 ? s.weight(lane) / cell : 0.0;
-    }
+    const double cell = cell_[last.cell];
+    for (int c = 0; c < last.step; ++c) adjoint_[last.cell + c] = 0.0;
+    adjoint_[last.cell] = cell > 0.0 ? s.weight() / cell : 0.0;
   }
 
   // Credits of the terms; then the adjoint before the terms (alternatives) or the share itself
   // (conjuncts).
   template <bool Shares, class Structure>
-  void collect(const Structure& s, const Row& row, int r, int lane) {
-    const std::int64_t at = row.cell + lane * row.lane_cells();
-    const double* cells = cell_ + at;
-    double* adjoint = adjoint_ + at;
-    const double* weight = weight_ + at;
-    const Terms terms = s.terms(r, lane);
-    const double factor = factor_[slot(r, lane)];
+  void collect(const Structure& s, const Row& row, int r) {
+    const double* cells = cell_ + row.cell;
+    double* adjoint = adjoint_ + row.cell;
+    const double* weight = weight_ + row.cell;
+    const Terms terms = s.terms(r);
+    const double factor = factor_[r];
     for (int j = 0; j < row.step; j += W) {
       const Vec w = terms.count ? load(weight + j) * factor : splat(factor);
       Vec share = {};
-      for (std::int64_t c = j; c < row.lane_cells(); c += row.step) {
+      for (std::int64_t c = j; c < row.cells(); c += row.step) {
         const Vec x = load(cells + c), a = load(adjoint + c);
         share += x > 0.0 ? x * a : Vec{};
         store(adjoint + c, x > 0.0 ? (Shares ? x * a : a * w) : Vec{});
@@ -343,10 +321,10 @@ class Scaled {
   template <class Structure>
   double* divide_by_message(const Structure& s, const Row& row, const InEdge& edge,
                             const double* share, double* top) {
-    double* m = message_.room(row.lane_cells());
+    double* m = message_.room(row.cells());
     Offset from;
     message(s, row, edge, m, &from, top);
-    for (std::int64_t c = 0; c < row.lane_cells(); c += W) {
+    for (std::int64_t c = 0; c < row.cells(); c += W) {
       const Vec v = load(m + c);
       store(m + c, v > 0.0 ? load(share + c) / v : Vec{});
     }
@@ -358,10 +336,8 @@ class Scaled {
     double* adjoint = adjoint_ + source.cell;
     const double* x = cell_ + source.cell;
     if (edge.kind == Kind::total) {
-      for (int lane = 0; lane < source.lanes; ++lane)
-        for (std::int64_t c = 0; c < source.lane_cells(); ++c)
-          adjoint[lane * source.lane_cells() + c] =
-              c % source.step < source.n ? g[lane * row.lane_cells()] : 0.0;
+      for (std::int64_t c = 0; c < source.cells(); ++c)
+        adjoint[c] = c % source.step < source.n ? g[0] : 0.0;
       return;
     }
     if (edge.kind == Kind::diagonal) {
@@ -378,9 +354,8 @@ class Scaled {
     if (edge.table < 0 || edge.credit) {
       push_rows(row, source, edge, g, x, adjoint, top);
     } else if (edge.deferred) {  // credits follow in add_pooled_products
-      product<SumProduct>(g, row.lane_cells(), source.lanes, row.n,
-                          tables_.table[edge.table].matrix_transposed(0), edge.n_in, adjoint,
-                          source.lane_cells());
+      product<SumProduct>(g, 0, 1, row.n, tables_.table[edge.table].matrix_transposed(0), edge.n_in,
+                          adjoint, 0);
     } else if (expected_) {
       push_rows(row, source, edge, g, x, adjoint, top);
     } else {
@@ -392,7 +367,7 @@ class Scaled {
   void push_blocks(const Row& row, const Row& source, const InEdge& edge, const double* g,
                    const double* x, double* adjoint) {
     const Table& table = tables_.table[edge.table];
-    for (std::int64_t c = 0; c < source.lane_cells(); ++c) adjoint[c] = 0.0;
+    for (std::int64_t c = 0; c < source.cells(); ++c) adjoint[c] = 0.0;
     double* u = gather_.room(2 * padded(edge.n_in));
     double* back = u + padded(edge.n_in);
     for (int m = 0; m < row.blocks; ++m) {
@@ -413,7 +388,7 @@ class Scaled {
   // Dense edge, one row of its matrix at a time: credit and adjoint in one pass.
   void push_rows(const Row& row, const Row& source, const InEdge& edge, const double* g,
                  const double* x, double* adjoint, double top) {
-    for (std::int64_t c = 0; c < source.lane_cells(); ++c) adjoint[c] = 0.0;
+    for (std::int64_t c = 0; c < source.cells(); ++c) adjoint[c] = 0.0;
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(edge.n_in) * row.blocks; ++i) {
       const std::int64_t from = source.state(i);
       const double* score = edge.score + i * row.n;
@@ -445,14 +420,8 @@ class Scaled {
     double* products = s.in(rows.target, 0).products;
     double* sum = products;
     if (expected_) sum = arena_.take<double>(size, 0.0);
-    if (lanes_ > 1 || rows.step == 1) {
-      add_outer_products(cell_ + source.cell, source.step, adjoint_ + target.cell, target.step,
-                         static_cast<std::ptrdiff_t>(rows.count) * lanes_, table.n_in, table.n_out,
-                         sum, step);
-    } else {
-      add_outer_products(cell_ + source.cell, rows.step * source.step, adjoint_ + target.cell,
-                         rows.step * target.step, rows.count, table.n_in, table.n_out, sum, step);
-    }
+    add_outer_products(cell_ + source.cell, rows.step * source.step, adjoint_ + target.cell,
+                       rows.step * target.step, rows.count, table.n_in, table.n_out, sum, step);
     if (!expected_) return;
     const InEdge edge = s.in(rows.target, 0);
     for (int i = 0; i < table.n_in; ++i) {
@@ -472,11 +441,11 @@ class Scaled {
   Safety safety_;
   const Tables& tables_;
   Arena& arena_;
-  int lanes_, last_row_ = 0;
+  int last_row_ = 0;
   std::size_t cells_;
   double *cell_, *weight_, *adjoint_;
-  double* factor_;    // [rows, lanes] power of two of each row
-  Offset* offset_;    // [rows, lanes]
+  double* factor_;    // [rows] power of two of each
+  Offset* offset_;    // [rows]
   Offset* before_;    // [rows] offset of the combined messages, before the terms
   double* top_;       // [rows] what was taken off the scores of the only edge of a row
   double* expected_;  // expected score, where it is wanted

@@ -55,56 +55,44 @@ struct PooledLayout {
 // Credits are linear in what a reverse sweep starts with: the weight of its sequence, or 1.
 class Weighted {
  public:
-  Weighted(const Task& task, const std::int64_t* sequences)
-      : weight_(task.weight), sequences_(sequences) {}
-  double weight(int lane) const { return weight_ ? weight_[sequences_[lane]] : 1.0; }
+  Weighted(const Task& task, std::int64_t sequence)
+      : weight_(task.weight ? task.weight[sequence] : 1.0) {}
+  double weight() const { return weight_; }
 
  private:
-  const double* weight_;
-  const std::int64_t* sequences_;
+  double weight_;
 };
 
 class Chain : public Weighted {
  public:
   static constexpr bool conjuncts = false, has_diagonals = false;
 
-  // `sequences` in order of falling length; all lanes end at the same row, so a shorter one joins
-  // later.
-  Chain(const Problem& problem, const Task& task, double* pooled, const std::int64_t* sequences,
-        int lanes, Arena& arena)
-      : Weighted(task, sequences),
+  Chain(const Problem& problem, const Task& task, double* pooled, std::int64_t sequence, Arena&)
+      : Weighted(task, sequence),
         p_(problem),
         credits_(task.credits),
         pooled_(pooled),
         layout_(problem),
-        lanes_(lanes) {
-    begin_ = arena.take<std::int64_t>(lanes);
-    length_ = arena.take<std::int64_t>(lanes);
-    for (int b = 0; b < lanes; ++b) {
-      begin_[b] = p_.seq_ptr[sequences[b]];
-      length_[b] = p_.seq_ptr[sequences[b] + 1] - begin_[b];
-    }
-    longest_ = static_cast<int>(length_[0]);
-    step_ = padded(p_.labels);
-    for (int r = 0; r < p_.order; ++r)
-      before_[r + 1] = before_[r] + power(p_.labels, r) * step_ * lanes_;
+        begin_(p_.seq_ptr[sequence]),
+        length_(static_cast<int>(p_.seq_ptr[sequence + 1] - begin_)),
+        step_(padded(p_.labels)) {
+    for (int r = 0; r < p_.order; ++r) before_[r + 1] = before_[r] + power(p_.labels, r) * step_;
   }
 
-  int rows() const { return longest_ + 1; }
+  int rows() const { return length_ + 1; }
   int tables() const { return p_.edge_step == 0 ? p_.order : 0; }
 
   Row row(int r) const {
-    if (r == longest_) return {first_cell(r), 1, 1, kPad, lanes_};
-    return {first_cell(r), static_cast<int>(histories(r)), p_.labels, step_, reached(r)};
+    if (r == length_) return {first_cell(r), 1, 1, kPad};
+    return {first_cell(r), static_cast<int>(histories(r)), p_.labels, step_};
   }
 
   int in_count(int r) const { return r > 0; }
 
   InEdge in(int r, int) const {
-    if (r == longest_)
-      return {Kind::total, r - 1, 0, nullptr, -1, nullptr, nullptr, nullptr, false};
+    if (r == length_) return {Kind::total, r - 1, 0, nullptr, -1, nullptr, nullptr, nullptr, false};
     const int h = r < p_.order ? r : p_.order;
-    const std::int64_t position = begin_[0] + r - (longest_ - length_[0]);
+    const std::int64_t position = begin_ + r;
     return {Kind::dense,
             r - 1,
             r < p_.order ? 1 : p_.labels,
@@ -116,24 +104,23 @@ class Chain : public Weighted {
             p_.order == 1};
   }
 
-  Terms terms(int r, int lane) const {
+  Terms terms(int r) const {
     Terms terms;
-    if (r == longest_) return terms;
-    const std::int64_t t = r - (longest_ - length_[lane]), at = (begin_[lane] + t) * p_.labels;
+    if (r == length_) return terms;
+    const std::int64_t at = (begin_ + r) * p_.labels;
     terms.add_own(p_.node + at, credits_.node ? credits_.node + at : nullptr);
-    if (t == 0) terms.add(p_.start, pooled_);
-    if (t == length_[lane] - 1) terms.add(p_.stop, pooled_ ? pooled_ + layout_.stop : nullptr);
+    if (r == 0) terms.add(p_.start, pooled_);
+    if (r == length_ - 1) terms.add(p_.stop, pooled_ ? pooled_ + layout_.stop : nullptr);
     return terms;
   }
 
   PooledRows pooled_rows() const {
-    return {0, 1, 1, pools() && p_.order == 1 && longest_ > 1 ? longest_ - 1 : 0};
+    return {0, 1, 1, pools() && p_.order == 1 && length_ > 1 ? length_ - 1 : 0};
   }
 
   // Labels of a traced path: cell[r] is the chosen cell of row r, relative to the row.
   void emit(const std::int64_t* cell, std::int32_t* path, std::uint8_t*) const {
-    for (int t = 0; t < longest_; ++t)
-      path[begin_[0] + t] = static_cast<std::int32_t>(cell[t] % step_);
+    for (int t = 0; t < length_; ++t) path[begin_ + t] = static_cast<std::int32_t>(cell[t] % step_);
   }
 
  private:
@@ -145,19 +132,13 @@ class Chain : public Weighted {
     const int k = p_.order - 1;
     return r <= k ? before_[r] : before_[k] + (r - k) * (before_[k + 1] - before_[k]);
   }
-  int reached(int r) const {
-    if (lanes_ == 1) return 1;
-    int b = lanes_;
-    while (length_[b - 1] < longest_ - r) --b;
-    return b;
-  }
 
   const Problem& p_;
   const Credits& credits_;
   double* pooled_;
   PooledLayout layout_;
-  int lanes_, longest_ = 0, step_;
-  std::int64_t *begin_, *length_;
+  std::int64_t begin_;
+  int length_, step_;
   std::int64_t before_[kMaxOrder + 1] = {};
 };
 
@@ -165,15 +146,14 @@ class Segments : public Weighted {
  public:
   static constexpr bool conjuncts = false, has_diagonals = true;
 
-  Segments(const Problem& problem, const Task& task, double* pooled, const std::int64_t* sequences,
-           int, Arena&)
-      : Weighted(task, sequences),
+  Segments(const Problem& problem, const Task& task, double* pooled, std::int64_t sequence, Arena&)
+      : Weighted(task, sequence),
         p_(problem),
         credits_(task.credits),
         pooled_(pooled),
         layout_(problem),
-        begin_(p_.seq_ptr[sequences[0]]) {
-    length_ = static_cast<int>(p_.seq_ptr[sequences[0] + 1] - begin_);
+        begin_(p_.seq_ptr[sequence]) {
+    length_ = static_cast<int>(p_.seq_ptr[sequence + 1] - begin_);
     step_ = padded(p_.labels);
   }
 
@@ -181,7 +161,7 @@ class Segments : public Weighted {
   int tables() const { return p_.edge_step == 0 ? 1 : 0; }
   Row row(int r) const {
     const std::int64_t cell = static_cast<std::int64_t>(r) * step_;
-    return r == 2 * length_ ? Row{cell, 1, 1, kPad, 1} : Row{cell, 1, p_.labels, step_, 1};
+    return r == 2 * length_ ? Row{cell, 1, 1, kPad} : Row{cell, 1, p_.labels, step_};
   }
 
   int in_count(int r) const {
@@ -212,7 +192,7 @@ class Segments : public Weighted {
             nullptr,         nullptr,  false};
   }
 
-  Terms terms(int r, int) const {
+  Terms terms(int r) const {
     Terms terms;
     if (length_ == 0) return terms;
     if (r == 0) terms.add(p_.start, pooled_);
@@ -246,13 +226,12 @@ class Tree : public Weighted {
  public:
   static constexpr bool conjuncts = true, has_diagonals = false;
 
-  Tree(const Problem& problem, const Task& task, double*, const std::int64_t* sequences, int,
-       Arena& arena)
-      : Weighted(task, sequences),
+  Tree(const Problem& problem, const Task& task, double*, std::int64_t sequence, Arena& arena)
+      : Weighted(task, sequence),
         p_(problem),
         credits_(task.credits),
-        begin_(p_.seq_ptr[sequences[0]]) {
-    size_ = static_cast<int>(p_.seq_ptr[sequences[0] + 1] - begin_);
+        begin_(p_.seq_ptr[sequence]) {
+    size_ = static_cast<int>(p_.seq_ptr[sequence + 1] - begin_);
     const std::int32_t* parent = p_.parent + begin_;
     variable_ = arena.take<std::int32_t>(size_);
     row_of_ = arena.take<std::int32_t>(size_);
@@ -284,9 +263,9 @@ class Tree : public Weighted {
   int rows() const { return size_ + 1; }
   int tables() const { return 0; }
   Row row(int r) const {
-    if (r == size_) return {first_cell_[r], 1, 1, kPad, 1};
+    if (r == size_) return {first_cell_[r], 1, 1, kPad};
     const int n = width(variable_[r]);
-    return {first_cell_[r], 1, n, padded(n), 1};
+    return {first_cell_[r], 1, n, padded(n)};
   }
 
   int in_count(int r) const {
@@ -306,7 +285,7 @@ class Tree : public Weighted {
             false};
   }
 
-  Terms terms(int r, int) const {
+  Terms terms(int r) const {
     Terms terms;
     if (r == size_) return terms;
     const std::int64_t at = p_.node_ptr[begin_ + variable_[r]];

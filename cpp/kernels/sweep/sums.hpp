@@ -1,5 +1,4 @@
-// The sum query for a group of sequences: scaled probabilities where they are exact, logarithms
-// elsewhere.
+// The sum query: scaled probabilities where they are exact, logarithms elsewhere.
 #pragma once
 
 #include "kernels/sweep/logs.hpp"
@@ -30,8 +29,8 @@ struct Call {
   std::int64_t positions() const { return problem.seq_ptr[problem.sequences]; }
 
   template <class Structure>
-  Structure structure(const std::int64_t* sequences, int lanes) const {
-    return Structure(problem, task, pooled, sequences, lanes, arena);
+  Structure structure(std::int64_t sequence) const {
+    return Structure(problem, task, pooled, sequence, arena);
   }
 
   void no_path(std::int64_t n, int i) const {
@@ -45,30 +44,24 @@ struct Call {
 };
 
 template <class Structure>
-inline void sum_in_logs(const Call& call, const std::int64_t* sequence) {
-  const Structure s = call.structure<Structure>(sequence, 1);
-  LogSum semiring(s, call.prepared.scores, call.arena, call.expected(*sequence));
+inline void sum_in_logs(const Call& call, std::int64_t n) {
+  const Structure s = call.structure<Structure>(n);
+  LogSum semiring(s, call.prepared.scores, call.arena, call.expected(n));
   forward(semiring, s);
-  call.task.value[*sequence] = semiring.value(s.row(s.rows() - 1));
-  if (call.task.in_logs) call.task.in_logs[*sequence] = 1;
+  call.task.value[n] = semiring.value(s.row(s.rows() - 1));
+  if (call.task.in_logs) call.task.in_logs[n] = 1;
   if (call.wants_credits()) reverse(semiring, s);
 }
 
 template <class Structure>
-inline void sum(const Call& call, const std::int64_t* sequences, int lanes) {
-  if (!call.task.log_space) {
-    const Structure s = call.structure<Structure>(sequences, lanes);
-    Scaled semiring(s, call.prepared.probabilities, call.arena, lanes, call.expected(*sequences));
-    forward(semiring, s);
-    if (semiring.exact()) {
-      const Row last = s.row(s.rows() - 1);
-      for (int lane = 0; lane < lanes; ++lane)
-        call.task.value[sequences[lane]] = semiring.value(last, lane);
-      if (call.wants_credits()) reverse(semiring, s);
-      return;
-    }
-  }
-  for (int lane = 0; lane < lanes; ++lane) sum_in_logs<Structure>(call, sequences + lane);
+inline void sum(const Call& call, std::int64_t n) {
+  if (call.task.log_space) return sum_in_logs<Structure>(call, n);
+  const Structure s = call.structure<Structure>(n);
+  Scaled semiring(s, call.prepared.probabilities, call.arena, call.expected(n));
+  forward(semiring, s);
+  if (!semiring.exact()) return sum_in_logs<Structure>(call, n);
+  call.task.value[n] = semiring.value(s.row(s.rows() - 1));
+  if (call.wants_credits()) reverse(semiring, s);
 }
 
 // Pooled credits of shared tables: the sums of outer products times the probabilities of the table.

@@ -92,7 +92,7 @@ class Trace {
   void push(const Structure& s, int r) {
     const int count = s.in_count(r);
     if (cell[r] < 0) return;
-    const Terms terms = s.terms(r, 0);
+    const Terms terms = s.terms(r);
     for (int i = 0; i < terms.count; ++i) score += terms.score[i][cell[r] % s.row(r).step];
     if (count == 0) return;
     if constexpr (Structure::conjuncts) {

@@ -11,10 +11,8 @@ struct Row {
   std::int64_t cell;  // index of the first cell in the arrays of the sweep
   int blocks, n;      // sub-rows, labels in each
   int step;           // cells from one sub-row to the next
-  int lanes;  // sequences that share the sweep and have reached this row; blocks * step cells apart
 
-  std::int64_t lane_cells() const { return static_cast<std::int64_t>(blocks) * step; }
-  std::int64_t cells() const { return lane_cells() * lanes; }
+  std::int64_t cells() const { return static_cast<std::int64_t>(blocks) * step; }
   // The cell of source state s: n states to a sub-row.
   std::int64_t state(std::int64_t s) const { return s / n * step + s % n; }
 };

@@ -1,0 +1,135 @@
+// The sum query for chains of order 1 whose steps share a table: lanes side by side on packed rows.
+//
+// Scores are copied there and credits back, which costs less than reading them in place row by row:
+// the copies stream, and sums of packed rows have one term to a row.
+#pragma once
+
+#include "kernels/sweep/group_sum.hpp"
+#include "kernels/sweep/sums.hpp"
+
+namespace crfkit::CRFKIT_ARCH {
+
+class LaneSum {
+ public:
+  static bool covers(const Problem& p, const Task& t) {
+    return p.shape == Shape::chain && p.order == 1 && p.edge_step == 0 && !t.credits.edge &&
+           !t.expected && !t.log_space;
+  }
+
+  // `sequences` in order of falling length, none of them empty.
+  LaneSum(const Call& call, const std::int64_t* sequences, int lanes)
+      : call_(call),
+        p_(call.problem),
+        L_(p_.labels),
+        step_(padded(L_)),
+        lanes_(lanes),
+        begin_(call.arena.take<std::int64_t>(lanes)),
+        length_(lengths(sequences)),
+        rows_({0, 0, lanes, length_[0]}, length_, call.arena),
+        cells_(call.arena.take<double>(static_cast<std::size_t>(rows_.positions()) * step_)),
+        watched_(call.prepared.probabilities.table[0].spread.holes) {}
+
+  void run(const std::int64_t* sequences) {
+    const Task& task = call_.task;
+    const bool credits = call_.wants_credits();
+    double* weight = call_.arena.take<double>(lanes_, 1.0);
+    for (int b = 0; task.weight && b < lanes_; ++b) weight[b] = task.weight[sequences[b]];
+    Problem inner = p_;  // start and stop are in the rows
+    inner.start = inner.stop = nullptr;
+    const GroupSum sum(inner, call_.prepared.probabilities, call_.prepared.scores, rows_,
+                       call_.arena);
+    const PooledLayout layout(p_);
+    const EdgeSums sums = {credits ? call_.pooled + layout.table[0] : nullptr,
+                           credits ? call_.pooled + layout.products[0] : nullptr, 0, nullptr};
+    double* log_z = call_.arena.take<double>(lanes_);
+    bool in_logs = false;
+    fill();
+    sum.run(cells_, weight, watched_, sums, log_z, [&] { fill(); }, !credits, &in_logs);
+    for (int b = 0; b < lanes_; ++b) {
+      task.value[sequences[b]] = log_z[b];
+      if (in_logs && task.in_logs) task.in_logs[sequences[b]] = 1;
+    }
+    if (credits) give_credits(layout);
+  }
+
+ private:
+  const std::int32_t* lengths(const std::int64_t* sequences) {
+    std::int32_t* length = call_.arena.take<std::int32_t>(lanes_);
+    for (int b = 0; b < lanes_; ++b) {
+      begin_[b] = p_.seq_ptr[sequences[b]];
+      length[b] = static_cast<std::int32_t>(p_.seq_ptr[sequences[b] + 1] - begin_[b]);
+    }
+    return length;
+  }
+  double* row(int lane, int t) const { return cells_ + rows_.position(lane, t) * step_; }
+
+  // The scores of all positions; sees whether some of them are forbidden.  The padding of a row,
+  // which nobody reads, may hold the scores that follow it.
+  void fill() {
+    const double* end = p_.node + call_.positions() * L_;
+    VecInt holes = {};
+    for (int r = 0; r < rows_.rows(); ++r) {
+      double* to = cells_ + rows_.begin(r) * step_;
+      for (int b = 0; b < rows_.reached(r); ++b, to += step_) {
+        const double* from = p_.node + (begin_[b] + r - (rows_.rows() - length_[b])) * L_;
+        const bool inside = end - from >= step_;
+        for (int j = 0; j < step_; j += W) {
+          const Vec v = inside ? load(from + j) : load_part(from + j, L_ - j, 0.0);
+          holes |= v == kZero;
+          store(to + j, v);
+        }
+      }
+    }
+    for (int b = 0; b < lanes_; ++b) {
+      if (p_.start) holes |= add(row(b, 0), p_.start);
+      if (p_.stop) holes |= add(row(b, length_[b] - 1), p_.stop);
+    }
+    for (int i = 0; i < W; ++i) watched_ |= holes[i] != 0;
+  }
+  VecInt add(double* to, const double* scores) const {
+    VecInt holes = {};
+    for (int j = 0; j < step_; j += W) {
+      const Vec v = load(to + j) + load_part(scores + j, L_ - j, 0.0);
+      holes |= v == kZero;
+      store(to + j, v);
+    }
+    return holes;
+  }
+
+  void give_credits(const PooledLayout& layout) const {
+    for (int b = 0; b < lanes_; ++b) {
+      if (p_.start) add_to(call_.pooled, row(b, 0));
+      if (p_.stop) add_to(call_.pooled + layout.stop, row(b, length_[b] - 1));
+    }
+    if (!call_.task.credits.node) return;
+    for (int r = 0; r < rows_.rows(); ++r) {
+      const double* from = cells_ + rows_.begin(r) * step_;
+      for (int b = 0; b < rows_.reached(r); ++b, from += step_) {
+        double* to = call_.task.credits.node + (begin_[b] + r - (rows_.rows() - length_[b])) * L_;
+        for (int j = 0; j < step_; j += W) store_part(to + j, L_ - j, load(from + j));
+      }
+    }
+  }
+  void add_to(double* out, const double* from) const {
+    for (int j = 0; j < step_; j += W) store(out + j, load(out + j) + load(from + j));
+  }
+
+  const Call& call_;
+  const Problem& p_;
+  int L_, step_, lanes_;
+  std::int64_t* begin_;         // [lanes] first position of each sequence
+  const std::int32_t* length_;  // [lanes]
+  Packed rows_;
+  double* cells_;  // [positions, step] scores, then credits
+  bool watched_;   // some parts are forbidden
+};
+
+// Sequences by falling length; empty ones have one labelling, which scores 0.
+inline void sum_lanes(const Call& call, const std::int64_t* sequences, int lanes) {
+  const std::int64_t* ptr = call.problem.seq_ptr;
+  for (; lanes > 0 && ptr[sequences[lanes - 1]] == ptr[sequences[lanes - 1] + 1]; --lanes)
+    call.task.value[sequences[lanes - 1]] = 0.0;
+  if (lanes > 0) LaneSum(call, sequences, lanes).run(sequences);
+}
+
+}  // namespace crfkit::CRFKIT_ARCH
