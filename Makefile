@@ -16,7 +16,7 @@ SAN := build/sanitize
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build test demo lint style types spell format fuzz bench wheel sanitize clean distclean
+.PHONY: help build test demo lint style types spell format stubs fuzz bench wheel sanitize clean distclean
 
 help: ## print this list
 	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
@@ -112,6 +112,9 @@ format: $(VENV)/.deps ## let ruff and clang-format rewrite the sources
 	@$(BIN)/ruff check -q --fix-only .
 	@$(BIN)/ruff format .
 	@$(BIN)/clang-format -i $(NATIVE)
+
+stubs: $(VENV)/.built ## write src/crfkit/_native.pyi from the module that is built (make test compares them)
+	@$(PY) -m tests.whole.stubs
 
 # The sanitized module is staged beside a copy of the package and found through PYTHONPATH; a
 # sitecustomize takes the editable install's import hook out of the way, in child processes too.

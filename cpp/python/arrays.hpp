@@ -11,9 +11,19 @@ namespace crfkit {
 
 namespace nb = nanobind;
 
+// What functions return, with types for the stub that is generated from them
+// (tests/whole/stubs.py).
+template <class T>
+using Given = nb::typed<nb::object, nb::ndarray<nb::numpy, T>>;
+struct AnyArray {};  // of several types
+template <class... Ts>
+using Tuple = nb::typed<nb::tuple, Ts...>;
+using Strings = nb::typed<nb::list, nb::str>;
+using Parts = nb::typed<nb::dict, nb::str, nb::any>;
+
 // A vector becomes a one-dimensional array without a copy.
 template <class T>
-nb::object give(std::vector<T>&& values) {
+Given<T> give(std::vector<T>&& values) {
   auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   const std::size_t n = kept->size();
@@ -31,7 +41,7 @@ struct Array {
     for (std::size_t axis : shape) n *= axis;
     data = std::make_unique<T[]>(n);
   }
-  nb::object give() {
+  Given<T> give() {
     T* raw = data.release();
     nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return nb::cast(nb::ndarray<nb::numpy, T>(raw, shape.size(), shape.data(), owner));
@@ -39,3 +49,8 @@ struct Array {
 };
 
 }  // namespace crfkit
+
+template <>
+struct nanobind::detail::type_caster<crfkit::AnyArray> {
+  static constexpr auto Name = const_name("numpy.typing.NDArray[typing.Any]");
+};

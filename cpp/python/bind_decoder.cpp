@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/decoder.hpp"
@@ -18,8 +19,8 @@ struct Reading {
 
   std::size_t size() const { return node.size() / decoder.labels(); }
 
-  nb::list tag() const {
-    if (node.empty()) return nb::list();
+  Strings tag() const {
+    if (node.empty()) return Strings();
     return decoder.with_workspace([&](Workspace& with) { return decoder.tag(node, with); });
   }
   double log_partition() const {
@@ -33,7 +34,7 @@ struct Reading {
       if (y < 0 || y >= decoder.labels()) refuse("label " + text(y) + " does not exist");
     return decoder.path_score(node, path);
   }
-  nb::object marginals() const {
+  Given<double> marginals() const {
     Array<double> found({size(), static_cast<std::size_t>(decoder.labels())});
     if (!node.empty())
       decoder.with_workspace([&](Workspace& with) {
@@ -69,17 +70,19 @@ std::unique_ptr<Reading> read_rows(const Decoder& decoder, Pointers ptr, Integer
   return made;
 }
 
-nb::list tag(const Decoder& decoder, nb::handle items) {
+Strings tag(const Decoder& decoder, nb::handle items) {
   return decoder.with_workspace([&](Workspace& with) {
     decoder.read(items, with);
     decoder.score(with, with.node);
-    return with.node.empty() ? nb::list() : decoder.tag(with.node, with);
+    return with.node.empty() ? Strings() : decoder.tag(with.node, with);
   });
 }
 
-Names names_of(nb::handle names) {
-  if (nb::isinstance<Frozen>(names)) return nb::cast<const Frozen&>(names).view();
-  return nb::cast<Hasher*>(names);
+using AnyNames = std::variant<const Frozen*, Hasher*>;
+
+Names names_of(const AnyNames& names) {
+  if (const auto* frozen = std::get_if<const Frozen*>(&names)) return (*frozen)->view();
+  return std::get<Hasher*>(names);
 }
 
 }  // namespace
@@ -95,9 +98,9 @@ void bind_decoder(nb::module_& m) {
   nb::class_<Decoder>(m, "Decoder")
       .def(
           "__init__",
-          [](Decoder* self, const Kernels& kernels, nb::handle names, const ReadyRows& rows,
+          [](Decoder* self, const Kernels& kernels, const AnyNames& names, const ReadyRows& rows,
              std::vector<Scores> tables, std::optional<Scores> start, std::optional<Scores> stop,
-             nb::tuple labels) {
+             Labels labels) {
             new (self) Decoder(kernels, names_of(names), rows, std::move(tables), start, stop,
                                std::move(labels));
           },

@@ -5,6 +5,7 @@
 
 #include "engine/likelihood/evaluator.hpp"
 #include "engine/linear/row_plan.hpp"
+#include "python/arrays.hpp"
 #include "python/checked.hpp"
 
 namespace crfkit {
@@ -140,10 +141,11 @@ std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const 
 }
 
 // Loss and gradient; returns (loss, whether all scores are finite, a sequence without labelling).
-nb::tuple evaluate(BoundEvaluator& bound, Reals weights, const Scores& edge,
-                   const std::optional<Scores>& start, const std::optional<Scores>& stop,
-                   Written gradient, Written start_credit, Written stop_credit,
-                   const WrittenMatrix& edge_credit, int threads) {
+Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights, const Scores& edge,
+                                           const std::optional<Scores>& start,
+                                           const std::optional<Scores>& stop, Written gradient,
+                                           Written start_credit, Written stop_credit,
+                                           const WrittenMatrix& edge_credit, int threads) {
   check_threads(threads);
   const std::int64_t L = bound.rows.width;
   if (static_cast<std::int64_t>(weights.size()) < bound.weights())

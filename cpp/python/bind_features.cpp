@@ -22,11 +22,11 @@ namespace {
 
 // ---- alphabets
 
-nb::object text(std::string_view s) {
+nb::str text(std::string_view s) {
   PyObject* made =
       PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape");
   if (!made) throw nb::python_error();
-  return nb::steal(made);
+  return nb::steal<nb::str>(made);
 }
 
 // The bytes of a str, kept alive by it.
@@ -41,14 +41,14 @@ std::string_view bytes_of(nb::handle h) {
 }
 
 template <class Find>
-nb::object look_up_all(nb::list strings, Find find) {
+Given<std::int32_t> look_up_all(Strings strings, Find find) {
   std::vector<std::int32_t> ids;
   ids.reserve(strings.size());
   for (nb::handle h : strings) ids.push_back(find(bytes_of(h)));
   return give(std::move(ids));
 }
 
-nb::object find_all(const AlphabetView& names, nb::list strings) {
+Given<std::int32_t> find_all(const AlphabetView& names, Strings strings) {
   std::vector<std::pair<std::string_view, std::uint64_t>> wanted;  // the list keeps the strings
   wanted.reserve(strings.size());
   for (nb::handle h : strings) wanted.emplace_back(bytes_of(h), hash_bytes(bytes_of(h)));
@@ -75,13 +75,13 @@ std::size_t add_spans(Alphabet& names, const Bytes& text, Pointers begin, Pointe
   return names.add_spans(whole, begin.data(), end.data(), begin.size(), valid_utf8);
 }
 
-nb::list all_strings(const AlphabetView& a) {
-  nb::list strings;
+Strings all_strings(const AlphabetView& a) {
+  Strings strings;
   for (std::uint64_t i = 0; i < a.size; ++i) strings.append(text(a.at(i)));
   return strings;
 }
 
-nb::object string_at(const AlphabetView& a, std::int64_t i) {
+nb::str string_at(const AlphabetView& a, std::int64_t i) {
   if (i < 0 || static_cast<std::uint64_t>(i) >= a.size)
     throw nb::index_error("no string has this id");
   return text(a.at(static_cast<std::uint64_t>(i)));
@@ -137,7 +137,7 @@ class Features {
     return tokens.size() - views_[view].known();
   }
   std::size_t known(int view) const { return views_.at(view).known(); }
-  void supply(int view, nb::list values) {
+  void supply(int view, nb::typed<nb::list, nb::any> values) {
     for (nb::handle entry : values) {
       if (!entry.is_none()) {
         if (PyUnicode_Check(entry.ptr())) {
@@ -150,7 +150,8 @@ class Features {
     }
   }
 
-  nb::tuple expand(const std::vector<KeptIntegers>& columns, Pointers seq_ptr, int threads) {
+  Tuple<Given<std::int64_t>, Given<std::int32_t>, Given<std::int64_t>, Given<std::int32_t>> expand(
+      const std::vector<KeptIntegers>& columns, Pointers seq_ptr, int threads) {
     Tokens tokens;
     check(columns, seq_ptr);
     for (Integers ids : columns) tokens.column.push_back(ids.data());
@@ -273,11 +274,11 @@ void bind_features(nb::module_& m) {
       .def("add", [](Alphabet& a, nb::str s) { return a.add(bytes_of(s)); })
       .def("find", [](const Alphabet& a, nb::str s) { return a.find(bytes_of(s)); })
       .def("add_all",
-           [](Alphabet& a, nb::list strings) {
+           [](Alphabet& a, Strings strings) {
              return look_up_all(strings, [&](std::string_view s) { return a.add(s); });
            })
       .def("find_all",
-           [](const Alphabet& a, nb::list strings) {
+           [](const Alphabet& a, Strings strings) {
              return look_up_all(strings, [&](std::string_view s) { return a.find(s); });
            })
       .def("hashed",
@@ -289,13 +290,15 @@ void bind_features(nb::module_& m) {
       .def("add_spans", &add_spans, "text"_a, "begin"_a, "end"_a)
       // Ids here of all strings of another alphabet, which are added.
       .def("merge", [](Alphabet& a, const Alphabet& other) { return give(a.merge(other)); })
-      .def("arrays", [](const Alphabet& a) {
-        const AlphabetView v = a.view();
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(v.bytes);
-        return nb::make_tuple(give(std::vector<std::uint8_t>(bytes, bytes + v.byte_count)),
-                              give(std::vector<std::uint64_t>(v.begin, v.begin + v.size + 1)),
-                              give(a.settled_slots()));
-      });
+      .def("arrays",
+           [](const Alphabet& a)
+               -> Tuple<Given<std::uint8_t>, Given<std::uint64_t>, Given<std::uint64_t>> {
+             const AlphabetView v = a.view();
+             const auto* bytes = reinterpret_cast<const std::uint8_t*>(v.bytes);
+             return nb::make_tuple(give(std::vector<std::uint8_t>(bytes, bytes + v.byte_count)),
+                                   give(std::vector<std::uint64_t>(v.begin, v.begin + v.size + 1)),
+                                   give(a.settled_slots()));
+           });
 
   nb::class_<Frozen>(m, "FrozenAlphabet")
       .def_static("from_arrays", &freeze, "bytes"_a, "begin"_a, "slots"_a)
@@ -303,9 +306,12 @@ void bind_features(nb::module_& m) {
       .def("__getitem__", [](const Frozen& a, std::int64_t i) { return string_at(a.view(), i); })
       .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
       .def("find", [](const Frozen& a, nb::str s) { return a.view().find(bytes_of(s)); })
-      .def("find_all",
-           [](const Frozen& a, nb::list strings) { return find_all(a.view(), strings); })
-      .def("arrays", [](const Frozen& a) { return nb::make_tuple(a.bytes, a.begin, a.slots); });
+      .def("find_all", [](const Frozen& a, Strings strings) { return find_all(a.view(), strings); })
+      .def("arrays",
+           [](const Frozen& a)
+               -> Tuple<Given<std::uint8_t>, Given<std::uint64_t>, Given<std::uint64_t>> {
+             return nb::make_tuple(a.bytes, a.begin, a.slots);
+           });
 
   nb::class_<ColumnParser>(m, "ColumnParser")
       .def(
@@ -340,7 +346,8 @@ void bind_features(nb::module_& m) {
              return std::nullopt;
            })
       .def("take",
-           [](ColumnParser& p) {
+           [](ColumnParser& p) -> Tuple<nb::typed<nb::list, Given<std::int32_t>>,
+                                        Given<std::int64_t>, Given<std::int64_t>> {
              ColumnParser::Taken taken = p.take();
              nb::list ids;
              for (auto& column : taken.ids) ids.append(give(std::move(column)));
@@ -367,7 +374,7 @@ void bind_features(nb::module_& m) {
       .def("update", &Features::update, "view"_a, "tokens"_a)
       .def(
           "lacking",
-          [](const Features& f, int view, const Alphabet& tokens) {
+          [](const Features& f, int view, const Alphabet& tokens) -> Strings {
             nb::list strings;
             for (std::size_t i = f.known(view); i < tokens.size(); ++i)
               strings.append(text(tokens.at(i)));

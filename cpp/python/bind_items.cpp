@@ -40,7 +40,7 @@ class Walk {
       walk_.add(ids.data()[i], values ? (*values)[i] : 1);
   }
 
-  nb::tuple take() {
+  Tuple<Given<std::int64_t>, Given<std::int32_t>, std::optional<Given<double>>> take() {
     nb::object value = nb::none();
     if (walk_.valued()) value = give(std::move(walk_.value));
     return nb::make_tuple(give(std::move(walk_.ptr)), give(std::move(walk_.attr)), value);

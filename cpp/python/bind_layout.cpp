@@ -55,19 +55,22 @@ void scatter(const Kernels& kernels, const RowPlan& plan, const Transpose& trans
 
 // ---- observed pairs
 
-nb::object give_observed(const Transpose& t, Integers cell, const std::optional<KeptReals>& weight,
-                         int width, double minimum, const std::optional<KeptPointers>& ptr,
-                         int threads) {
+nb::typed<nb::object, AnyArray> give_observed(const Transpose& t, Integers cell,
+                                              const std::optional<KeptReals>& weight, int width,
+                                              double minimum,
+                                              const std::optional<KeptPointers>& ptr, int threads) {
   SeenPairs found;
   {
     nb::gil_scoped_release release;
     found = observed(t, cell, weight, width, minimum, ptr, threads);
   }
-  return ptr ? give(std::move(found.column)) : give(std::move(found.ptr));
+  if (ptr) return nb::object(give(std::move(found.column)));
+  return nb::object(give(std::move(found.ptr)));
 }
 
-nb::tuple give_pairs(Pointers ptr, Integers attr, Integers cell, std::int64_t attributes, int width,
-                     int threads) {
+Tuple<Given<std::int64_t>, Given<std::int32_t>> give_pairs(Pointers ptr, Integers attr,
+                                                           Integers cell, std::int64_t attributes,
+                                                           int width, int threads) {
   SeenPairs found;
   {
     nb::gil_scoped_release release;

@@ -1,4 +1,6 @@
 // Ids to text for Python: columns of strings as lines.
+#include <nanobind/stl/variant.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +18,8 @@ AlphabetView view_of(nb::handle alphabet) {
 
 // One line for each position with the strings of all columns, TABs between them, and an empty line
 // after every sequence.
-nb::bytes render_lines(nb::list alphabets, const std::vector<KeptIntegers>& ids, Pointers seq_ptr) {
+nb::bytes render_lines(nb::typed<nb::list, std::variant<Alphabet*, Frozen*>> alphabets,
+                       const std::vector<KeptIntegers>& ids, Pointers seq_ptr) {
   std::vector<AlphabetView> names;
   for (nb::handle alphabet : alphabets) names.push_back(view_of(alphabet));
   check_length("ids", ids.size(), static_cast<std::int64_t>(names.size()));

@@ -12,10 +12,13 @@
 namespace crfkit {
 namespace {
 
+// Gap, gain, revised and visits of a pass.
+using Totals = Tuple<double, double, std::int64_t, std::int64_t>;
+
 // ---- the state of the dual: arrays by name, and v as `read` gives it
 
-nb::dict state(DualTrainer& trainer) {
-  nb::dict parts;
+Parts state(DualTrainer& trainer) {
+  Parts parts;
   for (const auto& [name, values] : trainer.floats())
     parts[name] = give(std::vector<float>(*values));
   for (const auto& [name, values] : trainer.doubles())
@@ -32,16 +35,16 @@ void put(const nb::dict& parts, const char* name, std::vector<T>& values) {
   std::copy_n(given.data(), values.size(), values.data());
 }
 
-void restore(DualTrainer& trainer, Reals v, const nb::dict& parts) {
+void restore(DualTrainer& trainer, Reals v, const Parts& parts) {
   for (const auto& [name, values] : trainer.floats()) put(parts, name, *values);
   for (const auto& [name, values] : trainer.doubles()) put(parts, name, *values);
   trainer.write(v);
 }
 
-nb::tuple totals(const PassTotals& t) { return nb::make_tuple(t.gap, t.gain, t.revised, t.visits); }
+Totals totals(const PassTotals& t) { return nb::make_tuple(t.gap, t.gain, t.revised, t.visits); }
 
-nb::tuple run_dual(DualTrainer& trainer, const Kernels& kernels, Pointers order, double relax,
-                   double threshold, bool ramp, int threads) {
+Totals run_dual(DualTrainer& trainer, const Kernels& kernels, Pointers order, double relax,
+                double threshold, bool ramp, int threads) {
   PassTotals found;
   {
     nb::gil_scoped_release release;
@@ -50,8 +53,8 @@ nb::tuple run_dual(DualTrainer& trainer, const Kernels& kernels, Pointers order,
   return totals(found);
 }
 
-nb::tuple begin_dual(DualTrainer& trainer, const Kernels& kernels, Reals node, Reals edge,
-                     const std::optional<KeptReals>& ends, Pointers order, int threads) {
+Totals begin_dual(DualTrainer& trainer, const Kernels& kernels, Reals node, Reals edge,
+                  const std::optional<KeptReals>& ends, Pointers order, int threads) {
   PassTotals found;
   {
     nb::gil_scoped_release release;

@@ -87,8 +87,8 @@ void shorten(const Kernels& kernels, Written x, WrittenBriefs out, int threads) 
 
 // Products of vectors of doubles or of brief numbers, by one of the two kernels, with others.
 template <class Vectors, class Dot>
-nb::object products(const Vectors& vectors, const std::vector<KeptReals>& others, int threads,
-                    Dot dot) {
+Given<double> products(const Vectors& vectors, const std::vector<KeptReals>& others, int threads,
+                       Dot dot) {
   check_threads(threads);
   const std::size_t F = others.empty() ? 0 : others[0].size();
   const auto left = pointers(vectors, F);
@@ -107,13 +107,13 @@ nb::object products(const Vectors& vectors, const std::vector<KeptReals>& others
   return found.give();
 }
 
-nb::object dots(const Kernels& kernels, const std::vector<KeptReals>& vectors,
-                const std::vector<KeptReals>& others, int threads) {
+Given<double> dots(const Kernels& kernels, const std::vector<KeptReals>& vectors,
+                   const std::vector<KeptReals>& others, int threads) {
   return products(vectors, others, threads, kernels.dot_vectors);
 }
 
-nb::object brief_dots(const Kernels& kernels, const std::vector<Briefs>& briefs,
-                      const std::vector<KeptReals>& others, int threads) {
+Given<double> brief_dots(const Kernels& kernels, const std::vector<Briefs>& briefs,
+                         const std::vector<KeptReals>& others, int threads) {
   return products(briefs, others, threads, kernels.dot_briefs);
 }
 

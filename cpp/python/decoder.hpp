@@ -25,6 +25,8 @@
 
 namespace crfkit {
 
+using Labels = nb::typed<nb::tuple, nb::str, nb::ellipsis>;
+
 // What one call writes to.
 struct Workspace {
   ItemWalk walk;
@@ -40,7 +42,7 @@ struct Workspace {
 class Decoder {
  public:
   Decoder(const Kernels& kernels, Names names, const ReadyRows& rows, std::vector<Scores> tables,
-          const std::optional<Scores>& start, const std::optional<Scores>& stop, nb::tuple labels)
+          const std::optional<Scores>& start, const std::optional<Scores>& stop, Labels labels)
       : kernels_(kernels),
         names_(names),
         rows_(rows.view()),
@@ -99,7 +101,7 @@ class Decoder {
   }
 
   // Labels of the best labelling, from scores [T, L].
-  nb::list tag(const std::vector<double>& node, Workspace& with) const {
+  Strings tag(const std::vector<double>& node, Workspace& with) const {
     const std::size_t T = node.size() / labels();
     with.path.resize(T);
     Task task = {};
@@ -208,7 +210,7 @@ class Decoder {
   const Kernels& kernels_;
   Names names_;
   Rows rows_;
-  nb::tuple labels_;  // as Python strings, by id
+  Labels labels_;  // as Python strings, by id
   nb::object mapping_;
   std::unique_ptr<Scored> transitions_;
   Handle prepared_;

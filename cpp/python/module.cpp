@@ -72,7 +72,7 @@ std::vector<double> answer(const Kernels& kernels, const Scored& s, const Task& 
   return run_task(kernels, s.p, task, credits, threads);
 }
 
-nb::object log_partition(const Kernels& kernels, const Scored& s, bool log_space, int threads) {
+Given<double> log_partition(const Kernels& kernels, const Scored& s, bool log_space, int threads) {
   Array<double> value({static_cast<std::size_t>(s.p.sequences)});
   Task task = {};
   task.query = Query::sum;
@@ -82,7 +82,8 @@ nb::object log_partition(const Kernels& kernels, const Scored& s, bool log_space
   return value.give();
 }
 
-nb::tuple expected_score(const Kernels& kernels, const Scored& s, bool log_space, int threads) {
+Tuple<Given<double>, Given<double>> expected_score(const Kernels& kernels, const Scored& s,
+                                                   bool log_space, int threads) {
   const std::size_t N = static_cast<std::size_t>(s.p.sequences);
   Array<double> value({N}), expected({N});
   Task task = {};
@@ -120,8 +121,8 @@ void give_pooled(const Problem& p, const std::vector<double>& pooled, nb::dict& 
 
 // Marginals (query sum) or parts on some labelling (query reach).  `edges`: keep edge credits per
 // position.  `weight` [N]: factors of the marginals of sequences.
-nb::dict credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, bool log_space,
-                 int threads, const std::optional<KeptReals>& weight) {
+Parts credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, bool log_space,
+              int threads, const std::optional<KeptReals>& weight) {
   const Problem& p = s.p;
   const std::size_t N = static_cast<std::size_t>(p.sequences),
                     P = static_cast<std::size_t>(s.positions());
@@ -154,7 +155,7 @@ nb::dict credits(const Kernels& kernels, const Scored& s, bool reach, bool edges
   if (p.shape == Shape::tree || per_position) task.credits.edge = edge.data.get();
   if (per_position) task.credits.edge_step = static_cast<std::int64_t>(L * L);
   const std::vector<double> pooled = answer(kernels, s, task, true, threads);
-  nb::dict result;
+  Parts result;
   result["value"] = value.give();
   result["in_logs"] = in_logs.give();
   result["node"] = node.give();
@@ -164,8 +165,9 @@ nb::dict credits(const Kernels& kernels, const Scored& s, bool reach, bool edges
 }
 
 // Paths: best (k = 1), the k best, or k draws.
-nb::tuple paths(const Kernels& kernels, const Scored& s, Query query, int k, std::uint64_t seed,
-                bool log_space, int threads) {
+using Paths = Tuple<Given<double>, Given<std::int32_t>, std::optional<Given<std::uint8_t>>>;
+Paths paths(const Kernels& kernels, const Scored& s, Query query, int k, std::uint64_t seed,
+            bool log_space, int threads) {
   if (k < 1)
     refuse(std::string(query == Query::sample ? "n" : "k") + " is " + std::to_string(k) +
            ", expected 1 or more");
@@ -189,7 +191,8 @@ nb::tuple paths(const Kernels& kernels, const Scored& s, Query query, int k, std
                         s.p.shape == Shape::segments ? begin.give() : nb::none());
 }
 
-nb::object count(const Kernels& kernels, const Scored& s, std::uint64_t prime, int threads) {
+Given<std::uint64_t> count(const Kernels& kernels, const Scored& s, std::uint64_t prime,
+                           int threads) {
   if (prime < 2 || prime >= (std::uint64_t{1} << 62)) refuse("prime must lie between 2 and 2^62");
   Array<std::uint64_t> residue({static_cast<std::size_t>(s.p.sequences)});
   Task task = {};
