@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Likelihood, Model, Stop, train
+from crfkit import Chain, Features, Likelihood, Model, Stop, train
 from crfkit.data.dataset import Dataset
 from crfkit.training import Checkpoints
 from crfkit.training.events import Begin, Checkpointed, Event, History, Progress, StopTraining
@@ -134,6 +134,7 @@ def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
         ({"objective": Likelihood(l2=3.0)}, "objective is Likelihood.*l2=3.0.* here"),
         ({"features": "all"}, "features is observed there and all here"),
         ({"features": Features(start=True)}, "layout is"),
+        ({"structure": Chain(order=2)}, "structure is .*order=1.* there and .*order=2.* here"),
         ({"dev": dataset(5, 9)}, "other dev; metric is"),
         ({"data": dataset(61, 1)}, "other data"),
         ({"init": "memm"}, "other start"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import crfkit
@@ -91,7 +92,7 @@ def test_several_old_options_at_once() -> None:
         (
             lambda: train(NOTHING, structure="chian"),
             ValueError,
-            "structure is 'chian', expected \"chain\" or",
+            'structure is \'chian\', expected "chain", "local-chain" or',
         ),
         (lambda: train(NOTHING, structure=2), TypeError, r"such as Chain\(order=2\)"),
         (lambda: train(NOTHING, structure=Chain), TypeError, r"the class Chain; give an object: Chain\(\)"),
@@ -145,6 +146,17 @@ def test_a_chain_without_labels_says_what_to_learn() -> None:
     assert made.w.tobytes() == named.w.tobytes()
     with pytest.raises(ValueError, match=r"labels X, Y, the data have B, C, A.*leave the labels out"):
         train(data, structure=Chain(["X", "Y"]))
+
+
+def test_a_local_chain_stays_one_in_a_file(tmp_path: Path) -> None:
+    data = dataset(12)
+    made = train(data, structure="local-chain", optimiser="lbfgs", stop=Stop(max_iterations=5))
+    assert made.training is not None
+    assert made.training.objective.startswith("Local(")
+    made.save(tmp_path / "m.crf")
+    again = crfkit.load(tmp_path / "m.crf")
+    np.testing.assert_allclose(again.log_likelihood(data), made.log_likelihood(data), rtol=1e-12)
+    assert sum(made.log_likelihood(data)) > sum(train(data, stop=Stop(max_iterations=0)).log_likelihood(data))
 
 
 def test_words_are_short_for_objects() -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import typer
 
+from crfkit.objectives import OBJECTIVES
+
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
@@ -48,8 +50,7 @@ ObjectiveName = Annotated[
     str | None,
     typer.Option(
         "--objective",
-        help="likelihood, or perceptron: learn from mistakes, without a penalty; default: what the optimizer "
-        "is for, likelihood for most.",
+        help=f"{', '.join(OBJECTIVES)}; default: what the optimizer is for, likelihood for most.",
     ),
 ]
 Optimizer = Annotated[
@@ -59,7 +60,8 @@ Optimizer = Annotated[
         "--optimiser",
         "-a",
         help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, steepest, newton, rprop, "
-        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; for mistakes perceptron, pa, arow.",
+        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd, subgradient; for mistakes perceptron, "
+        "pa, arow.",
     ),
 ]
 #: What --metric may be, as `crfkit.metrics.METRICS` has it, which takes time to import.

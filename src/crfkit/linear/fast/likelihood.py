@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.checks import NotFiniteError
+from crfkit.inference.results import NoLabellingError
 from crfkit.linear.fast.gold_edges import gold_edges
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
@@ -158,12 +160,9 @@ class NativeLikelihood:
         )
         if not finite:
             explain(layout, weights)
-            raise ValueError("the scores of some position overflow")
+            raise NotFiniteError("the scores of some position overflow")
         if impossible >= 0:
-            raise ValueError(
-                f"sequence {impossible} has no labelling above -inf: relax the constraints or the "
-                "allowed labels"
-            )
+            raise NoLabellingError(impossible)
         out[self._edge_weights] -= self._gold_edges
         value -= float(self._gold_edges @ weights[self._edge_weights])
         out[parts["transition"]] = self._edge.ravel()[layout.transition_cell] - self._gold_transitions
