@@ -275,7 +275,7 @@ def test_train_from_mistakes(folder: Path, tmp_path: Path) -> None:
     assert made["optimiser"] == "AveragedPerceptron"
     assert "FB1: 100.00" in run("eval", tmp_path / "p.crf", folder / "test.txt").output
     assert "--l2 is for objectives with an L2 penalty" in run(*given, "--l2", 0.5, status=2).output
-    assert "objectives are: likelihood, perceptron" in run(*given[:5], "hinge", status=2).output
+    assert "objectives are: likelihood, max-margin, perceptron" in run(*given[:5], "hinge", status=2).output
 
 
 def test_convert_keeps_and_changes_what_a_model_says(folder: Path, tmp_path: Path) -> None:
