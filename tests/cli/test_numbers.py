@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import Chain, Model, Stop, train
-from crfkit.cli import tagging
+import crfkit
+from crfkit import Chain, Stop, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.inference import NoLabellingError
@@ -28,19 +28,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("how", [(), ("--marginals",), ("--kbest", 2), ("--json",)])
-@pytest.mark.parametrize("at_a_time", [2, 5, 1000])
+@pytest.mark.parametrize("at_a_time", [4, 10, 1000])
 def test_no_labelling(
     folder: Path, how: tuple[object, ...], at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Model, "positions_at_a_time", lambda self, batch: at_a_time)
+    monkeypatch.setattr("crfkit.models.queries._CELLS", at_a_time)
     done = run("tag", folder / "m.crf", folder / "text", "--columns", "w", *how, status=2)
     assert "sequence 4 has no labelling above -inf: relax the constraints" in done.output
 
 
 def test_the_error_is_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Model, "positions_at_a_time", lambda self, batch: 3)
-    tagger = tagging.Tagger(str(folder / "m.crf"), None, 1)
+    monkeypatch.setattr("crfkit.models.queries._CELLS", 6)
+    model = crfkit.load(folder / "m.crf")
     text = Columns.from_rows([[("a",), ("b",)]] * 3 + [[("a",)], [("b",)]], names=["w"])
     with pytest.raises(NoLabellingError) as raised:
-        tagger.model.best(tagger.batch(text))
+        model.predict(text)
     assert raised.value.sequence == 3

@@ -112,6 +112,6 @@ def test_mistakes_say_what_is_needed() -> None:
         items.predict(None)
     with pytest.raises(ValueError, match="reads the column 'word', but the rows of X are not dicts"):
         by_recipe().predict(ROWS)
-    nameless = train(ItemExtractor(32)(X, Y))
+    nameless = train(replace(ItemExtractor(32)(X, Y), extractor=None))
     with pytest.raises(ValueError, match="ids without names: give X as a Batch or a Dataset"):
         replace(nameless).predict(X)

@@ -12,6 +12,7 @@ from crfkit import _native, inference
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
 from crfkit.models.names import Names
@@ -121,8 +122,12 @@ class Queries:
     ) -> Ids:
         """Return the ids of the best labels of all positions, [P]; see `predict`."""
         parts = self.parts(self.batch_of(X, threads=threads), allowed=allowed, threads=threads)
-        found = [flat_labels(potentials, method, threads) for _, potentials in parts]
-        return np.concatenate([np.zeros(0, dtype=np.int32), *found])
+        found, before = [np.zeros(0, dtype=np.int32)], 0
+        for part, potentials in parts:
+            with counted_from(before):
+                found.append(flat_labels(potentials, method, threads))
+            before += part.sequences
+        return np.concatenate(found)
 
     def predict(
         self,
