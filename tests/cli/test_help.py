@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -117,7 +117,7 @@ class Ridge:
 
 
 def test_penalties_are_for_every_objective_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(OBJECTIVES, "ridge", (__name__, "Ridge"))
+    monkeypatch.setitem(OBJECTIVES, "ridge", cast(Any, Ridge))
     found: list[Any] = [objective_of("ridge", "auto", None, l2) for l2 in (None, 0.5)]
     assert found == [Ridge(7.0), Ridge(0.5)]
     with pytest.raises(ValueError, match="--l1 is for objectives with an L1 penalty; Ridge"):

@@ -133,7 +133,7 @@ def test_partial_fit_with_other_optimisers() -> None:
     for name in ("lbfgs", "plbfgs", "cg", "newton"):
         made = fitted().set_params(optimiser=name).partial_fit(X_TEST, Y_TEST)
         np.testing.assert_allclose(made.log_proba(X, Y), found, atol=1e-2)
-    with pytest.raises(ValueError, match="of order 1, this one of order 2"):
+    with pytest.raises(ValueError, match="a chain of order 1, this one a chain of order 2"):
         fitted().set_params(structure__order=2).partial_fit(X, Y)
     with pytest.raises(ValueError, match="use LBFGS"):
         fitted(optimiser="sgd").partial_fit(X_TEST, Y_TEST)

@@ -387,10 +387,13 @@ def shape(**entries: Any) -> Any:
         (describe(format=4), "it has format 4 .*, this version knows up to 3: use a newer crfkit"),
         (describe(format=None), "version of the format is missing"),
         (describe(hashed=-1), "hashed is -1"),
-        (shape(kind="ring"), "the structure is of kind 'ring', this version knows chain, local-chain: use a"),
+        (
+            shape(kind="ring"),
+            "the structure is of kind 'ring', this version knows chain, local-chain, semi-markov: use a",
+        ),
         (describe(structure=3), "the structure is not described"),
         (shape(kind="local-chain"), "local chain has order 1 and no constraints"),
-        (shape(kind="local-chain", constraints=[]), "stop weights, which a locally normalised chain has not"),
+        (shape(kind="local-chain", constraints=[]), "stop weights, which a local chain does not take"),
         (
             describe(blocks=[["node", "node"]]),
             "its blocks of weights are .*, which do not fit",

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import typer
 
-from crfkit.objectives import OBJECTIVES
-
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
@@ -50,7 +48,8 @@ ObjectiveName = Annotated[
     str | None,
     typer.Option(
         "--objective",
-        help=f"{', '.join(OBJECTIVES)}; default: what the optimizer is for, likelihood for most.",
+        help="likelihood, max-margin, perceptron or local; default: what the optimizer is for, likelihood for "
+        "most.",
     ),
 ]
 Optimizer = Annotated[

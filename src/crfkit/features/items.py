@@ -192,7 +192,7 @@ class ItemExtractor:
             dense=np.concatenate(dense, dtype=np.float64) if dense else None,
             weight=None if weight is None else _weights(weight, len(lengths)),
         )
-        made_by = ExtractorSpec(hashed=self.hashed)
+        made_by = None if self.hashed is None else ExtractorSpec(hashed=self.hashed)
         return Dataset(batch, labels, attributes, self.edge_attributes, extractor=made_by)
 
     def _append_ids(self, walk: _native.ItemWalk, n: int, ids: NDArray[Any]) -> int:
