@@ -38,7 +38,7 @@ from bench.features import CHUNKING, CONLL, FIELDS
 from bench.measure import RESULTS, interleaved, machine, plain, write
 from crfkit import Likelihood, Model, Tagger, data, train
 from crfkit.cli import tagging
-from crfkit.cli.blocks import blocks
+from crfkit.cli.reads import Reading
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
 from crfkit.models.files import write_model
@@ -117,7 +117,7 @@ def our_file(threads: int) -> Labels:
     tagger = tagging.Tagger(str(OURS), threads=threads)
     return [
         labels
-        for block in blocks(str(TEST), attributes=False)
+        for block in Reading().blocks(str(TEST), attributes=False)
         for labels in tagger.model.predict(tagger.batch(block), threads=threads)
     ]
 

@@ -44,7 +44,10 @@ __all__ = ["folder"]
         (["tag", "{f}/m.crf", "{f}/items.jsonl"], "have attributes already"),
         (["tag", "{f}/i.crf", "{f}/m.crf"], "is a binary file"),
         (["tag", "{f}/m.crf", "{f}/test.txt", "--marginals", "-k", "2"], "give one of them"),
-        (["tag", "{f}/m.crf", "{f}/test.txt", "-f", "xml"], "expected one of columns"),
+        (
+            ["tag", "{f}/m.crf", "{f}/test.txt", "-f", "xml"],
+            "no format 'xml'; the formats are columns",
+        ),
         (["eval", "{f}/m.crf"], "give MODEL and DATA"),
         (["eval", "{f}/m.crf", "{f}/test.txt", "-m", "f2"], "f2"),
         (["eval", "-p", "{f}/test.txt", "-p", "{f}/train.txt"], "differ in their gold labels"),
@@ -61,7 +64,10 @@ __all__ = ["folder"]
         (["eval", "{f}/m.crf", "{f}/test.txt", "--label", "7"], "no column 7; .* with --label"),
         (["features", "{f}/empty", "-r", "0[0]"], "holds no sequence; give data"),
         (["eval", "{f}/m.crf", "{f}/empty"], "holds no sequence to judge; give labelled data"),
-        (["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"], "crfsuite has no option 'separator'"),
+        (
+            ["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"],
+            "no recipe that makes attributes",
+        ),
         (["cv", "{f}/items.jsonl", "-k", "9"], "has only 2 sequences; give fewer parts"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crfkit import Model
-from crfkit.cli.blocks import blocks
+from crfkit.cli.reads import Reading
 from crfkit.cli.tagging import Tagger
 from crfkit.data.formats.columns import Columns
 from crfkit.models.files import about
@@ -179,7 +179,7 @@ def test_tag_answers_before_the_input_ends(folder: Path) -> None:
 def test_blocks_are_cut_between_sequences(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text("the D\r\ndog N\r\n\r\n" * 30_000)  # 480 KB: two blocks
-    parts = list(blocks(str(path)))
+    parts = list(Reading().blocks(str(path)))
     assert len(parts) > 1
     assert sum(map(len, parts)) == 30_000
     assert all(
@@ -187,12 +187,12 @@ def test_blocks_are_cut_between_sequences(tmp_path: Path) -> None:
     )
     path.write_text("the D\ndog N\n\n" * 30_000 + "the D\ndog\n")
     with pytest.raises(ValueError, match="line 90002: has 1 columns, expected 2"):
-        list(blocks(str(path)))
+        list(Reading().blocks(str(path)))
 
 
 def test_memory_is_given_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = Tagger(str(folder / "m.crf"), threads=1)
-    (block,) = blocks(str(folder / "test.txt"))
+    (block,) = Reading().blocks(str(folder / "test.txt"))
     first = tagger.model.predict(tagger.batch(block))
     kept = tagger._read._extract
     tagger.batch(block)

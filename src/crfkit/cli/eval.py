@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit.cli.learning import METRICS
-from crfkit.cli.options import (
-    AsJson,
-    ColumnNames,
-    Comment,
-    DataFormat,
-    LabelColumn,
-    Quiet,
-    Separator,
-    Threads,
-    label_column,
-    reading,
-    say,
-)
+from crfkit.cli.options import AsJson, Quiet, Threads, say
+from crfkit.cli.reads import LabelledReading, Reading, with_reading
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
@@ -29,6 +18,7 @@ if TYPE_CHECKING:
 Labels = list[list[str]]
 
 
+@with_reading
 def evaluate(
     model: Annotated[str | None, typer.Argument(help="A model of any kind.")] = None,
     data: Annotated[str | None, typer.Argument(help="Labelled data; - for standard input.")] = None,
@@ -52,11 +42,8 @@ def evaluate(
     ] = False,
     samples: Annotated[int, typer.Option("--samples", help="Of the bootstrap.", min=1)] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.", min=0)] = 0,
-    format: DataFormat = None,
-    columns: ColumnNames = None,
-    label: LabelColumn = None,
-    separator: Separator = None,
-    comment: Comment = None,
+    *,
+    reading: LabelledReading,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -81,16 +68,15 @@ def evaluate(
         raise ValueError(f"--scheme is {scheme!r}, expected one of {', '.join(metrics.SCHEMES)}")
     if metric is not None:
         metrics.named(metric)
-    given = reading(format, columns, separator, comment)
+    titles = predicted or [one for one in (model, against) if one]
     if predicted:
         if model is not None or data is not None or against is not None:
             raise ValueError("give either MODEL and DATA or --predicted FILE, not both")
-        gold, systems = _of_files(predicted, given)
+        gold, systems = _of_files(predicted, reading)
     elif model is None or data is None:
         raise ValueError("give MODEL and DATA, or --predicted FILE with gold and predicted labels")
     else:
-        column = None if label is None else label_column(label)
-        gold, systems = _of_models([model, *([against] if against else [])], data, given, column, threads)
+        gold, systems = _of_models(titles, data, reading, threads)
     if not gold:
         raise ValueError(
             f"{predicted[0] if predicted else data} holds no sequence to judge; give labelled data"
@@ -98,39 +84,44 @@ def evaluate(
     seen = {y for labels in (gold, *systems) for sequence in labels for y in sequence}
     fits = metric_for(seen)
     by_segment = fits == "segment_f1" and not tokens
-    made: dict[str, Any] = {"systems": []}
-    titles = predicted or [one for one in (model, against) if one]
-    for title, found in zip(titles, systems, strict=True):
-        if by_segment:
-            scores: Any = metrics.segment_scores(gold, found, scheme=known[scheme.lower()])
-        else:
-            scores = metrics.token_scores(gold, found)
-        made["systems"].append({"name": title, **_plain(scores)})
-        if not as_json:
-            if len(systems) > 1:
-                print(f"{title}:")
-            print(scores.report())
+    made = _scores(titles, gold, systems, known[scheme.lower()] if by_segment else None, aloud=not as_json)
     if len(systems) == 2:
-        chosen = metric or (fits if by_segment else "token_accuracy")
-        made |= _compare(gold, systems, chosen, samples, seed)
+        made |= _compare(gold, systems, metric or (fits if by_segment else "token_accuracy"), samples, seed)
         if not as_json:
             _print_comparison(titles, made)
     elif metric is not None:
-        value = metrics.named(metric)(gold, systems[0])
-        made[metric] = value
-        say(f"{metric} {value:.4f}", quiet or as_json)
+        made[metric] = metrics.named(metric)(gold, systems[0])
+        say(f"{metric} {made[metric]:.4f}", quiet or as_json)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))
 
 
+def _scores(
+    titles: list[str], gold: Labels, systems: list[Labels], scheme: str | None, aloud: bool
+) -> dict[str, Any]:
+    """Return the scores of each system, of segments where a scheme is given, and print them if asked to."""
+    from crfkit import metrics
+
+    made: dict[str, Any] = {"systems": []}
+    for title, found in zip(titles, systems, strict=True):
+        scores: Any = (
+            metrics.token_scores(gold, found)
+            if scheme is None
+            else metrics.segment_scores(gold, found, scheme=scheme)
+        )
+        made["systems"].append({"name": title, **_plain(scores)})
+        if aloud:
+            print(*[f"{title}:"] * (len(systems) > 1), scores.report(), sep="\n")
+    return made
+
+
 def _of_models(
-    paths: list[str], data: str, given: dict[str, Any], label: str | int | None, threads: int | None
+    paths: list[str], data: str, reading: LabelledReading, threads: int | None
 ) -> tuple[Labels, list[Labels]]:
     """Return gold labels, and the predictions of each model on the same data, read once."""
-    from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import Tagger, check_shared, sequences
 
-    taggers: list[Tagger] = [Tagger(path, label, threads) for path in paths]
+    taggers: list[Tagger] = [Tagger(path, reading.label_column, threads) for path in paths]
     first = taggers[0]
     for other in taggers[1:]:
         if other.attributes != first.attributes:
@@ -139,7 +130,7 @@ def _of_models(
             )
     gold: Labels = []
     found: list[Labels] = [[] for _ in taggers]
-    for block in blocks(data, attributes=first.attributes, **given):
+    for block in reading.blocks(data, attributes=first.attributes):
         labels = first.gold(block)
         if None in labels:
             raise ValueError(f"{data} has positions without a label; give labelled data")
@@ -152,9 +143,8 @@ def _of_models(
     return gold, found
 
 
-def _of_files(paths: list[str], given: dict[str, Any]) -> tuple[Labels, list[Labels]]:
+def _of_files(paths: list[str], reading: Reading) -> tuple[Labels, list[Labels]]:
     """Return gold labels and those of each file; all files have the same gold labels."""
-    from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import sequences, some
     from crfkit.data.formats.columns import Columns
 
@@ -165,7 +155,7 @@ def _of_files(paths: list[str], given: dict[str, Any]) -> tuple[Labels, list[Lab
     for path in paths:
         golds.append([])
         found.append([])
-        for block in blocks(path, attributes=False, **given):
+        for block in reading.blocks(path, attributes=False):
             if not isinstance(block, Columns) or len(block.names) < 2:
                 raise ValueError(f"{path}: expected columns, the last two with gold and predicted labels")
             fields = block.strings()

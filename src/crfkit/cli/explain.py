@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.options import (
-    AsJson,
-    ColumnNames,
-    Comment,
-    DataFormat,
-    Quiet,
-    Separator,
-    Threads,
-    reading,
-    say,
-)
+from crfkit.cli.options import AsJson, Quiet, Threads, say
+from crfkit.cli.reads import Reading, with_reading
 
 if TYPE_CHECKING:
+    from crfkit.data.dataset import Dataset
+    from crfkit.data.formats.columns import Columns
     from crfkit.models.explain import Decision
 
 
+@with_reading
 def explain(
     model: Annotated[str, typer.Argument(help="A model of any kind.")],
     data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
@@ -30,10 +24,8 @@ def explain(
     sequence: Annotated[
         int | None, typer.Option("--sequence", help="Only this sequence, counted from 1.", min=1)
     ] = None,
-    format: DataFormat = None,
-    columns: ColumnNames = None,
-    separator: Separator = None,
-    comment: Comment = None,
+    *,
+    reading: Reading,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -50,30 +42,22 @@ def explain(
       crfkit explain chunks.crf test.txt --sequence 3
       echo "The dog barked" | tr ' ' '\n' | crfkit explain words.crf --top 3
     """
-    from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import Tagger
-    from crfkit.data.formats.columns import Columns
     from crfkit.models.explain import explain as decisions
 
     tagger = Tagger(model, threads=threads)
-    given = reading(format, columns, separator, comment)
-    parts = blocks(data, attributes=tagger.attributes, **given)
     seen = 0
-    for block in parts:
+    for block in reading.blocks(data, attributes=tagger.attributes):
         batch = tagger.batch(block)
         for n in range(batch.sequences):
             seen += 1
             if sequence is not None and seen != sequence:
                 continue
             made = decisions(tagger.model, batch.select([n]), threads=threads)[0]
-            if isinstance(block, Columns):
-                tokens = [" ".join(row) for row in block.sequence(n)]
-            else:
-                tokens = [f"item {t + 1}" for t in range(len(made))]
+            tokens = _tokens(block, n, len(made))
             if as_json:
-                print(
-                    json.dumps([_plain(*one) for one in zip(tokens, made, strict=True)], ensure_ascii=False)
-                )
+                told = [_plain(*one) for one in zip(tokens, made, strict=True)]
+                print(json.dumps(told, ensure_ascii=False))
             else:
                 _show(tokens, made, top)
             if seen == sequence:
@@ -83,6 +67,15 @@ def explain(
         raise ValueError(f"{name} has {seen} sequences; there is no sequence {sequence}")
     if not seen:
         say("crfkit: the input holds no sequence", quiet)
+
+
+def _tokens(block: Columns | Dataset, n: int, positions: int) -> list[str]:
+    """Return what to call the positions of a sequence."""
+    from crfkit.data.formats.columns import Columns
+
+    if isinstance(block, Columns):
+        return [" ".join(row) for row in block.sequence(n)]
+    return [f"item {t + 1}" for t in range(positions)]
 
 
 def _plain(token: str, decision: Decision) -> dict[str, Any]:

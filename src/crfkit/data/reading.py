@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from crfkit.data.assemble import concatenate, cut
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, comment_hint
 from crfkit.data.formats.guess import Guess, guess
 from crfkit.data.formats.record import SAMPLE, Given
-from crfkit.data.formats.registry import by_name, find, names
+from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.source import BINARY, Input, Place, open_input
 
-__all__ = ["Options", "read", "stream"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Options", "ReadOptions", "read", "stream"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """The options of `read`, which explains them, and of `stream`."""
+
+    columns: Sequence[str] | None
+    separator: str | None
+    comment: str | None
+    docstart: str | None
+    label: bool | None
+    sequence: str | None
+    needs: str | None
+    say: Callable[[str], object] | None
 
 
 @dataclass(frozen=True)
@@ -22,27 +39,33 @@ class Options:
 
     format: str | None
     given: Given
+    needs: str | None = None
     say: Callable[[str], object] | None = None
 
     def __post_init__(self) -> None:
+        if self.needs not in (None, *DEFAULTS):
+            raise ValueError(f"needs is {self.needs!r}, expected one of {', '.join(DEFAULTS)}")
         if self.format is not None:
             self.check(self.format)
 
-    def check(self, format: str) -> None:
-        """Refuse a format that is not there or has no such option."""
-        has = find(format).options
+    def check(self, format: str, guessed: bool = False) -> None:
+        """Refuse a format that is not there or has no such option; marks of documents decide no guess."""
+        has = find(format).options | ({"docstart"} if guessed else set())
         for name in (f.name for f in fields(Given)):
             if getattr(self.given, name) is not None and name not in has:
                 with_it = [one for one in names() if name in find(one).options]
                 raise ValueError(f"format {format} has no option {name!r}; {', '.join(with_it)} have it")
 
-    def choose(self, source: Input) -> Guess:
-        """Return the format, guessed from the content where it is not given."""
+    def choose(self, source: Input, waiting: bool = True) -> Guess:
+        """Return the format, guessed from the content where it is not given.
+
+        Without `waiting` a guess looks at no more than what has come with the first line.
+        """
         if self.format is not None:
             return Guess(self.format, "as given")
         given = self.given
-        if (given.separator, given.comment, given.docstart) != (None, None, None):  # then it is columns
-            found = self._guess(source) if given.separator in (None, "\t") else None
+        if (given.separator, given.comment) != (None, None):  # then it is columns
+            found = self._guess(source, waiting)[0] if given.separator in (None, "\t") else None
             return found if found is not None and found.format == "conllu" else Guess("columns", "as given")
         if given.label is not None:
             return Guess("mallet", "only SimpleTagger's text is with or without labels")
@@ -50,46 +73,39 @@ class Options:
         if named is not None and named.guess is None:
             found = Guess(named.name, f"its name ends in {named.endings[0]}")
         else:
-            sample = source.peek(SAMPLE + 1)
+            found, sample = self._guess(source, waiting)
             if not sample.strip():
                 return Guess("columns", "it is empty")  # the reader says so, in more detail
-            found = self._guess(source)
             if found is None and b"\0" in sample:
                 raise source.error(None, BINARY)
+            holds = None if found is None else find(found.format).holds
+            if self.needs is not None and holds not in (self.needs, "either"):
+                return Guess(DEFAULTS[self.needs], f"{self.needs} are needed")
         if found is None:
             what = f"its format could not be guessed; give it, one of {', '.join(names())}"
             raise source.error(None, what + comment_hint(sample))
-        self.check(found.format)
+        self.check(found.format, guessed=True)
         if self.say is not None:
             self.say(f"{source.name} is taken for format {found.format!r}: {found.why}.")
         return found
 
-    def _guess(self, source: Input) -> Guess | None:
-        sample = source.peek(SAMPLE + 1)
-        return guess(sample[:SAMPLE], len(sample) <= SAMPLE, self.given.comment)
+    def _guess(self, source: Input, waiting: bool) -> tuple[Guess | None, bytes]:
+        sample = source.peek(SAMPLE + 1) if waiting else source.peek_line()
+        whole = waiting and len(sample) <= SAMPLE
+        return guess(sample[:SAMPLE], whole, self.given.comment), sample
 
     def parts(self, source: Input) -> Iterator[Columns | Dataset]:
         """Read, as many finished sequences at a time as there are."""
         found = False
-        for part in find(self.choose(source).format).parts(source, self.given):
+        record = find(self.choose(source).format)
+        for part in record.parts(source, self.given):
             found = True
             yield part
         if not found:
             raise source.nothing()
 
 
-def read(
-    path: Place,
-    format: str | None = None,
-    *,
-    columns: Sequence[str] | None = None,
-    separator: str | None = None,
-    comment: str | None = None,
-    docstart: str | None = None,
-    label: bool | None = None,
-    sequence: str | None = None,
-    say: Callable[[str], object] | None = None,
-) -> Columns | Dataset:
+def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions]) -> Columns | Dataset:
     r"""Read a whole input.
 
     Parameters
@@ -114,6 +130,8 @@ def read(
         Whether the last field of SimpleTagger's text is the label (default) or a feature.
     sequence
         The column of a table that numbers the sequences, by default "sequence".
+    needs
+        "columns" or "attributes" (CRFsuite's text): what to take a text for where a guess gives the other.
     say
         Receives one sentence about a guessed format.
 
@@ -138,9 +156,13 @@ def read(
     >>> data.attributes.strings(), data.batch.value.tolist()
     (['w=dog', 'len'], [1.0, 3.0])
     """
-    options = Options(format, Given(columns, separator, comment, docstart, label, sequence), say)
+    reader = _reader(format, **options)
     with open_input(path) as source:
-        return concatenate(list(options.parts(source)))
+        return concatenate(list(reader.parts(source)))
+
+
+def _reader(format: str | None, needs: str | None = None, say: Any = None, **given: Any) -> Options:
+    return Options(format, Given(**given), needs, say)
 
 
 def stream(
@@ -148,19 +170,17 @@ def stream(
     format: str | None = None,
     *,
     chunk_positions: int = 100_000,
-    columns: Sequence[str] | None = None,
-    separator: str | None = None,
-    comment: str | None = None,
-    docstart: str | None = None,
-    label: bool | None = None,
-    sequence: str | None = None,
-    say: Callable[[str], object] | None = None,
+    alphabets: str = "shared",
+    **options: Unpack[ReadOptions],
 ) -> Iterator[Columns | Dataset]:
     r"""Read an input in chunks of whole sequences, in constant memory.
 
     A chunk holds as few sequences as have `chunk_positions` positions, the last one perhaps fewer. The chunks
     share alphabets, which grow as they are read; laid end to end by `concatenate` they are what `read`
     returns. CSV and Parquet are read whole before they are cut. The other parameters are those of `read`.
+
+    With ``alphabets="fresh"`` every chunk has alphabets of its own, so that memory stays bounded on endless
+    input, and is what has come so far, whatever `chunk_positions`: nobody waits for more (see `data.blocks`).
 
     Examples
     --------
@@ -169,12 +189,19 @@ def stream(
     >>> [chunk.positions for chunk in stream(io.BytesIO(text), "columns", chunk_positions=2)]
     [2, 2]
     """
-    options = Options(format, Given(columns, separator, comment, docstart, label, sequence), say)
+    reader = _reader(format, **options)
     if chunk_positions < 1:
         raise ValueError(f"chunk_positions is {chunk_positions}, expected 1 or more")
+    if alphabets not in ("shared", "fresh"):
+        raise ValueError(f'alphabets is {alphabets!r}, expected "shared" or "fresh"')
 
     def chunks() -> Iterator[Columns | Dataset]:
         with open_input(path) as source:
-            yield from cut(options.parts(source), chunk_positions)
+            if alphabets == "fresh":
+                from crfkit.data.blocks import blocks
+
+                yield from blocks(reader, source)
+            else:
+                yield from cut(reader.parts(source), chunk_positions)
 
     return chunks()

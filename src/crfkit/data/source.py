@@ -75,6 +75,16 @@ class Input:
             held += len(chunk)
         return b"".join(self._held)[:size]
 
+    def peek_line(self) -> bytes:
+        """Return the first bytes up to a line that is neither blank nor a comment, and what came with it."""
+        beginning = b"".join(self._held)
+        while not any(x.strip() and not x.startswith(b"#") for x in beginning.split(b"\n")[:-1]):
+            if not (chunk := next(self._chunks, b"")):
+                break
+            self._held.append(chunk)
+            beginning += chunk
+        return beginning
+
     def chunks(self) -> Iterator[bytes]:
         """Yield the bytes as they come."""
         while self._held:

@@ -160,7 +160,8 @@ class Queries:
         """Return the probability of every label at every position: [T, L] for each sequence."""
         found: list[Floats] = []
         for part, potentials in self.parts(self.batch_of(X, threads=threads), threads=threads):
-            node = inference.marginals(potentials, threads=threads).node
+            with counted_from(len(found)):
+                node = inference.marginals(potentials, threads=threads).node
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
         return found
 

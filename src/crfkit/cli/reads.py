@@ -1,0 +1,125 @@
+"""The options of reading data, which several commands have in common, as one object."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from crfkit.cli.options import (
+    ColumnNames,
+    Comment,
+    DataFormat,
+    LabelColumn,
+    Separator,
+    label_column,
+    reading,
+)
+
+if TYPE_CHECKING:
+    from crfkit.data.dataset import Dataset
+    from crfkit.data.formats.columns import Columns
+
+__all__ = ["LabelledReading", "Reading", "with_reading"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read data, as it was given on the command line; its fields are the options.
+
+    Examples
+    --------
+    >>> Reading(columns="word,tag").keywords["columns"]
+    ['word', 'tag']
+    """
+
+    format: DataFormat = None
+    columns: ColumnNames = None
+    separator: Separator = None
+    comment: Comment = None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of `crfkit.data.read` and `crfkit.data.stream`, checked."""
+        return reading(self.format, self.columns, self.separator, self.comment)
+
+    def blocks(
+        self, path: str, *, attributes: bool | None = None, docstart: str | None = None
+    ) -> Iterator[Columns | Dataset]:
+        """Read data in blocks of whole sequences, as they come; an empty input has none.
+
+        Parameters
+        ----------
+        path : str
+            A path, or "-" for standard input.
+        attributes : bool, optional
+            Whether data with attributes are needed (True) or columns (False): decides where guesses differ.
+        docstart : str, optional
+            As in `crfkit.data.read`.
+        """
+        from crfkit import data
+        from crfkit.data.source import EmptyInputError
+
+        needs = None if attributes is None else "attributes" if attributes else "columns"
+        given = {**self.keywords, "needs": needs, "docstart": docstart}
+        try:
+            yield from data.stream(path, alphabets="fresh", **given)
+        except EmptyInputError:
+            return
+
+
+@dataclass(frozen=True)
+class LabelledReading(Reading):
+    """How to read data that may have labels.
+
+    Examples
+    --------
+    >>> LabelledReading(label="-1").label_column
+    -1
+    """
+
+    label: LabelColumn = None
+
+    @property
+    def label_column(self) -> str | int | None:
+        """The column of the label by number or name, where it is given."""
+        return None if self.label is None else label_column(self.label)
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a `Reading` where it has a parameter of that type.
+
+    Examples
+    --------
+    >>> @with_reading
+    ... def show(path: str, *, given: Reading) -> None:
+    ...     print(path, given.comment)
+    >>> show(path="a.txt", comment="#")
+    a.txt #
+    >>> list(inspect.signature(show).parameters)
+    ['path', 'format', 'columns', 'separator', 'comment']
+    """
+    hints = typing.get_type_hints(command, include_extras=True)
+    place, kind = next((n, h) for n, h in hints.items() if isinstance(h, type) and issubclass(h, Reading))
+    options = typing.get_type_hints(kind, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    for name, one in inspect.signature(command).parameters.items():
+        if name != place:
+            parameters.append(one.replace(kind=one.KEYWORD_ONLY, annotation=hints[name]))
+            continue
+        for f in fields(kind):
+            hint = options[f.name]
+            parameters.append(inspect.Parameter(f.name, one.KEYWORD_ONLY, default=f.default, annotation=hint))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        read = kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
+        command(**given, **{place: read})
+
+    made: Any = run
+    made.__signature__ = inspect.Signature(parameters)
+    made.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+    return run
