@@ -312,7 +312,7 @@ def test_wapiti_by_hand() -> None:
     np.testing.assert_allclose(edge[1], steps("*") + steps("*:p=p") + steps("b:false"), rtol=1e-12)
     np.testing.assert_allclose(edge[2], steps("*") + steps("b:true"), rtol=1e-12)
     independent = scores(read_model_bytes(wapiti_text(kind=0)), ROWS)
-    assert independent.layout.order == 0
+    assert independent.structure.order == 0
     np.testing.assert_allclose(independent.node, node, rtol=1e-12)
 
 
@@ -347,7 +347,7 @@ def test_wapiti_memm_by_hand(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not sums of weights"):
         explain(model, model.batch_of(Batch([0], [0], [])))  # type: ignore[arg-type]
     independent = read_model_bytes(wapiti_text(kind=0))
-    with pytest.raises(ValueError, match="a local chain of 3 labels takes node"):
+    with pytest.raises(ValueError, match="does not fit a local chain: its slots edge, transition differ"):
         replace(independent, structure=LocalChain(independent.labels))
     with pytest.raises(ValueError, match="has order 2 and 0 constraints"):
         LocalChain(["a", "b"], order=2)

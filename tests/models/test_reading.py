@@ -114,4 +114,4 @@ def test_mistakes_say_what_is_needed() -> None:
         by_recipe().predict(ROWS)
     nameless = train(replace(ItemExtractor(32)(X, Y), extractor=None))
     with pytest.raises(ValueError, match="ids without names: give X as a Batch or a Dataset"):
-        replace(nameless).predict(X)
+        replace(nameless, extractor=None).predict(X)

@@ -62,8 +62,8 @@ def given(x: Any) -> Any:
         (lambda: tagger(3), TypeError, "expected a Model, from crfkit.load"),
         (lambda: tagger(fitted().model_).probability(X[0], "D"), TypeError, "labels is the string 'D'"),
         (lambda: train(X, Y), TypeError, r"data is a list.*ChainCRF\(\).fit\(X, y\)"),
-        (lambda: fitted().model_.predict(given(X)), TypeError, r"of type list.*ItemExtractor\(\)\(X, y\)"),
-        (lambda: fitted().model_.evaluate(given(X)), TypeError, "of type list"),
+        (lambda: fitted().model_.predict(given(3)), TypeError, "X is 3, expected a list of sequences"),
+        (lambda: fitted().model_.evaluate(given(X)), ValueError, "the data have no labels to compare with"),
         (
             lambda: crf(structure=chain(order="1")).fit(X, Y),
             TypeError,
@@ -78,7 +78,7 @@ def given(x: Any) -> Any:
         (
             lambda: crf().fit(X[0], Y[0]),
             ValueError,
-            r"X is one sequence, .*give \[X\], or use predict",
+            r"X is one sequence, .*give \[X\]",
         ),
         (lambda: fitted().predict(X[0]), ValueError, r"X is one sequence"),
         (

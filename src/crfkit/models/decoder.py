@@ -22,11 +22,11 @@ def covers(model: Model) -> str:
 
     Examples
     --------
-    >>> from crfkit import train
+    >>> from crfkit import Chain, train
     >>> from crfkit.features import ItemExtractor
     >>> from crfkit.structures.constraints import SegmentLength
     >>> data = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
-    >>> covers(train(data)), covers(train(data, constraints=[SegmentLength(None, 1, 2)]))
+    >>> covers(train(data)), covers(train(data, structure=Chain(constraints=[SegmentLength(None, 1, 2)])))
     ('', 'limits on segment lengths')
     """
     structure = model.structure

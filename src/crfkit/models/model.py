@@ -65,6 +65,8 @@ class Model(Queries):
         check_fits(self.layout, self.structure)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
+        if self.extractor == ExtractorSpec():  # it says nothing
+            object.__setattr__(self, "extractor", None)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("chain", "local"):

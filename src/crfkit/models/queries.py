@@ -102,8 +102,7 @@ class Queries:
 
         Labels that `allowed` [P, L] forbids score -inf.
         """
-        cells = max(cells_by_position(self.layout, batch), self.structure.cells())
-        for chosen in batch.cut(max(_CELLS // cells, 1)):
+        for chosen in batch.cut(self.positions_at_a_time(batch)):
             whole = chosen.stop - chosen.start == batch.sequences
             part = batch if whole else batch.select(chosen)
             potentials = self.potentials(part, threads=threads)
@@ -111,6 +110,10 @@ class Queries:
                 rows = slice(int(batch.seq_ptr[chosen.start]), int(batch.seq_ptr[chosen.stop]))
                 potentials = potentials.clamped(allowed[rows])
             yield part, potentials
+
+    def positions_at_a_time(self, batch: Batch) -> int:
+        """Return how many positions of a batch to score together, so that their scores take 32 MB."""
+        return max(_CELLS // max(cells_by_position(self.layout, batch), self.structure.cells()), 1)
 
     def best(
         self,
