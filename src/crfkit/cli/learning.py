@@ -48,8 +48,8 @@ ObjectiveName = Annotated[
     str | None,
     typer.Option(
         "--objective",
-        help="likelihood, max-margin, perceptron or local; default: what the optimizer is for, likelihood for "
-        "most.",
+        help="likelihood, max-margin, perceptron or local; default: what the optimiser is for, likelihood "
+        "for most.",
     ),
 ]
 Optimizer = Annotated[
