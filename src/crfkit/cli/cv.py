@@ -6,26 +6,19 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crfkit.cli import learning
-from crfkit.cli.options import (
-    AsJson,
-    ColumnNames,
-    Comment,
-    DataFormat,
-    LabelColumn,
-    Quiet,
-    Separator,
-    Threads,
-    label_column,
-    reading,
-    say,
-)
+from crfkit.cli.options import AsJson, Quiet, Threads, say
+from crfkit.cli.reads import LabelledReading, with_reading
+
+if TYPE_CHECKING:
+    from crfkit.data.dataset import Dataset
 
 
+@with_reading
 def cross_validate(
     data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
     folds: Annotated[int, typer.Option("--folds", "-k", help="Parts; each is held out once.", min=2)] = 5,
@@ -33,12 +26,9 @@ def cross_validate(
         list[str] | None,
         typer.Option("--metric", "-m", help=f"{learning.METRICS}; may be given again."),
     ] = None,
-    format: DataFormat = None,
     template: learning.Template = None,
-    columns: ColumnNames = None,
-    label: LabelColumn = None,
-    separator: Separator = None,
-    comment: Comment = None,
+    *,
+    reading: LabelledReading,
     order: learning.Order = 1,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
@@ -67,10 +57,7 @@ def cross_validate(
       crfkit cv train.txt --l2 0.5 --metric segment_f1 --max-seconds 60 --json
     """
     from crfkit import metrics
-    from crfkit.training.convergence import plain_warnings
-    from crfkit.training.interrupt import pass_on
     from crfkit.training.stop import Stop
-    from crfkit.training.train import train as fit
     from crfkit.training.validation import metric_for
 
     structure, kept = learning.structure_of(order, scheme), learning.features_of(features, min_count)
@@ -80,50 +67,63 @@ def cross_validate(
     goal = learning.objective_of(objective, optimizer, l1, l2)
     learn = learning.prepare(
         data,
-        reading(format, columns, separator, comment),
-        label=None if label is None else label_column(label),
+        reading.keywords,
+        label=reading.label_column,
         template=template,
         threads=threads,
         say=lambda text: say(text, quiet),
     )
-    whole = learn.data
-    N = whole.batch.sequences
+    N = len(learn.data)
     if folds > N:
         raise ValueError(
             f"--folds is {folds}, but {', '.join(data)} has only {N} sequences; give fewer parts"
         )
-    chosen = metric or list(dict.fromkeys([metric_for(whole.labels.strings()), "token_accuracy"]))
+    chosen = metric or list(dict.fromkeys([metric_for(learn.data.labels.strings()), "token_accuracy"]))
+    options: dict[str, Any] = {
+        "structure": structure,
+        "features": replace(kept, transitions=learning.transitions_of(learn.extractor)),
+        "objective": goal,
+        "optimiser": optimizer,
+        "stop": stop,
+        "seed": seed,
+        "threads": threads,
+    }
     scores: dict[str, list[float]] = {name: [] for name in chosen}
     for k, held in enumerate(deal(N, folds, seed)):
-        rest = sorted(set(range(N)) - set(held))
-        with plain_warnings():
-            model = fit(
-                whole[rest],
-                structure=structure,
-                features=replace(kept, transitions=learning.transitions_of(learn.extractor)),
-                objective=goal,
-                optimiser=optimizer,
-                stop=stop,
-                seed=seed,
-                threads=threads,
-                progress=False,
-            )
-        pass_on(model.training)
-        judged = whole[held]
-        for name, values in scores.items():
-            values.append(model.evaluate(judged, name, threads=threads))
+        for name, value in _judged(learn.data, held, chosen, options).items():
+            scores[name].append(value)
         told = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
         say(f"part {k + 1} of {folds}: {len(held)} sequences, {told}", quiet)
     made: dict[str, Any] = {"sequences": N, "folds": folds, "seed": seed}
     made["metrics"] = {name: {"scores": values, **interval(values)} for name, values in scores.items()}
+    _print(made, as_json)
+
+
+def _judged(
+    whole: Dataset, held: list[int], metrics: Sequence[str], options: dict[str, Any]
+) -> dict[str, float]:
+    """Return how good a model is on the sequences that it was not trained on."""
+    from crfkit.training.convergence import plain_warnings
+    from crfkit.training.interrupt import pass_on
+    from crfkit.training.train import train as fit
+
+    rest = sorted(set(range(len(whole))) - set(held))
+    with plain_warnings():
+        model = fit(whole[rest], progress=False, **options)
+    pass_on(model.training)
+    judged = whole[held]
+    return {name: model.evaluate(judged, name, threads=options["threads"]) for name in metrics}
+
+
+def _print(made: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(made))
         return
-    width = max(map(len, chosen))
-    for name, told_of in made["metrics"].items():
+    width = max(map(len, made["metrics"]))
+    for name, told in made["metrics"].items():
         print(
-            f"{name:{width}}  mean {told_of['mean']:.4f}  95 % {told_of['low']:.4f} to {told_of['high']:.4f}"
-            f"  standard deviation {told_of['deviation']:.4f}"
+            f"{name:{width}}  mean {told['mean']:.4f}  95 % {told['low']:.4f} to {told['high']:.4f}"
+            f"  standard deviation {told['deviation']:.4f}"
         )
 
 
