@@ -128,8 +128,11 @@ def test_the_help_names_all_objectives() -> None:
     assert all(name in help_of("train") for name in OBJECTIVES)
 
 
-def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(tmp_path: Path) -> None:
-    data, model = tmp_path / "train.txt", tmp_path / "m.crf"
+def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # short names: a long one is cut in the table
+    data, model = Path("train.txt"), Path("m.crf")
     labels = [f"label-{n:02}-of-thirteen" for n in range(13)]
     data.write_text("".join(f"w{n} {y}\n" for n, y in enumerate(labels)))
     run("train", data, "-o", model, "-q", "--max-iter", 2)
@@ -152,3 +155,16 @@ def test_messages_break_between_words_on_a_terminal_only(tmp_path: Path) -> None
     page = on_a_terminal(40, "show", missing)
     assert page.split() == told.split()
     assert all(len(line) <= 40 or str(missing) in line for line in page.splitlines())
+
+
+def test_a_local_chain_can_be_trained(tmp_path: Path) -> None:
+    data, model = tmp_path / "train.txt", tmp_path / "m.crf"
+    data.write_text("the D\ndog N\n\na D\ncat N\n\n" * 3)
+    run("train", data, "-o", model, "-q", "--structure", "local-chain")
+    shown = run("show", model, "--json").stdout
+    assert '"structure": "local-chain"' in shown
+    assert run("tag", model, data, "--labels-only").stdout.split() == ["D", "N", "D", "N"] * 3
+    told = run("train", data, "-o", model, "--structure", "ring", status=2).stderr
+    assert "--structure is 'ring', expected chain or local-chain" in told
+    told = run("train", data, "-o", model, "--structure", "local-chain", "--order", 2, status=2).stderr
+    assert "a local chain has order 1" in told

@@ -29,6 +29,7 @@ def cross_validate(
     template: learning.Template = None,
     *,
     reading: LabelledReading,
+    structure: learning.StructureName = "chain",
     order: learning.Order = 1,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
@@ -60,11 +61,12 @@ def cross_validate(
     from crfkit.training.stop import Stop
     from crfkit.training.validation import metric_for
 
-    structure, kept = learning.structure_of(order, scheme), learning.features_of(features, min_count)
+    asked = learning.structure_of(structure, order, scheme)
+    kept = learning.features_of(features, min_count)
     stop = Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter)
     for name in metric or ():
         metrics.named(name)
-    goal = learning.objective_of(objective, optimizer, l1, l2)
+    goal = learning.objective_of(objective, optimizer, l1, l2, asked.objective)
     learn = learning.prepare(
         data,
         reading.keywords,
@@ -80,7 +82,7 @@ def cross_validate(
         )
     chosen = metric or list(dict.fromkeys([metric_for(learn.data.labels.strings()), "token_accuracy"]))
     options: dict[str, Any] = {
-        "structure": structure,
+        "structure": asked,
         "features": replace(kept, transitions=learning.transitions_of(learn.extractor)),
         "objective": goal,
         "optimiser": optimizer,

@@ -77,6 +77,12 @@ Tolerance = Annotated[
     float | None,
     typer.Option("--tolerance", help="Stop when certified to be this near the optimum: 1e-4.", min=0.0),
 ]
+StructureName = Annotated[
+    str,
+    typer.Option(
+        "--structure", help="chain, or local-chain: a maximum-entropy Markov model, normalised at each step."
+    ),
+]
 Order = Annotated[
     int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
 ]
@@ -189,7 +195,9 @@ def transitions_of(extract: Extractor | None) -> Literal["all", "none"]:
     return "none"
 
 
-def objective_of(name: str | None, optimizer: str, l1: float | None, l2: float | None) -> Objective:
+def objective_of(
+    name: str | None, optimizer: str, l1: float | None, l2: float | None, default: str = "likelihood"
+) -> Objective:
     """Return the objective, by default what the optimiser learns from, with its penalties where it has them.
 
     Examples
@@ -201,7 +209,7 @@ def objective_of(name: str | None, optimizer: str, l1: float | None, l2: float |
 
     if optimizer != "auto":
         choose.by_name(optimizer)  # wrong names come before files
-    made: Any = choose.objective_of(name, optimizer)
+    made: Any = choose.objective_of(name, optimizer, default)
     given = {name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None}
     lacking = given.keys() - {f.name for f in fields(made)}
     if lacking:
@@ -287,12 +295,15 @@ def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
     return made
 
 
-def structure_of(order: int, scheme: str | None) -> Chain:
-    """Return the structure of --order and --scheme."""
-    from crfkit.structures import Chain
+def structure_of(name: str, order: int, scheme: str | None) -> Chain:
+    """Return the structure of --structure, --order and --scheme."""
+    from crfkit.structures import Chain, LocalChain
     from crfkit.structures.constraints import Scheme as Rule
 
-    return Chain(order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))
+    kinds = {kind.kind: kind for kind in (Chain, LocalChain)}
+    if name not in kinds:
+        raise ValueError(f"--structure is {name!r}, expected {' or '.join(kinds)}")
+    return kinds[name](order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))
 
 
 def features_of(which: str, min_count: float) -> Weights:

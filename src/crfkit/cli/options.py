@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,7 +23,6 @@ __all__ = [
     "check_output",
     "column_names",
     "label_column",
-    "reading",
     "say",
 ]
 
@@ -85,25 +84,6 @@ def column_names(given: str | None) -> list[str] | None:
     if not all(names):
         raise ValueError(f"--columns is {given!r}, expected names between commas, such as word,pos,chunk")
     return names
-
-
-def reading(
-    format: str | None, columns: str | None, separator: str | None, comment: str | None
-) -> dict[str, Any]:
-    r"""Return what the options of reading say, as keywords for `crfkit.data.read` and its kin.
-
-    Examples
-    --------
-    >>> reading(None, "word,tag", "tab", None)
-    {'format': None, 'columns': ['word', 'tag'], 'separator': '\t', 'comment': None}
-    """
-    between = "\t" if separator in ("tab", "TAB", r"\t") else separator
-    if between not in (None, "blanks") and (len(between) != 1 or not between.isascii()):
-        raise ValueError(f"--separator is {separator!r}, expected tab, blanks or one character such as ','")
-    if comment == "":
-        raise ValueError("--comment is empty; give what such lines begin with, or leave it out")
-    names = column_names(columns)
-    return {"format": format, "columns": names, "separator": between, "comment": comment}
 
 
 def label_column(given: str) -> str | int:

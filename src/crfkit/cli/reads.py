@@ -15,8 +15,8 @@ from crfkit.cli.options import (
     DataFormat,
     LabelColumn,
     Separator,
+    column_names,
     label_column,
-    reading,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +44,15 @@ class Reading:
     @property
     def keywords(self) -> dict[str, Any]:
         """The keywords of `crfkit.data.read` and `crfkit.data.stream`, checked."""
-        return reading(self.format, self.columns, self.separator, self.comment)
+        between = "\t" if self.separator in ("tab", "TAB", r"\t") else self.separator
+        if between not in (None, "blanks") and (len(between) != 1 or not between.isascii()):
+            raise ValueError(
+                f"--separator is {self.separator!r}, expected tab, blanks or one character such as ','"
+            )
+        if self.comment == "":
+            raise ValueError("--comment is empty; give what such lines begin with, or leave it out")
+        names = column_names(self.columns)
+        return {"format": self.format, "columns": names, "separator": between, "comment": self.comment}
 
     def blocks(
         self, path: str, *, attributes: bool | None = None, docstart: str | None = None

@@ -68,6 +68,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "model": path,
         "kind": kind,
         "structure": model.structure.kind,
+        "described": model.structure.describe(),
         "order": layout.order,
         "labels": list(model.structure.labels),
         "attributes": layout.attributes,
@@ -126,7 +127,7 @@ def _print(made: dict[str, Any], tables: bool) -> None:
         cut = page and len(names) > most
         return joint.join(names[:most]) + f"{joint}... {len(names)} {unit}" if cut else joint.join(names)
 
-    line("model", f"{made['model']} ({made['kind']}), {made['structure']} of order {made['order']}")
+    line("model", f"{made['model']} ({made['kind']}), {made['described']}")
     line(
         "labels",
         f"{len(made['labels'])}: {some(made['labels'], 30, ', ', 'labels')}",

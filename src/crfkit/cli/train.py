@@ -16,32 +16,19 @@ import typer
 
 from crfkit.cli import learning
 from crfkit.cli.keeping import Keeper, signals
-from crfkit.cli.options import (
-    AsJson,
-    ColumnNames,
-    Comment,
-    DataFormat,
-    LabelColumn,
-    Quiet,
-    Separator,
-    Threads,
-    check_output,
-    label_column,
-    reading,
-    say,
-)
+from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
+from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.streamed import BlockPositions, prepare_blocks
 
 
+@with_reading
 def train(
     data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
-    format: DataFormat = None,
     template: learning.Template = None,
-    columns: ColumnNames = None,
-    label: LabelColumn = None,
-    separator: Separator = None,
-    comment: Comment = None,
+    *,
+    reading: LabelledReading,
+    structure: learning.StructureName = "chain",
     order: learning.Order = 1,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
@@ -110,8 +97,7 @@ def train(
       crfkit train train.txt -o quick.crf -a perceptron --max-iter 10
     """
     check_output(output)
-    given = reading(format, columns, separator, comment)
-    column = None if label is None else label_column(label)
+    given = reading.keywords
 
     def tell(text: str) -> None:
         say(text, quiet)
@@ -124,10 +110,10 @@ def train(
     from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
 
-    structure = learning.structure_of(order, scheme)
+    asked = learning.structure_of(structure, order, scheme)
     kept = learning.features_of(features, min_count)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
-    goal = learning.objective_of(objective, optimizer, l1, l2)
+    goal = learning.objective_of(objective, optimizer, l1, l2, asked.objective)
     if block_positions is not None:
         check_blockwise(optimizer, goal)
     if metric is not None and dev is None:
@@ -135,7 +121,12 @@ def train(
     if patience != 10.0 and dev is None:
         raise ValueError("--patience is for a dev set; give one with --dev FILE")
     start = _start(init)
-    making: dict[str, Any] = {"label": column, "template": template, "threads": threads, "say": tell}
+    making: dict[str, Any] = {
+        "label": reading.label_column,
+        "template": template,
+        "threads": threads,
+        "say": tell,
+    }
     with ExitStack() as stack:
         log: Any = Lenient(sys.stderr)  # a log that nobody reads is no reason to lose a model
         stack.enter_context(redirect_stderr(log))
@@ -156,7 +147,7 @@ def train(
         model = fit(
             learn.data,
             judged,
-            structure=structure,
+            structure=asked,
             features=replace(kept, transitions=learning.transitions_of(learn.extractor)),
             objective=goal,
             optimiser=optimizer,
