@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -27,6 +27,8 @@ __all__ = ["Metric", "Queries", "gold_labels"]
 
 #: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
 Metric = Callable[[list[list[str]], list[list[str]]], float]
+
+A = TypeVar("A")
 
 #: Doubles of scores held at a time by queries: 32 MB.
 _CELLS = 1 << 22
@@ -125,11 +127,8 @@ class Queries:
     ) -> Ids:
         """Return the ids of the best labels of all positions, [P]; see `predict`."""
         parts = self.parts(self.batch_of(X, threads=threads), allowed=allowed, threads=threads)
-        found, before = [np.zeros(0, dtype=np.int32)], 0
-        for part, potentials in parts:
-            with counted_from(before):
-                found.append(flat_labels(potentials, method, threads))
-            before += part.sequences
+        each = _asked(parts, lambda part, potentials: flat_labels(potentials, method, threads))
+        found = [np.zeros(0, dtype=np.int32), *(labels for _, labels in each)]
         return np.concatenate(found)
 
     def predict(
@@ -162,9 +161,10 @@ class Queries:
     def marginals(self, X: Any, *, threads: int | None = None) -> list[Floats]:
         """Return the probability of every label at every position: [T, L] for each sequence."""
         found: list[Floats] = []
-        for part, potentials in self.parts(self.batch_of(X, threads=threads), threads=threads):
-            with counted_from(len(found)):
-                node = inference.marginals(potentials, threads=threads).node
+        parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
+        for part, node in _asked(
+            parts, lambda part, potentials: inference.marginals(potentials, threads=threads).node
+        ):
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
         return found
 
@@ -172,20 +172,19 @@ class Queries:
         """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""
         from crfkit.structures.gold import allowed_labels
 
-        found = [np.zeros(0)]
-        data = X if isinstance(X, Dataset | Batch) and y is None else self.dataset(X, y, threads=threads)
-        for part, potentials in self.parts(self.batch_of(data), threads=threads):
+        def scored(part: Batch, potentials: Any) -> Floats:
             label = part.label
             if label is None or part.soft is not None:
                 raise ValueError("the data have no gold labels to take the likelihood of")
+            total: Floats = inference.log_partition(potentials, threads=threads)
             if (label >= 0).all():
-                scored = potentials.path_score(label, part.begin)
-                found.append(scored - inference.log_partition(potentials, threads=threads))
-                continue
+                return np.asarray(potentials.path_score(label, part.begin) - total)
             mask = allowed_labels(part, len(self.structure.labels))
-            clamped = inference.log_partition(potentials.clamped(mask), threads=threads)
-            found.append(clamped - inference.log_partition(potentials, threads=threads))
-        return np.concatenate(found)
+            return np.asarray(inference.log_partition(potentials.clamped(mask), threads=threads) - total)
+
+        data = X if isinstance(X, Dataset | Batch) and y is None else self.dataset(X, y, threads=threads)
+        each = _asked(self.parts(self.batch_of(data), threads=threads), scored)
+        return np.concatenate([np.zeros(0), *(found for _, found in each)])
 
     def evaluate(
         self, X: Any, metric: Metric | str = "token_accuracy", *, y: Any = None, threads: int | None = None
@@ -202,6 +201,16 @@ class Queries:
     def _once(self) -> Once:
         made: Once | None = self.__dict__.get("_made_once")
         return self.__dict__.setdefault("_made_once", Once()) if made is None else made
+
+
+def _asked(parts: Iterable[tuple[Batch, Any]], ask: Callable[[Batch, Any], A]) -> Iterator[tuple[Batch, A]]:
+    """Ask each part in turn; sequences in errors are counted from the first part on."""
+    before = 0
+    for part, potentials in parts:
+        with counted_from(before):
+            answer = ask(part, potentials)
+        before += part.sequences
+        yield part, answer
 
 
 def gold_labels(data: Dataset) -> list[list[str]]:
