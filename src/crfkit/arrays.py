@@ -1,4 +1,4 @@
-"""The flat arrays that everything shares: their types, checked scores, pointers to where ranges begin."""
+"""Types and checks of the flat arrays that all of crfkit shares, and pointers to where ranges begin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ids: TypeAlias = NDArray[np.int32]
 
 
 class Ragged(NamedTuple):
-    """Rows of ids, each as long as it likes: row r is ``id[ptr[r] : ptr[r + 1]]``.
+    """Rows of ids, of any lengths: row r is ``id[ptr[r] : ptr[r + 1]]``.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Ragged(NamedTuple):
 
 
 def as_scores(scores: ArrayLike, argument: str) -> Floats:
-    """Return a contiguous array of doubles; complex numbers, text and objects are refused."""
+    """Return a contiguous array of doubles; refuse complex numbers, text and objects."""
     try:
         array = np.asarray(scores)
     except ValueError as error:
@@ -41,7 +41,7 @@ def as_scores(scores: ArrayLike, argument: str) -> Floats:
 
 
 def as_finite_scores(scores: ArrayLike, argument: str) -> Floats:
-    """Return scores that are no nan and no +inf, for arrays that the kernels do not see as they are."""
+    """Return scores, or refuse nan and +inf; for arrays that the kernels do not check themselves."""
     array = as_scores(scores, argument)
     if not np.all(array < np.inf):
         at = np.argwhere(~(array < np.inf))[0]
@@ -53,14 +53,14 @@ def as_finite_scores(scores: ArrayLike, argument: str) -> Floats:
 
 
 def pointers(counts: Sequence[int] | NDArray[np.integer[Any] | np.bool_]) -> Pointers:
-    """Return where each range begins and the last ends."""
+    """Return where each range begins, and where the last one ends."""
     made: Pointers = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=made[1:])
     return made
 
 
 def ranges(begins: Pointers, lengths: Pointers) -> Pointers:
-    """Lay the ranges ``begin .. begin + length - 1`` end to end."""
+    """Return the ranges ``begin .. begin + length - 1``, one after the other."""
     total = int(lengths.sum())
     shift = np.repeat(begins - pointers(lengths)[:-1], lengths)
     laid: Pointers = np.arange(total, dtype=np.int64) + shift
@@ -73,7 +73,7 @@ def as_seq_ptr(seq_ptr: ArrayLike | None, positions: int) -> Pointers:
         return np.array([0, positions], dtype=np.int64)
     array = np.asarray(seq_ptr)
     if not array.size:
-        raise ValueError("seq_ptr is empty; it needs a first entry 0")
+        raise ValueError("seq_ptr is empty, expected N + 1 integers that begin with 0")
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(f"seq_ptr has dtype {array.dtype} and {array.ndim} axes, expected N + 1 integers")
     if array[0] != 0:

@@ -1,4 +1,4 @@
-"""Checks of options: a wrong type or value gets one sentence, before any work is done; and of numbers."""
+"""Checks of options, made before any work begins, and the error for numbers that are too large."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["NotFiniteError", "check_choice", "check_number"]
 
 
 class NotFiniteError(ValueError):
-    """Numbers are too large to compute with: weights or scores are not finite."""
+    """Weights or scores are not finite: the numbers are too large to compute with."""
 
 
 def check_number(name: str, given: object, least: float | None = 0, *, whole: bool = False) -> None:

@@ -33,9 +33,9 @@ def usable_cores() -> int:
 
 @cache
 def quota(root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float:
-    """Return the share of processors that control groups of Linux leave to this process; inf without a limit.
+    """Return how many processors the control groups of Linux allow this process; inf without a limit.
 
-    Version 2 says it in ``cpu.max`` ("200000 100000": two cores) of the group and of each one above it,
+    Version 2 has the limit in ``cpu.max`` ("200000 100000": two cores) of the group and of each one above it,
     version 1 in two files.
     """
     least = float("inf")
@@ -71,7 +71,7 @@ def _groups(root: Path, own: Path) -> list[Path]:
 
 
 def build_info() -> dict[str, str | int | list[str]]:
-    """Tell what runs: version, instruction set, compiler, threads.
+    """Return what runs: version, instruction set, compiler, threads.
 
     Examples
     --------

@@ -128,7 +128,7 @@ def test_what_a_batch_lacks_is_filled_in() -> None:
         Batch.concat([full(), full(dense=np.zeros((3, 2)))])
     with pytest.raises(ValueError, match=r"segments of up to \[1, 2\] positions"):
         Batch.concat([full(), full(segment_ptr=[0, 4, 4, 4])])
-    with pytest.raises(ValueError, match="no batches"):
+    with pytest.raises(ValueError, match="batches is empty"):
         Batch.concat([])
 
 
@@ -182,7 +182,7 @@ def test_datasets_share_their_names() -> None:
         Dataset.concat([one, dataset(full(), Alphabet)])
     with pytest.raises(ValueError, match="part 1 has edge_attributes of its own"):
         Dataset.concat([replace(one, edge_attributes=Alphabet()), one])
-    with pytest.raises(ValueError, match="no datasets"):
+    with pytest.raises(ValueError, match="datasets is empty"):
         Dataset.concat([])
     assert len(Dataset.concat([one, one])) == 6
     frozen = one.freeze()

@@ -46,7 +46,7 @@ def test_csv_columns_can_be_chosen() -> None:
         (b"sequence,w\n1,a\n2,b\n1,c\n", 4, "continues sequence '1'"),
         (b"sequence,sequence\n1,a\n", 1, "same column name twice"),
         (b"number,w\n1,a\n", None, "no column 'sequence'; there are number, w"),
-        (b"sequence\n1\n", None, "no column beside"),
+        (b"sequence\n1\n", None, "'sequence' is the only column"),
         (b"sequence,w\n", None, "no sequence"),
     ],
 )

@@ -83,7 +83,7 @@ def test_only_chunks_of_one_input_can_be_concatenated() -> None:
         data.concatenate([one, two])
     with pytest.raises(ValueError, match="some parts are columns"):
         data.concatenate([one, dataset([("B", {"a": 1.0})])])
-    with pytest.raises(ValueError, match="nothing to concatenate"):
+    with pytest.raises(ValueError, match="at least one chunk to concatenate"):
         data.concatenate([])
 
 

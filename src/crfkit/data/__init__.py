@@ -14,9 +14,9 @@ format         what it is                                                    giv
 ``mallet``     SimpleTagger's text: features and label between spaces        `Dataset`
 =============  ============================================================  =================
 
-`Columns` become a `Dataset` by templates; a `Dataset` has attributes already. The modules in
-`crfkit.data.formats` say exactly what each format can hold. Without a format, the content decides (CSV is
-told by its name); pass ``say=print`` to hear what was taken for what and why.
+Templates turn `Columns` into a `Dataset`; a `Dataset` has attributes already. The modules in
+`crfkit.data.formats` say exactly what each format can hold. Without a format, the content decides (for
+CSV, the name); pass ``say=print`` to see which format was chosen and why.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Alphabets: strings and their ids, interned natively.
+"""Alphabets: strings and their ids, held by native code.
 
 A growing alphabet gives ids in order of first appearance. Frozen, it is three flat arrays (bytes of all
 strings, where each begins, a hash table) that can be memory-mapped: opening millions of strings takes

@@ -1,4 +1,4 @@
-"""Parts of data put together: blocks of rows become datasets, parts become one, and one becomes chunks.
+"""Putting data together and cutting it: rows become datasets, parts become one, one becomes chunks.
 
 However a file is cut, the result is the same. For that each array has one form: `value` and `weight` are
 absent when all are 1, `label` when all are unknown.
@@ -104,7 +104,7 @@ def _merge(count: Pointers, attr: Ids, value: Floats, A: int, once: bool) -> tup
 
 
 def _plain(batch: Batch) -> Batch:
-    """Leave out what says nothing."""
+    """Leave out fields that have their default everywhere."""
     return replace(
         batch,
         value=None if batch.value is None or (batch.value == 1).all() else batch.value,
@@ -114,7 +114,7 @@ def _plain(batch: Batch) -> Batch:
 
 
 def concatenate(parts: Sequence[Columns | Dataset]) -> Columns | Dataset:
-    """Lay chunks of one input end to end; they must share their alphabets.
+    """Join chunks of one input into one; they must share their alphabets.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def concatenate(parts: Sequence[Columns | Dataset]) -> Columns | Dataset:
     3
     """
     if not parts:
-        raise ValueError("there is nothing to concatenate")
+        raise ValueError("parts is empty, expected at least one chunk to concatenate")
     if len(parts) == 1:
         return parts[0]
     columns = [part for part in parts if isinstance(part, Columns)]

@@ -1,7 +1,7 @@
-"""What the fields of a batch are arrays of: one record a field, read by all that cuts, joins or renames.
+"""The axes of the fields of a batch: one record for each field, read by whatever cuts, joins or renames.
 
-The axes hang together: pointers by sequence open the positions, pointers by position the entries of
-attributes. Segments have places between the two: D for each position.
+Pointers by sequence say where positions begin, pointers by position where the entries of attributes begin.
+Segments have places between the two: D for each position.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Axis:
     absent: Any = None  #: the entry that means the same as no field at all; None: there is none
 
     def check(self, name: str, array: NDArray[Any], count: int) -> None:
-        """Refuse an array of another shape, falling pointers, negative ids and values that are not finite."""
+        """Refuse a wrong shape, falling pointers, negative ids and values that are not finite."""
         axes = 1 if self.columns is None else 2
         if array.ndim != axes:
             raise ValueError(f"{name} has {array.ndim} axes, expected {axes}")

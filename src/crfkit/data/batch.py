@@ -23,7 +23,7 @@ __all__ = ["Batch"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sequences of attribute ids, laid end to end; checked when made.
+    """Sequences of attribute ids, one after the other; checked when made.
 
     Examples
     --------
@@ -82,9 +82,9 @@ class Batch:
             raise ValueError("seq_ptr must begin with 0")
         for ptr, ids, value in _OCCURRENCES.values():
             if (getattr(self, ptr) is None) != (getattr(self, ids) is None):
-                raise ValueError(f"{ptr} and {ids} go together")
+                raise ValueError(f"only one of {ptr} and {ids} is given; give both or neither")
             if getattr(self, ptr) is None and getattr(self, value) is not None:
-                raise ValueError(f"{value} needs {ptr} and {ids}")
+                raise ValueError(f"{value} is given without {ptr} and {ids}; give all three")
         self._check_lengths()
         for name, axis, given in held:
             axis.check(name, given, self.size(axis.along))
@@ -130,7 +130,7 @@ class Batch:
 
     @classmethod
     def unchecked(cls, **arrays: Any) -> Batch:
-        """Return a batch of arrays that a checked one had: a mapped file is not read before it is needed."""
+        """Return a batch of arrays that are known to be valid, unchecked: a mapped file is not read yet."""
         made = object.__new__(cls)
         for f in fields(cls):
             object.__setattr__(made, f.name, arrays.get(f.name))
@@ -147,7 +147,7 @@ class Batch:
         return int(self.seq_ptr[-1])
 
     def cut(self, positions: int) -> Iterator[slice]:
-        """Cut the sequences into runs of at most so many positions; a longer sequence is a run of its own.
+        """Cut the sequences into parts of at most so many positions; a longer sequence is a part of its own.
 
         Examples
         --------
@@ -209,9 +209,9 @@ class Batch:
 
     @classmethod
     def concat(cls, batches: Sequence[Batch]) -> Batch:
-        """Lay batches end to end; their ids must mean the same.
+        """Join batches into one; their ids must mean the same.
 
-        Where only some have values, weights, labels or allowed labels, the others get what means the same:
+        Where only some have values, weights, labels or allowed labels, the others get the default:
         1, 1, -1 and all labels.
 
         Raises
@@ -228,7 +228,7 @@ class Batch:
         ([0, 1, 2], [5, 7], [-1, 0])
         """
         if not batches:
-            raise ValueError("there are no batches to concatenate")
+            raise ValueError("batches is empty, expected at least one batch to concatenate")
         return batches[0] if len(batches) == 1 else cls.unchecked(**moves.joined(batches))
 
     def renamed(
@@ -240,7 +240,7 @@ class Batch:
         segments: Ids | None = None,
         label_count: int | None = None,
     ) -> Batch:
-        """Return the batch with other ids; what gets none is dropped.
+        """Return the batch with other ids; drop what gets none.
 
         Parameters
         ----------

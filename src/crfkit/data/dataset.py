@@ -28,7 +28,7 @@ ALPHABETS = {
 
 @dataclass(frozen=True)
 class ExtractorSpec:
-    """What made the attributes of a dataset, so that a model can do the same with new data."""
+    """How the attributes of a dataset were made, so that a model can do the same with new data."""
 
     recipe: Recipe | None = None  #: how columns become attributes, where columns did
     label_column: str | int | None = None  #: of the recipe's data
@@ -72,7 +72,7 @@ class Dataset:
 
     @classmethod
     def concat(cls, parts: Sequence[Dataset]) -> Dataset:
-        """Lay datasets end to end; they must share their alphabets, see `renamed` and `Batch.concat`.
+        """Join datasets into one; they must share their alphabets, see `renamed` and `Batch.concat`.
 
         Examples
         --------
@@ -83,13 +83,13 @@ class Dataset:
         ([0, 1, 3], [0, 1, 0])
         """
         if not parts:
-            raise ValueError("there are no datasets to concatenate")
+            raise ValueError("datasets is empty, expected at least one dataset to concatenate")
         for n, part in enumerate(parts):
             parts[0].check_shared(part, n)
         return replace(parts[0], batch=Batch.concat([part.batch for part in parts]))
 
     def check_shared(self, part: Dataset, n: int) -> None:
-        """Refuse part n of the data where its ids have names of their own; empty alphabets are all alike."""
+        """Refuse part n of the data where its alphabets differ; empty alphabets are all alike."""
         for name in ALPHABETS.values():
             ours, theirs = getattr(self, name), getattr(part, name)
             if ours is not theirs and (len(ours) or len(theirs)):
@@ -101,8 +101,8 @@ class Dataset:
     def renamed(self, like: Dataset) -> Dataset:
         """Return the data with the alphabets of other data.
 
-        Alphabets that grow take what they do not know yet; frozen ones do not, and attributes that they do
-        not know are dropped, labels become unknown. Ids without names (hashed ones) stay.
+        Growing alphabets take names that they do not know yet. With frozen ones, attributes that they do not
+        know are dropped and such labels become unknown. Ids without names (hashed ones) stay.
 
         Examples
         --------

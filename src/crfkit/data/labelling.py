@@ -30,7 +30,7 @@ __all__ = ["labelled"]
 
 
 def labelled(data: Dataset, y: Any, labels: Alphabet) -> Dataset:
-    """Return data with this gold, whose labels go to a growing alphabet.
+    """Return the data with these gold labels, which are added to a growing alphabet.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def _ids(flat: list[Any], labels: Alphabet) -> Ids:
 
 
 def _flat(y: Any, lengths: list[int]) -> list[Any]:
-    """Return the entries of all positions, as many as there are."""
+    """Return the entries of all positions, or refuse a wrong number of them."""
     if isinstance(y, str | bytes):
         raise ValueError("y is a plain string, expected a list of label sequences")
     if not isinstance(y, Iterable):
@@ -113,7 +113,7 @@ def _check_entry(given: Any, place: str) -> None:
 
 
 def _names(given: Any) -> list[str]:
-    """Return the labels of an entry; those of a set in alphabetical order, as it has none."""
+    """Return the labels of an entry; sets have no order, so theirs come in alphabetical order."""
     if given is None or isinstance(given, str):
         return [] if given is None else [given]
     return sorted(given) if isinstance(given, AnySet) else list(given)

@@ -1,6 +1,6 @@
-"""Batches cut, joined and renamed, field by field as the axes of the fields say; see `crfkit.data.axes`.
+"""Cutting, joining and renaming batches, field by field, by the axes of the fields; see `crfkit.data.axes`.
 
-The functions return arrays by field name. They hold what the checks of a batch demand where those given do.
+The functions return arrays by field name. Where the given batches are valid, so are the results.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _by_length(pick: Pointers | slice, D: int) -> Pointers | slice:
 
 
 def joined(batches: Sequence[Batch]) -> Arrays:
-    """Return the arrays of batches laid end to end; see `Batch.concat`."""
+    """Return the arrays of batches, one after the other; see `Batch.concat`."""
     longest = {batch.longest for batch in batches if batch.segment_ptr is not None and batch.positions}
     if len(longest) > 1:
         raise ValueError(f"the batches have attributes of segments of up to {sorted(longest)} positions each")
@@ -80,14 +80,12 @@ def joined(batches: Sequence[Batch]) -> Arrays:
 
 
 def _filled(name: str, axis: Axis, like: NDArray[Any], batch: Batch, D: int) -> NDArray[Any]:
-    """Return what means the same as no field in this batch."""
+    """Return the array that means the same as leaving the field out of this batch."""
     count = batch.positions * D if axis.along == "segment place" else batch.size(axis.along)
     if axis.opens is not None:
         return np.zeros(count + 1, dtype=like.dtype)  # no attributes
     if axis.absent is None and count:
-        raise ValueError(
-            f"some batches have {name} and others do not, and no value means the same; give it to all"
-        )
+        raise ValueError(f"some batches have {name} and others do not; give it to all")
     return np.full((count, *like.shape[1:]), axis.absent or 0, dtype=like.dtype)
 
 

@@ -35,7 +35,7 @@ class ReadOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """What a reader is told; what a format does not have is refused."""
+    """The format and options that a reader is given; a format refuses options that it does not have."""
 
     format: str | None
     given: Given
@@ -49,7 +49,7 @@ class Options:
             self.check(self.format)
 
     def check(self, format: str, guessed: bool = False) -> None:
-        """Refuse a format that is not there or has no such option; marks of documents decide no guess."""
+        """Refuse an unknown format, and options that the format does not have (a guess ignores docstart)."""
         has = find(format).options | ({"docstart"} if guessed else set())
         for name in (f.name for f in fields(Given)):
             if getattr(self.given, name) is not None and name not in has:
@@ -95,7 +95,7 @@ class Options:
         return guess(sample[:SAMPLE], whole, self.given.comment), sample
 
     def parts(self, source: Input) -> Iterator[Columns | Dataset]:
-        """Read, as many finished sequences at a time as there are."""
+        """Read the input, and yield finished sequences as soon as there are any."""
         found = False
         record = find(self.choose(source).format)
         for part in record.parts(source, self.given):
@@ -176,7 +176,7 @@ def stream(
     r"""Read an input in chunks of whole sequences, in constant memory.
 
     A chunk holds as few sequences as have `chunk_positions` positions, the last one perhaps fewer. The chunks
-    share alphabets, which grow as they are read; laid end to end by `concatenate` they are what `read`
+    share alphabets, which grow as they are read; joined by `concatenate` they are what `read`
     returns. CSV and Parquet are read whole before they are cut. The other parameters are those of `read`.
 
     With ``alphabets="fresh"`` every chunk has alphabets of its own, so that memory stays bounded on endless

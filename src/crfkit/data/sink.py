@@ -1,7 +1,8 @@
-"""Where text goes: written under a temporary name beside its place and renamed when whole.
+"""Writing files: under a temporary name beside the place, renamed when whole.
 
 A failure leaves what was there before, and nothing else. A process that is killed leaves its temporary file;
-the next one that writes to the same place removes it. Writers hold a lock on theirs: what is locked stays.
+the next one that writes to the same place removes it. Writers lock their temporary file, so that no other
+process removes it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _replace(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def _locked_temporary(folder: str, prefix: str) -> tuple[int, str]:
-    """Make a file that no other process will take for one that was left behind."""
+    """Make a locked file, so that no other process takes it for one that was left behind."""
     while True:
         handle, path = tempfile.mkstemp(prefix=prefix, suffix=_ENDING, dir=folder)
         if not _lock(handle, wait=True) or os.fstat(handle).st_nlink:
@@ -78,7 +79,7 @@ def _locked_temporary(folder: str, prefix: str) -> tuple[int, str]:
 def _sweep(folder: str, prefix: str) -> None:
     """Remove temporary files whose writers are gone."""
     for path in glob.glob(f"{glob.escape(os.path.join(folder, prefix))}????????{_ENDING}"):
-        with suppress(OSError):  # another's, or gone: then it is not for us to remove
+        with suppress(OSError):  # in use by another process, or already gone
             handle = os.open(path, os.O_RDWR)
             try:
                 if _lock(handle, wait=False):

@@ -1,7 +1,7 @@
-"""Where text comes from: a path, standard input or an open file, gzip or plain, as blocks of whole lines.
+"""Reading text from a path, standard input or an open file, gzip or plain, in blocks of whole lines.
 
 gzip is recognised by its first two bytes, never by the name. Lines end in LF or CRLF and may have any length;
-a byte order mark at the start is dropped. Every mistake is a `FormatError` that names the file and the line.
+a byte order mark at the start is dropped. Every error is a `FormatError` that names the file and the line.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["BINARY", "CHUNK", "EmptyInputError", "FormatError", "Input", "Place"
 Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 CHUNK = 1 << 18  # of 64 KiB to 1 MiB the quickest: what becomes of a block stays in the cache
-#: What is said of a file that is not text.
+#: What messages say of a file that is not text.
 BINARY = "is a binary file, such as a model or text in UTF-16; give text in UTF-8, plain or gzip"
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
 class FormatError(ValueError):
-    """A mistake in a file: where it is, what it is, and what to do.
+    """Something is wrong in a file: where it is, what it is, and what to do.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class FormatError(ValueError):
         super().__init__(path, line, what)
         self.path = path  #: name of the file
         self.line = line  #: number of the line, from 1; None where the whole file is meant
-        self.what = what  #: the mistake and its remedy
+        self.what = what  #: what is wrong, and the remedy
 
     def __str__(self) -> str:
         return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self.what}"
@@ -140,7 +140,7 @@ class Input:
             block = block.removeprefix(_BOM)
         if b"\0" in block:
             at = line + block.count(b"\n", 0, block.index(b"\0"))
-            raise self.error(at, "holds a NUL byte; is this a text file?")
+            raise self.error(at, "holds a NUL byte, so it is not text; give text in UTF-8")
         try:
             return block.decode()
         except UnicodeDecodeError as error:

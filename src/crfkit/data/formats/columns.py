@@ -151,7 +151,7 @@ class Columns:
         return f"<Columns {', '.join(self.names)}: {len(self)} sequences, {self.positions} tokens>"
 
     def strings(self) -> list[NDArray[np.object_]]:
-        """Return the strings of each column, laid end to end."""
+        """Return the strings of each column, those of all sequences in one list."""
         return [
             spell(alphabet, used)[places]
             for alphabet, (used, places) in zip(self.alphabets, self._used(), strict=True)
@@ -190,11 +190,11 @@ def parts(
     comment: str = "",
     skip_docstart: bool = True,
 ) -> Iterator[Columns]:
-    """Read columns, as many finished sequences at a time as there are."""
+    """Read columns, and yield finished sequences as soon as there are any."""
     chunks = source.chunks()
     if format == "conllu":
         comment = comment or "#"
-        mark = comment.encode()  # what is no word becomes a comment, and lines keep their numbers
+        mark = comment.encode()  # lines that are not words become comments, so that lines keep their numbers
         chunks = (_NO_WORD.sub(lambda _: mark, lines) for _, lines in source.whole_lines())
     parser = _native.ColumnParser(separator, comment, skip_docstart, format == "crfpp")
     alphabets: tuple[Alphabet, ...] = ()
@@ -231,9 +231,9 @@ def parts(
 
 
 def comment_hint(text: bytes) -> str:
-    """Return a hint for whoever met a mistake where lines of the text look like comments."""
+    """Return a hint to add to an error where lines of the text look like comments."""
     if text.startswith(b"#") or b"\n#" in text:
-        return "; if lines that begin with # are comments, say so: comment (--comment) is '#'"
+        return "; if lines that begin with # are comments, give comment='#' (--comment '#')"
     return ""
 
 

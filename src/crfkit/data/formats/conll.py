@@ -16,7 +16,7 @@ _LINE = re.compile(r"\d+([-.]\d+)?\t([^\t]*\t){5}(\d+|_)\t([^\t]*\t){2}[^\t]*")
 
 
 def _separator(source: Input, options: Given) -> str | None:
-    """Return what is between columns: as given, or a TAB where every line has one; None: blanks and TABs."""
+    """Return the separator: as given, or a TAB where every line has one; None: blanks and TABs."""
     if options.separator is not None:
         return None if options.separator == "blanks" else options.separator
     sample = source.peek(SAMPLE + 1)
@@ -56,8 +56,8 @@ def _guess(sample: Sample) -> str:
 
 
 def _guess_conllu(sample: Sample) -> str:
-    told = [line for line in sample.lines if not line.startswith("#")]
-    if told and all(map(_LINE.fullmatch, told)):
+    tokens = [line for line in sample.lines if not line.startswith("#")]
+    if tokens and all(map(_LINE.fullmatch, tokens)):
         return "lines have 10 fields between TABs and are numbered"
     return ""
 

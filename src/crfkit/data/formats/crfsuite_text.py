@@ -30,7 +30,7 @@ from crfkit.data.source import Input
 
 __all__ = ["parts", "render"]
 
-# Escapes are put aside as lone surrogates, which valid UTF-8 never decodes to.
+# Escapes are replaced by unpaired surrogates, which valid UTF-8 never decodes to.
 _BACKSLASH, _COLON = "\udc5c", "\udc3a"
 _TAB, _LF, _COLON_BYTE = b"\t\n:"
 _PLAIN = b"0123456789.eE+-"
@@ -41,7 +41,7 @@ _NUMBER = re.compile(
 
 
 def parts(source: Input) -> Iterator[Dataset]:
-    """Read attributes, as many finished sequences at a time as there are."""
+    """Read attributes, and yield finished sequences as soon as there are any."""
     reader = _Reader(source)
     for first, text in source.blocks():
         reader.read(first, text)
@@ -75,7 +75,7 @@ class _Reader:
             text = text.replace("\t\t", "\t")
         text = text.replace("\t\n", "\n")
 
-        # What ends a token tells what comes next: a head after LF, a name after TAB, a value after a colon.
+        # How a token ends decides what comes next: a head after LF, a name after TAB, a value after a colon.
         letters = np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8)
         marks = letters[(letters == _TAB) | (letters == _LF) | (letters == _COLON_BYTE)]
         tokens = np.empty(len(marks), dtype=object)

@@ -1,12 +1,12 @@
-"""Which format a text is in, guessed from its beginning: the records of the formats are asked in turn.
+"""Guessing the format of a text from its beginning, by asking the records of the formats in turn.
 
 JSON lines begin with an object. Ten fields between TABs, with a number in the first and in the seventh, are
-CoNLL-U. Where all but a few lines have the same number of fields, it is columns (the few are mistakes, which
-the reader names), unless nearly all fields behind the first TAB look like ``name=...`` or ``name:...``. What
+CoNLL-U. Where all but a few lines have the same number of fields, it is columns (the reader reports
+the few as errors), unless nearly all fields behind the first TAB look like ``name=...`` or ``name:...``. What
 is left is ragged: CRFsuite's text if there are TABs, MALLET's if there are blank lines and the last fields
 repeat as labels do.
 
-Columns are split at TABs alone where every line has one and nearly all have the same number of them, so that
+Columns are split at TABs only where every line has one and nearly all have the same number of them, so that
 ``New York<TAB>B-LOC`` has two fields; else at blanks and TABs.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["Guess", "guess"]
 
 @dataclass(frozen=True)
 class Guess:
-    r"""A format and what speaks for it.
+    r"""A format, and why it was guessed.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Guess:
 def guess(sample: bytes, whole: bool = True, comment: str | None = None) -> Guess | None:
     """Guess the format of a text from its first bytes, or return None.
 
-    `whole` tells that there are no more bytes. Lines that begin with `comment` do not count.
+    `whole` says that these are all bytes of the input. Lines that begin with `comment` do not count.
     """
     looked_at = Sample(sample, whole, comment)
     for one in records():

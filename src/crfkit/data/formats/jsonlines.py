@@ -10,7 +10,7 @@ after the rules of python-crfsuite: ``"k": number`` is the attribute ``k`` with 
 ``k:`` before their names. Labels and weight may be missing; a label may be null. The same attribute twice
 adds up.
 
-Everything can be written but edge attributes and dense features, lone surrogates, and columns called
+Everything can be written but edge attributes and dense features, unpaired surrogates, and columns called
 `tokens`, `labels`, `items` or `weight`.
 """
 
@@ -220,7 +220,7 @@ def _token_lines(data: Columns) -> Iterator[dict[str, object]]:
     if clash:
         raise ValueError(f"the column name {clash[0]!r} has a meaning of its own in JSON lines; rename it")
     if not data.names:
-        raise ValueError("there are no columns to write")
+        raise ValueError("the data have no columns, expected at least one to write")
     keys = [_KEYS.get(name, name) for name in data.names]
     strings = [column.tolist() for column in data.strings()]
     ends = data.seq_ptr.tolist()

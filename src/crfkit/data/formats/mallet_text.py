@@ -28,7 +28,7 @@ _SPACE = " \t\v\f\r"  # \s of Java's regular expressions, within a line
 
 
 def parts(source: Input, *, labelled: bool = True) -> Iterator[Dataset]:
-    """Read features, as many finished sequences at a time as there are."""
+    """Read features, and yield finished sequences as soon as there are any."""
     builder = DatasetBuilder(once=True)
     for _, text in source.blocks():
         lines = [line.rstrip(" ") if line.strip(_SPACE) else "" for line in text.split("\n")[:-1]]

@@ -1,4 +1,4 @@
-"""What a foreign format is to the rest of crfkit: one record, at the end of its file."""
+"""The record by which crfkit knows a foreign format; it stands at the end of the format's file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Sample:
     ----------
     data : bytes
     whole : bool
-        There are no more bytes.
+        Whether these are all bytes of the input.
     comment : str, optional
         Lines that begin with it do not count.
     """
@@ -68,10 +68,10 @@ class Sample:
     @cached_property
     def tabs(self) -> int:
         """How many fields nearly all lines have between TABs; 0 if some lack a TAB or all end in one."""
-        told = [line for line in self.lines if not line.startswith("-DOCSTART-")]
-        if not told or not all("\t" in line for line in told) or all(line.endswith("\t") for line in told):
+        tokens = [line for line in self.lines if not line.startswith("-DOCSTART-")]
+        if not tokens or not all("\t" in x for x in tokens) or all(x.endswith("\t") for x in tokens):
             return 0
-        return _common([line.count("\t") + 1 for line in told])
+        return _common([line.count("\t") + 1 for line in tokens])
 
     @cached_property
     def blanks(self) -> int:
@@ -89,16 +89,17 @@ def _common(widths: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Format:
-    """A foreign format: how it is told, read and written."""
+    """A foreign format: how it is recognised, read and written."""
 
     name: str
     holds: Literal["columns", "attributes", "either"]  #: whether it gives `Columns` or a `Dataset`
-    #: Reads, as many finished sequences at a time as there are.
+    #: Yields finished sequences as soon as there are any.
     parts: Callable[[Input, Given], Iterator[Columns | Dataset]]
-    #: Returns a chunk as bytes, and is told whether it is the first; a text says what to write instead.
+    #: Returns a chunk as bytes; the last argument is whether it is the first chunk. A string says what to
+    #: write instead of this format.
     render: Callable[[Columns | Dataset, Given, bool], bytes] | str
-    options: frozenset[str] = frozenset()  #: of `Given`: those that it has
-    #: Says why a sample is of this format, "" where it is not. None: only the ending of a name tells.
+    options: frozenset[str] = frozenset()  #: the fields of `Given` that it takes
+    #: Returns why a sample is of this format, "" where it is not. None: only the ending of a name decides.
     guess: Callable[[Sample], str] | None = None
     endings: tuple[str, ...] = ()  #: of the names of its files
     whole: bool = False  #: read and written as a whole, never in chunks

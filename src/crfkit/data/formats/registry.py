@@ -1,7 +1,6 @@
 """All foreign formats, by name: a format is one file that ends with its record, and one line here.
 
-Who guesses loads all records; a reader that is long is a module of its own, which the record loads when it is
-used.
+A guess loads all records. A long reader is a module of its own, which the record loads when it is used.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULTS", "FORMATS", "by_name", "find", "names", "records"]
 
-#: A record, or the module and name of one that is loaded when it is needed. The last is asked first what it
-#: makes of an input; the first takes whatever has the same number of fields in nearly all lines.
+#: A record, or the module and name of one that is loaded when it is needed. Guesses ask the last one first;
+#: the first one takes any text with the same number of fields in nearly all lines.
 FORMATS: dict[str, Format | str] = {
     "columns": "conll.COLUMNS",
     "crfpp": "conll.CRFPP",
@@ -29,7 +28,7 @@ FORMATS: dict[str, Format | str] = {
     "jsonl": "jsonl.FORMAT",
 }
 
-#: What is taken where nothing else tells, by what the data hold.
+#: The format that is written by default, by what the data hold.
 DEFAULTS = {"columns": "columns", "attributes": "crfsuite"}
 
 
@@ -68,7 +67,7 @@ def records() -> list[Format]:
 
 
 def by_name(path: Any) -> Format | None:
-    """Return the format that the name of a file tells by its ending, but for ``.gz``.
+    """Return the format that the ending of a file's name stands for, ``.gz`` aside.
 
     Examples
     --------

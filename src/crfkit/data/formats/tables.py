@@ -141,7 +141,7 @@ def _from_cells(
         if name not in cells:
             raise FormatError(source, None, f"there is no column {name!r}; there are {', '.join(cells)}")
     if not names:
-        raise FormatError(source, None, f"there is no column beside {sequence!r}")
+        raise FormatError(source, None, f"{sequence!r} is the only column; give at least one more")
     strings = [_column(cells[name], name, source, header) for name in names]
     alphabets = tuple(Alphabet() for _ in names)
     ids = tuple(a.ids(column) for a, column in zip(alphabets, strings, strict=True))
