@@ -102,5 +102,5 @@ def test_embeddings_become_dense_columns() -> None:
         [5.0, 6.0, 0.0, 0.0],
     ]
     assert names_by_position(made)[0] == ["p[0]=DT"]
-    with pytest.raises(ValueError, match="stands alone"):
+    with pytest.raises(ValueError, match="a vector, which scores labels only"):
         Recipe.parse('w[0] & embedding(w, "v")[0]', {"v": vectors})

@@ -402,7 +402,7 @@ def shape(**entries: Any) -> Any:
         (describe(notes=None), "notes are 'None', expected a text"),
         (describe(label_column=[1]), "label column"),
         (describe(training={}), "loss is missing"),
-        (describe(recipe={"dialect": "crfkit", "text": "word[0", "resources": {}}), "is no field"),
+        (describe(recipe={"dialect": "crfkit", "text": "word[0", "resources": {}}), "is not a field"),
         (
             describe(recipe={"dialect": "crfkit", "text": "word[-999..999]", "resources": {}}),
             "it has windows",

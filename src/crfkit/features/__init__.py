@@ -1,6 +1,7 @@
 """Features: recipes, the views that they use, and the extractor that runs them.
 
-Names are loaded when they are first used: who tags by a recipe waits for no other reader of templates.
+Names are loaded when they are first used, so that tagging does not wait for readers of templates it does not
+need.
 """
 
 from importlib import import_module

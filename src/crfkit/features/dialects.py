@@ -1,4 +1,4 @@
-"""Template files in any dialect: which one is it, and read it."""
+"""Reading template files in any dialect, which is guessed unless it is given."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MACRO = re.compile(r'[^"#]*%|[UBub*].*%x\[')
 
 
 def guess_dialect(text: str) -> Dialect:
-    """Tell which dialect a template text is written in.
+    """Return the dialect that a template text is written in.
 
     Without a macro (``%x``) it is crfkit's own, unless every line is a bare U or B line. With one it is CRF++
-    when all lines are lines of CRF++, and Wapiti when all lines are Wapiti's. A text with mistakes is
+    when all lines are lines of CRF++, and Wapiti when all lines are Wapiti's. A text with errors is
     Wapiti's where it has something that only Wapiti knows, and CRF++'s otherwise.
 
     Examples

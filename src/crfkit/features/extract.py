@@ -2,8 +2,8 @@
 
 Tokens become ids of alphabets that the extractor owns, views are computed once per distinct token, and
 templates are expanded in C++. Ids are given in order of first appearance: the same for any number of
-threads, and for streamed or whole input. A template without fields that scores transitions (CRF++'s ``B``) is
-no attribute of any position; it asks for plain transitions.
+threads, and for streamed or whole input. A template without fields that scores transitions (CRF++'s ``B``)
+does not make attributes; it asks for plain transitions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Extractor:
     label : str or int, optional
         The column that holds the label, by name or place (-1: the last one); None: there is none.
     hashed : int, optional
-        Hash attribute names to this many ids; `collisions` tells how many names share the id of another.
+        Hash attribute names to this many ids; `collisions` counts the names that share the id of another.
         Datasets then carry no attribute names, and freezing drops no attribute.
 
     Examples
@@ -63,7 +63,7 @@ class Extractor:
         self._nameless = Alphabet(), Alphabet()  # of all datasets where names are hashed
         self.frozen = False
         self.tokens = {name: Alphabet() for name in recipe.columns}
-        self._marks = Alphabet(["", "B", "I"])  # of gazetteers; the first is no value
+        self._marks = Alphabet(["", "B", "I"])  # of gazetteers; the first stands for no match
         self._vectors: list[Field] = []
         self._fields: dict[tuple[object, ...], int] = {}
         self._functions: dict[int, Callable[[Iterable[str]], list[Value]]] = {}
@@ -173,7 +173,7 @@ class Extractor:
         return Dataset(batch, self.labels, nodes, edges, extractor=made_by)
 
     def _dense(self, columns: Columns, f: Field) -> Floats:
-        """Vectors [P, K] of the tokens at an offset; zeros for unknown tokens and outside the sequence."""
+        """Return the vectors [P, K] of tokens at an offset; zeros where there is none."""
         place = _place(columns, f.column)
         table = self.recipe.resources[str(f.arguments[0])]
         sizes = {len(vector) for vector in table.values()}
@@ -190,7 +190,7 @@ class Extractor:
         return rows
 
     def _column(self, columns: Columns, name: str, gazetteer: str | None) -> Ids:
-        """Token ids in the extractor's own alphabets, or the marks of a gazetteer."""
+        """Return token ids in the extractor's own alphabets, or the marks of a gazetteer."""
         place = _place(columns, name)
         if gazetteer is None:
             return self.tokens[name].merge(columns.alphabets[place])[columns.ids[place]]

@@ -1,4 +1,4 @@
-"""From features that are Python objects to a batch of attribute ids, walked natively.
+"""Turning features that are Python objects into a batch of attribute ids, natively.
 
 An item (what is known about one position) is a list of strings or a dict; names are made as python-crfsuite
 makes them, so that a model means the same in both:
@@ -13,8 +13,8 @@ item                                        attributes
 ``{"k": ["v", "w"]}`` (tuples, sets too)    ``k:v``, ``k:w`` of value 1
 ==========================================  ==============================================================
 
-Strings are str or bytes (UTF-8). Unlike there, a plain string is no item and no sequence (its characters were
-taken by accident), mappings of any kind are read as dicts, and nan and infinity are refused.
+Strings are str or bytes (UTF-8). Unlike there, a plain string is not an item and not a sequence (its
+characters were taken by accident), mappings of any kind are read as dicts, and nan and infinity are refused.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class ItemExtractor:
         Raises
         ------
         ValueError, TypeError
-            With the place of the mistake, counted from 0. Exceptions of iterators and numbers of your own
-            come through as they are.
+            Something is wrong in X, y or weight; the message says where, counted from 0. Exceptions that
+            your own iterators and numbers raise come through unchanged.
         """
         if isinstance(X, str | bytes | bytearray):
             raise ValueError("X is a plain string, expected a list of sequences")
@@ -241,7 +241,7 @@ class ItemExtractor:
         return int(T)
 
     def _check_columns(self, n: int, K: int) -> None:
-        """Make the alphabet that of K columns, or see that it is."""
+        """Fill the alphabet with the names of K columns, or check that it holds them."""
         if self.hashed is not None:
             if self.hashed < K:
                 raise ValueError(f"sequence {n}: {K} columns, but hashed={self.hashed}")
@@ -283,7 +283,7 @@ def _pairs(X: Iterable[Any], y: Iterable[Any] | None) -> Iterator[tuple[Any, Any
 
 
 def _is_sparse(x: object) -> bool:
-    scipy_sparse = sys.modules.get("scipy.sparse")  # nobody has a sparse matrix without it
+    scipy_sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported SciPy
     return scipy_sparse is not None and bool(scipy_sparse.issparse(x))
 
 

@@ -1,4 +1,4 @@
-r"""Strings between quotation marks in recipes; what is written here is read back as it was, whatever it is.
+r"""Strings between quotation marks in recipes; any string that is written is read back unchanged.
 
 A backslash is an escape only before one of ``\ " ' n r t x u U``, as in Python: ``\"`` is a quotation mark,
 ``\\`` a backslash, ``\x0b`` and ``\u2028`` characters by their number. Before anything else it stands for
@@ -69,5 +69,5 @@ def _character(escape: re.Match[str]) -> str:
         return _PLAIN[escape[1]]
     point = int(escape[2] or escape[3] or escape[4], 16)
     if point > 0x10FFFF:
-        raise ValueError(f"{escape[0]} is the number of no character; they end at \\U0010ffff")
+        raise ValueError(f"{escape[0]} is not the number of a character; the last is \\U0010ffff")
     return chr(point)

@@ -129,7 +129,7 @@ class Recipe:
             for f in template.fields:
                 if f.view == "embedding" and (len(template.fields) > 1 or template.kind != "node"):
                     raise ValueError(
-                        f"{source}: {f.name()} is a vector; it stands alone and scores labels only"
+                        f"{source}: {f.name()} is a vector, which scores labels only; put it on its own line"
                     )
                 if f.view in ("lookup", "gazetteer", "embedding") and f.arguments[0] not in recipe.resources:
                     known = ", ".join(recipe.resources) or "none"
@@ -164,7 +164,7 @@ def _parse_template(text: str) -> list[Template]:
     for part in parts:
         fields = _parse_field(part)
         if len(fields) > 1 and len(parts) > 1:
-            raise ValueError("a window (..) stands alone, not in a conjunction")
+            raise ValueError("a window (..) cannot be in a conjunction; write it on a line of its own")
         choices = [[*chosen, f] for chosen in choices for f in fields]
     return [_join(kind, tuple(chosen)) for chosen in choices]
 
@@ -186,7 +186,7 @@ _FIELD = re.compile(
 def _parse_field(text: str) -> list[Field]:
     matched = _FIELD.fullmatch(text.strip())
     if not matched:
-        raise ValueError(f"{text!r} is no field; write column[offset] or view(column, ...)[offset]")
+        raise ValueError(f"{text!r} is not a field; write column[offset] or view(column, ...)[offset]")
     low = int(matched["low"])
     high = low if matched["high"] is None else int(matched["high"])
     if high < low:

@@ -107,7 +107,7 @@ VIEWS: dict[str, tuple[tuple[type, ...], Callable[..., Callable[[str], Value]]]]
 def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
     """Raise a ValueError unless the view exists and takes these arguments."""
     if name not in VIEWS:
-        raise ValueError(f"{name!r} is no view; views are {', '.join(VIEWS)}")
+        raise ValueError(f"{name!r} is not a view; views are {', '.join(VIEWS)}")
     types = VIEWS[name][0]
     if tuple(map(type, arguments)) != types:
         wanted = ", ".join(kind.__name__ for kind in types) or "nothing"
