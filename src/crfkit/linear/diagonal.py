@@ -19,7 +19,7 @@ from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
-from crfkit.structures.chain import Chain
+from crfkit.structures.chain import is_chain
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -33,7 +33,7 @@ def diagonal_lacks(loss: LinearLoss) -> str:
     """Tell why there is no such diagonal of a loss; empty where there is one."""
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
-    chain = isinstance(loss.structure, Chain) and loss.structure.order <= 1
+    chain = is_chain(loss.structure) and loss.structure.order <= 1
     return "" if chain else f"{loss.structure.describe()}, only chains of order 1"
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.objectives.penalised import Penalised
-from crfkit.structures.chain import Chain
+from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Gold, Path
+from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Structure
 
 __all__ = ["Local"]
@@ -43,7 +44,7 @@ class Local(Penalised):
 
     def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
         """Tell why it cannot be used: it is for chains of order 1."""
-        if not isinstance(structure, Chain) or structure.order != 1:
+        if not (is_chain(structure) or isinstance(structure, LocalChain)) or structure.order != 1:
             return f"the objective local is for chains of order 1, not for {structure.describe()}"
         return super().covers(structure, kinds)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-__all__ = ["Chain", "chain_slots"]
+__all__ = ["Chain", "chain_slots", "is_chain"]
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,18 @@ def chain_slots(L: int, order: int) -> dict[str, Slot]:
         slots["edge"] = Slot(((L, L),), "step", base="transition")
     slots["transition"] = Slot(tuple((L,) * (h + 1) for h in range(1, order + 1)))
     return {**slots, "start": Slot(one), "stop": Slot(one)}
+
+
+def is_chain(structure: object) -> TypeGuard[Chain]:
+    """Tell whether a structure scores as chains do: one of another kind may be built on a chain and not.
+
+    Examples
+    --------
+    >>> from crfkit.structures import LocalChain
+    >>> is_chain(Chain(2)), is_chain(LocalChain(2))
+    (True, False)
+    """
+    return isinstance(structure, Chain) and structure.kind == Chain.kind
 
 
 def _checked_forbid(scores: Floats, allowed: NDArray[np.bool_], argument: str) -> Floats:

@@ -29,7 +29,7 @@ from crfkit.linear.fast.gold_edges import gold_edges
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures.chain import Chain
+from crfkit.structures.chain import Chain, is_chain
 from crfkit.structures.gold import Gold, Path, Sets, Soft
 from crfkit.structures.labels import forbid
 
@@ -56,7 +56,7 @@ class NativeLikelihood:
         structure, layout, batch = loss.structure, loss.layout, loss.batch
         if loss.objective.family is not Family.LIKELIHOOD:
             return f"the objective {loss.objective.name}"
-        if not (isinstance(structure, Chain) and structure.order == 1):
+        if not (is_chain(structure) and structure.order == 1):
             return structure.describe()
         reasons = {
             "limits on segment lengths": structure.resolved is not None
@@ -68,7 +68,7 @@ class NativeLikelihood:
         return next((what for what, holds in reasons.items() if holds), "")
 
     def __init__(self, loss: LinearLoss, kept: Mapping[str, NDArray[Any]] | None = None) -> None:
-        assert isinstance(loss.structure, Chain)
+        assert is_chain(loss.structure)
         self.layout, self.chain, self.batch = loss.layout, loss.structure, loss.batch
         self.threads = loss.threads
         layout, batch, weight, gold = loss.layout, loss.batch, loss.weight, loss.gold

@@ -9,7 +9,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Family
 from crfkit.optimise.sequential.sequences import Mistakes, OneBlock, Sequences
-from crfkit.structures.chain import Chain
+from crfkit.structures.chain import Chain, is_chain
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def mistakes_lack(loss: LinearLoss) -> str:
 
 def _lack(loss: LinearLoss) -> str:
     structure, layout = loss.structure, loss.layout
-    if not (isinstance(structure, Chain) and structure.order == 1):
+    if not (is_chain(structure) and structure.order == 1):
         return f"{structure.describe()}, only chains of order 1"
     reasons = {
         "partial labels": loss.kind == "set",
@@ -70,7 +70,7 @@ def blocks_of(loss: LinearLoss) -> OneBlock:
 def _made(loss: LinearLoss, kind: type[S]) -> S:
     batch, layout, weight, chain = loss.batch, loss.layout, loss.weight, loss.structure
     assert isinstance(loss.gold, Path)
-    assert isinstance(chain, Chain)
+    assert is_chain(chain)
     return kind(
         seq_ptr=batch.seq_ptr,
         attr_ptr=batch.attr_ptr,
