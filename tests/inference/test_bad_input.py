@@ -68,7 +68,7 @@ BAD: dict[str, tuple[Callable[[], Potentials], str]] = {
     ),
     "segment lengths": (lambda: segments(segment=np.zeros((5, 3, 3))), "segment has shape"),
     "segment axes": (lambda: segments(segment=np.zeros((5, 3))), "segment has shape"),
-    "segment none": (lambda: segments(segment=None), "segment or node must be given"),
+    "segment none": (lambda: segments(segment=None), "neither segment nor node is given"),
     "segment node": (lambda: segments(node=np.zeros((4, 3))), "node has 4 positions"),
     "segment node labels": (lambda: segments(node=np.zeros((5, 2))), r"node has shape \(5, 2\)"),
     "segment edge": (lambda: segments(edge=np.zeros((2, 3))), r"edge has shape \(2, 3\)"),

@@ -139,7 +139,7 @@ LABELS = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
         ([Scheme("BIO"), Scheme("IOB1")], r"has the schemes \[Scheme\(name='BIO'.*keep one"),
         ([Scheme("BMES")], "label 'I-PER' is neither 'O' nor of the form B-TYPE, M-TYPE, E-TYPE"),
         ([Scheme("BIO", outside="X")], "label 'O' is neither 'X' nor of the form B-TYPE, I-TYPE"),
-        ([Scheme("BIO", separator="/")], "label 'B-PER' is neither .* B/TYPE.* B, I alone"),
+        ([Scheme("BIO", separator="/")], "label 'B-PER' is neither .* B/TYPE.* nor one of B, I"),
         ([SegmentLength("O", 3), SegmentLength(None, 1, 2)], "'O' for at least 3 and at most 2"),
         (
             [Forbid(START, re.compile(".*"))],
@@ -166,7 +166,7 @@ def test_resolve_checks_its_arguments() -> None:
         resolve([Scheme("BIO")], LABELS, segments=True)
     with pytest.raises(ValueError, match=r"label '' is neither"):
         resolve([Scheme("BIO")], [""])
-    with pytest.raises(ValueError, match=r"labels\[1\] is -1: no id below 5"):
+    with pytest.raises(ValueError, match=r"labels\[1\] is -1, expected 0 to 4"):
         resolve([], LABELS).accepts([0, -1])
     with pytest.raises(ValueError, match=r"labels\[0\] is 5"):
         resolve([], LABELS).accepts([5])

@@ -115,7 +115,7 @@ def sample(
 
 
 def score(potentials: Potentials, labels: Any) -> Any:
-    """Return the score of a labelling (of one for each sequence of a batch, end to end).
+    """Return the score of a labelling; for a batch, of one labelling for each sequence, in one list.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From the kernels' flat answers to what queries return, and the refusal where there is no labelling."""
+"""Turning the kernels' flat answers into what queries return, and the error where no labelling exists."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Space: TypeAlias = Literal["auto", "log"]
 
 
 def in_logs(space: Space) -> bool:
-    """Tell whether sums are forced into logarithms; anything but the two spaces is refused."""
+    """Return whether sums are forced into logarithms; refuse anything but the two spaces."""
     if space not in ("auto", "log"):
         raise ValueError(f"space is {space!r}, expected 'auto' or 'log'")
     return space == "log"
 
 
 class NoLabellingError(ValueError):
-    """No labelling of a sequence is allowed; `sequence` says of which.
+    """A sequence has no allowed labelling; `sequence` says which one.
 
     Examples
     --------
@@ -47,13 +47,13 @@ class NoLabellingError(ValueError):
         return type(self), (self.sequence, self.more)  # as it is pickled, by processes of a grid search
 
     def after(self, sequences: int) -> NoLabellingError:
-        """Return the same error, where so many sequences lie before those that were counted."""
+        """Return the same error, counted from the beginning of data with so many sequences before."""
         return NoLabellingError(self.sequence + sequences, self.more)
 
 
 @contextmanager
 def counted_from(before: int) -> Iterator[None]:
-    """Have errors count sequences from the beginning of the data, when `before` lie before this part."""
+    """Make errors count sequences from the beginning of the data; `before` come before this part."""
     try:
         yield
     except NoLabellingError as error:
@@ -61,7 +61,7 @@ def counted_from(before: int) -> Iterator[None]:
 
 
 def demand_labelling(values: Floats) -> None:
-    """Raise where the value of a sequence [N] says that no labelling of it is allowed."""
+    """Raise a `NoLabellingError` where the value of a sequence [N] is that of no labelling."""
     impossible = np.flatnonzero(values == -np.inf)
     if impossible.size:
         raise NoLabellingError(int(impossible[0]), impossible.size - 1)

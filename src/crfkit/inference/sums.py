@@ -1,4 +1,4 @@
-"""Queries that add up: log Z, entropy, marginals, what is reachable, and counts."""
+"""Queries that sum over labellings: log Z, entropy, marginals, what is reachable, and counts."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def marginals(
 def reachable(
     potentials: Potentials, *, edges_by_position: bool = False, threads: int | None = None
 ) -> Marginals:
-    """Tell which parts lie on some allowed labelling, in the shape of `marginals` (booleans).
+    """Return which parts lie on some allowed labelling, in the shape of `marginals` (booleans).
 
     Examples
     --------

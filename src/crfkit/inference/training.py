@@ -1,4 +1,4 @@
-"""What objectives ask for: expected parts by slot, weighted by sequence, and the best path as flat arrays."""
+"""Queries of objectives: expected parts by slot, weighted by sequence, and the best path as flat arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def expected(
     potentials
         Scores of one sequence or of a batch.
     weight : array [N]
-        What each sequence counts by; 0 and less are allowed.
+        Factor of each sequence; 0 and less are allowed.
     threads : int, optional
         Default: all cores.
 

@@ -1,4 +1,4 @@
-"""Structures: which rows exist, which edges enter a row, what is allowed."""
+"""Structures: labels, the scores that they take, and what is allowed."""
 
 from crfkit.structures.chain import Chain
 from crfkit.structures.chain_potentials import ChainPotentials

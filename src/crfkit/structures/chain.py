@@ -1,4 +1,4 @@
-"""Chains of order k: one label per position, scores for labels and for runs of k + 1 labels.
+"""Chains of order k: one label per position, scores for labels and for label n-grams of up to k + 1 labels.
 
 score(y) = start[y_1] + sum_t node[t, y_t] + sum_t sum_{h=1..min(k, t-1)} edge_h[y_{t-h}, ..., y_t]
            + stop[y_T]
@@ -42,7 +42,7 @@ class Chain:
     ----------
     labels : int or list of str, optional
         Label names, or their number. Without them the chain says what to learn, and training finds the names
-        in the data (`crfkit.train`); `with_labels` gives one that can be asked.
+        in the data (`crfkit.train`); `with_labels` returns a chain that can be used.
     order : int
         How many labels before the current one a score may look at; 0 means independent positions.
     constraints : sequence of constraints
@@ -107,7 +107,7 @@ class Chain:
         seq_ptr: ArrayLike | None = None,
         allowed: ArrayLike | Sequence[Allowed] | None = None,
     ) -> ChainPotentials:
-        """Score one sequence, or a batch of them laid end to end.
+        """Score one sequence, or a batch of them, one after the other.
 
         Parameters
         ----------
@@ -167,11 +167,11 @@ class Chain:
     # ---- training
 
     def describe(self) -> str:
-        """Return what messages call it."""
+        """Return the name that messages use for the chain."""
         return f"a chain of order {self.order}"
 
     def slots(self) -> dict[str, Slot]:
-        """Return the scores that it takes: of nodes, steps, n-grams of labels, and both ends."""
+        """Return the slots of scores: nodes, steps, label n-grams, and both ends."""
         return chain_slots(len(self.labels), self.order)
 
     def potentials_of(self, scores: Scores, batch: Batch) -> ChainPotentials:
@@ -188,14 +188,14 @@ class Chain:
         )
 
     def gold(self, batch: Batch, before: int = 0) -> Gold:
-        """Return what is known of the labels, checked against the constraints."""
+        """Return what is known about the labels, checked against the constraints."""
         found = gold_of(batch, len(self.labels))
         if isinstance(found, Path) and self.resolved is not None:
             check_path(found, self.labels, self.resolved, before)
         return found
 
     def gold_cells(self, batch: Batch) -> dict[str, Pointers]:
-        """Return the cells that gold labels take: labels, steps, and n-grams in tables laid end to end."""
+        """Return the cells that gold labels take: labels, steps, and label n-grams."""
         L = len(self.labels)
         label = np.full(batch.positions, -1, np.int32) if batch.label is None else batch.label
         check_range(label, L)
@@ -211,7 +211,7 @@ class Chain:
         if rules is None or not isinstance(gold, Soft):
             add_chain_counts(gold, weight, L, self.order, counts)
             return
-        # Positions are drawn on their own, so that they may take forbidden steps: those do not count.
+        # Positions are drawn independently, so that they may take forbidden steps: those do not count.
         drawn = {slot: np.zeros_like(array) for slot, array in counts.items()}
         add_chain_counts(gold, weight, L, self.order, drawn)
         if "transition" in drawn:
@@ -241,7 +241,7 @@ class Chain:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any], labels: Sequence[str]) -> Self:
-        """Return what `to_dict` described, over these labels; a ValueError where that is not possible."""
+        """Return the chain that `to_dict` described, over these labels; else raise a ValueError."""
         order = plain["order"]
         if type(order) is not int:
             raise ValueError(f"the order is {str(order)[:80]!r}, expected a number")

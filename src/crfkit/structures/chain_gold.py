@@ -17,7 +17,7 @@ __all__ = ["add_chain_counts", "check_path", "ngram_cells"]
 def ngram_cells(seq_ptr: Pointers, label: Ids, L: int, order: int) -> list[Pointers]:
     """Return the n-grams of 2, 3, ..., order + 1 labels that end at each position, each [P].
 
-    An n-gram is the cell of its table, flat; -1 where a label is unknown or the sequence has not so many.
+    An n-gram is the cell of its table, flat; -1 where a label is unknown or the sequence is too short.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def before(share: Floats, seq_ptr: Pointers) -> Floats:
 
 
 def _soft_ngrams(gold: Soft, h: int, each: Floats) -> Floats:
-    """Return the expected counts of n-grams of h + 1 labels, positions drawn on their own: [L**h, L]."""
+    """Return expected counts of n-grams of h + 1 labels, positions drawn independently: [L**h, L]."""
     P, L = gold.share.shape
     if h == 1:
         return before(gold.share, gold.seq_ptr).T @ (gold.share * each[:, None])

@@ -63,7 +63,7 @@ class ChainPotentials:
 
     @property
     def tables(self) -> list[Floats]:
-        """Table h plus all tables of lower order, which a run of h + 1 labels also meets."""
+        """Table h plus all tables of lower order, which an n-gram of h + 1 labels also meets."""
         L = len(self.structure.labels)
         if len(self.edge) > 1:
             for h, table in enumerate(self.edge):
@@ -87,7 +87,7 @@ class ChainPotentials:
         return self if self.unnormalised is None else self.unnormalised
 
     def sequence(self, n: int) -> ChainPotentials:
-        """Return sequence n alone."""
+        """Return sequence n as one sequence."""
         rows = slice(int(self.seq_ptr[n]), int(self.seq_ptr[n + 1]))
         edge = self.edge
         if edge[0].ndim == 3 and len(edge) == 1:
@@ -168,12 +168,12 @@ class ChainPotentials:
         return span_mask(self.structure.labels, int(self.seq_ptr[-1]), start, end, labels)
 
     def most(self) -> int:
-        """Return a number that no sequence has more labellings than."""
+        """Return an upper bound of the number of labellings of a sequence."""
         most: int = len(self.structure.labels) ** int(np.diff(self.seq_ptr).max(initial=0))
         return most
 
     def shaped(self, raw: dict[str, Any]) -> Marginals:
-        """Bring what the kernels credit to each part into the shapes and labels of the scores."""
+        """Return the kernels' marginals in the shapes and labels of the scores."""
         value, node = one_or_all(self, raw["value"]), raw["node"]
         start = None if self.start is None else raw["start"]
         stop = None if self.stop is None else raw["stop"]
@@ -183,7 +183,7 @@ class ChainPotentials:
             onto[np.arange(len(onto)), expansion.state_label] = 1.0
             start, stop = (None if end is None else end @ onto for end in (start, stop))
             return Marginals(value, node @ onto, onto.T @ tables[0] @ onto, start, stop)
-        # What a run of h + 1 labels earns is earned by the tables of all lower orders as well.
+        # The marginals of an n-gram of h + 1 labels count for the tables of all lower orders as well.
         for h in range(len(tables) - 1, 0, -1):
             tables[h - 1] = tables[h - 1] + tables[h].sum(axis=0)
         return Marginals(value, node, tables[0] if len(tables) == 1 else tuple(tables), start, stop)
@@ -191,7 +191,7 @@ class ChainPotentials:
     def scores(self) -> dict[str, Floats]:
         """Return the scores by slot; do not change them.
 
-        "node" [P, L]; "transition" [L * L], for order k the tables of all orders raveled end to end, or
+        "node" [P, L]; "transition" [L * L], for order k the raveled tables of all orders in a row, or
         "edge" [P, L * L] by position (order 0: neither); "start" and "stop" [L] where they are given.
 
         Examples

@@ -46,7 +46,7 @@ START: Final = Boundary.START
 STOP: Final = Boundary.STOP
 Matcher: TypeAlias = str | re.Pattern[str]
 
-# The letters for beginning, inside, end and single; only the first two where there are no others.
+# The letters for beginning, inside, end and single; some schemes have only the first two.
 _LETTERS: Final = {
     **dict.fromkeys(("BIO", "IOB2", "IOB1"), "BI"),
     **dict.fromkeys(("BIOES", "IOBES"), "BIES"),
@@ -58,7 +58,7 @@ _LETTERS: Final = {
 class Scheme:
     """Labels spell segments: ``"BIO"``, ``"IOB1"``, ``"BIOES"``, ... (table at the top).
 
-    A label is ``outside`` or prefix + ``separator`` + type; the prefix alone has the empty type.
+    A label is ``outside`` or prefix + ``separator`` + type; a bare prefix has the empty type.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Scheme:
             forms = ", ".join(f"{letter}{self.separator}TYPE" for letter in letters)
             raise ValueError(
                 f"{self!r}: label {label!r} is neither {self.outside!r} nor of the form {forms} "
-                f"or {', '.join(letters)} alone; choose another scheme, outside or separator"
+                f"nor one of {', '.join(letters)}; choose another scheme, outside or separator"
             )
         return "BIES"[letters.index(prefix)], rest.removeprefix(self.separator)
 
@@ -100,7 +100,7 @@ class Scheme:
 class Forbid:
     r"""A label may not follow another, or may not be first (``START``) or last (``STOP``).
 
-    With ``pair`` alone the pattern is matched against ``"before,after"`` for every two labels.
+    With only ``pair`` the pattern is matched against ``"before,after"`` for every two labels.
 
     Examples
     --------
@@ -149,8 +149,8 @@ class Require:
 class SegmentLength:
     """Segments of a type (None: of every type) have ``minimum`` to ``maximum`` positions.
 
-    With a `Scheme` segments and types are the scheme's, and ``outside`` is none. Without one a
-    segment of a chain is a longest run of one label, which is its type.
+    With a `Scheme` segments and types are the scheme's, and ``outside`` is not a segment. Without one a
+    segment of a chain is a longest stretch of one label, which is its type.
 
     Examples
     --------
@@ -188,9 +188,9 @@ class Resolved:
     expansion: Expansion | None  # None without SegmentLength, and for labels of whole segments
 
     def accepts(self, labels: Sequence[int]) -> bool:
-        """Whether a whole sequence of label ids obeys every constraint; the empty one does.
+        """Return whether a whole sequence of label ids obeys every constraint; the empty one does.
 
-        Labels of whole segments (``segments=True``) are judged by their order alone.
+        Of labels of whole segments (``segments=True``) only the order is checked.
 
         Examples
         --------
@@ -199,7 +199,7 @@ class Resolved:
         """
         for position, label in enumerate(labels):
             if not 0 <= label < len(self.start):
-                raise ValueError(f"labels[{position}] is {label}: no id below {len(self.start)}")
+                raise ValueError(f"labels[{position}] is {label}, expected 0 to {len(self.start) - 1}")
         if len(labels) == 0:
             return True
         if not (self.start[labels[0]] and self.stop[labels[-1]]):
@@ -220,7 +220,7 @@ class Resolved:
 
 
 def check_constraints(constraints: object) -> None:
-    """Raise a TypeError where something else is among them.
+    """Raise a TypeError where a list of constraints holds something else.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def check_constraints(constraints: object) -> None:
 
 
 def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segments: bool = False) -> Resolved:
-    """Bring constraints to the labels of a structure; all of them hold together, in any order.
+    """Return what constraints mean for the labels of a structure; all of them hold, in any order.
 
     Parameters
     ----------

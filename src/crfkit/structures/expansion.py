@@ -1,6 +1,6 @@
 """The automaton that limits the length of segments in a chain.
 
-Such a limit is no rule about pairs of labels. It becomes an automaton whose states are (label, length so
+Such a limit is not a rule about pairs of labels. It becomes an automaton whose states are (label, length so
 far), trimmed and minimised: each allowed label sequence is exactly one path through it, so that sums, counts
 and k-best lists over states are those over labels.
 """

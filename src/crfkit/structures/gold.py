@@ -1,4 +1,4 @@
-"""What is known of the labels: a path, a set of labels at each position, or a distribution at each.
+"""What is known about the labels: a path, a set of labels at each position, or a distribution at each.
 
 ==============  ====================  =================================================================
 gold            given as              its score, and its counts
@@ -6,8 +6,8 @@ gold            given as              its score, and its counts
 `Path`          ``batch.label``       score of the path; one-hot
 `Sets`          ``batch.allowed``,    log of the sum over the paths in the sets (the clamped sweep);
                 or labels of -1       marginals of that sum, which depend on the weights
-`Soft`          ``batch.soft``        expected score when positions are drawn on their own; q_t for
-                                      nodes, q_{t-h} (x) ... (x) q_t for runs of labels
+`Soft`          ``batch.soft``        expected score when positions are independent draws; q_t for
+                                      nodes, q_{t-h} (x) ... (x) q_t for label n-grams
 ==============  ====================  =================================================================
 """
 
@@ -78,7 +78,7 @@ Gold: TypeAlias = Path | Sets | Soft
 
 
 def kind_of_gold(batch: Batch) -> GoldKind:
-    """Tell what the batch knows about its labels."""
+    """Return what kind of gold a batch has."""
     if batch.soft is not None:
         return "soft"
     if batch.allowed is not None or batch.label is None or (batch.label < 0).any():
@@ -106,7 +106,7 @@ def check_range(label: Ids, L: int) -> None:
 
 
 def gold_of(batch: Batch, L: int) -> Gold:
-    """Return what a batch knows of its labels, which are 0 to L - 1.
+    """Return what a batch knows about its labels, which are 0 to L - 1.
 
     Examples
     --------

@@ -29,7 +29,7 @@ def label_names(labels: int | Iterable[str]) -> tuple[str, ...]:
             raise ValueError(f"labels holds {name!r}, expected strings")
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"labels holds {twice!r} twice")
+        raise ValueError(f"labels holds {twice!r} twice; give each label once")
     return names
 
 

@@ -61,7 +61,7 @@ class LocalChain(Chain):
         super().__init__(labels)
 
     def describe(self) -> str:
-        """Return what messages call it."""
+        """Return the name that messages use for the structure."""
         return "a local chain"
 
     def cells(self) -> int:
@@ -80,7 +80,7 @@ class LocalChain(Chain):
 def normalised_by_step(potentials: ChainPotentials) -> ChainPotentials:
     """Return scores of order 1 with the labels that can follow each label normalised; stop scores stay.
 
-    A label that nothing can follow ends no sequence but the one it is the last of.
+    A label that nothing can follow can only be the last one of its sequence.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def normalised_by_step(potentials: ChainPotentials) -> ChainPotentials:
 
 
 def _normalised(scores: Floats) -> Floats:
-    """Take the logarithm of the sum over the last axis away; rows of -inf stay."""
+    """Subtract the logarithm of the sum over the last axis; rows of -inf stay."""
     total = np.logaddexp.reduce(scores, axis=-1, keepdims=True)
     made: Floats = scores - np.where(np.isneginf(total), 0.0, total)
     return made

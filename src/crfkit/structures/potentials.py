@@ -1,4 +1,4 @@
-"""What every structure's scores can do: all that `crfkit.inference` and training ask of them.
+"""The protocol of potentials: what `crfkit.inference` and training ask of the scores of any structure.
 
 A structure makes its potentials; queries and objectives know only this protocol, so that a new structure
 needs no edit there. The kernels see `problem` and answer in flat arrays; the other members translate between
@@ -25,7 +25,7 @@ __all__ = ["Potentials", "edge_slot", "one_or_all", "score_of_gold", "weighted_s
 
 
 class Potentials(Protocol):
-    """Scores of one sequence, or of a batch of them laid end to end."""
+    """Scores of one sequence, or of a batch of them, one after the other."""
 
     @property
     def structure(self) -> Any:
@@ -50,7 +50,7 @@ class Potentials(Protocol):
     # ---- other scores of the same structure --------------------------------------------------
 
     def sequence(self, n: int) -> Self:
-        """Return sequence n alone."""
+        """Return sequence n as one sequence."""
 
     def clamped(self, mask: Any) -> Self:
         """Return the same scores with -inf for what a mask of labels rules out."""
@@ -61,7 +61,7 @@ class Potentials(Protocol):
     # ---- labellings --------------------------------------------------------------------------
 
     def flat_path(self, labels: Any) -> tuple[Ids, NDArray[Any] | None]:
-        """Return the label ids [P] and segment begins [P] of a labelling in any of the forms users write."""
+        """Return the label ids [P] and segment begins [P] of a labelling, in any form that users write."""
 
     def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
         """Score one labelling of each sequence, [N]; only segments look at where they begin [P]."""
@@ -76,12 +76,12 @@ class Potentials(Protocol):
         """Return the mask that gives positions start to end - 1 of one sequence these labels."""
 
     def most(self) -> int:
-        """Return a number that no sequence has more labellings than."""
+        """Return an upper bound of the number of labellings of a sequence."""
 
     # ---- sums, and what training learns from -------------------------------------------------
 
     def shaped(self, raw: dict[str, Any]) -> Marginals:
-        """Bring what the kernels credit to each part into the shapes and labels of the scores."""
+        """Return the kernels' marginals in the shapes and labels of the scores."""
 
     def scores(self) -> dict[str, Floats]:
         """Return the scores by slot, in the shapes in which training gives them; do not change them."""
@@ -102,7 +102,7 @@ def one_or_all(potentials: Potentials, values: NDArray[Any]) -> Any:
 
 
 def weighted_sum(weight: Floats, values: Floats) -> float:
-    """Add up weight * value, where nothing times -inf is nothing.
+    """Add up weight * value, where 0 times -inf is 0.
 
     Examples
     --------

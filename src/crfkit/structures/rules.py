@@ -1,4 +1,4 @@
-"""Constraints as data: what a model file keeps of them, and back.
+"""Constraints as plain data, as model files keep them.
 
 Patterns are kept as they are when they have at most one repetition or choice: these match quickly. All others
 are kept as the labels that they match, so that opening a file never runs an expression that somebody wrote to
@@ -99,7 +99,7 @@ def _plain_pairs(pattern: re.Pattern[str], labels: Sequence[str]) -> list[dict[s
 
 
 def constraints_of(plain: object, labels: Sequence[str]) -> list[Constraint]:
-    """Return the constraints that `plain_constraints` described; a ValueError where they are none.
+    """Return the constraints that `plain_constraints` described; raise a ValueError on anything else.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _pattern(plain: dict[str, Any]) -> re.Pattern[str]:
     if not isinstance(text, str) or type(flags) is not int or not 0 <= flags < 512:
         raise ValueError(f"a pattern is damaged: {str(plain)[:200]}")
     if flags & ~int(re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE):
-        raise ValueError(f"a pattern has the flags {flags}, which do not belong here")
+        raise ValueError(f"a pattern has the flags {flags}, which no pattern of a model has")
     try:
         pattern = re.compile(text, flags)
     except (re.error, RecursionError, OverflowError, ValueError) as error:
@@ -174,7 +174,7 @@ def _pattern(plain: dict[str, Any]) -> re.Pattern[str]:
 
 
 def _check_matches(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:
-    """Refuse names that are no labels here: the search for close ones may take long on hostile labels."""
+    """Refuse names that are not labels, before a search for close ones, slow on hostile labels."""
     schemes = [rule for rule in constraints if isinstance(rule, Scheme)]
     for rule in constraints:
         matchers: list[tuple[Matcher | Boundary | None, Iterable[str]]] = []

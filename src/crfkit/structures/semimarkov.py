@@ -101,7 +101,7 @@ class SemiMarkov:
         object.__setattr__(self, "given", None)
 
     def _later(self, max_length: Lengths, min_length: Lengths, constraints: Sequence[Constraint]) -> None:
-        """Keep what is given until the labels are known."""
+        """Keep the given lengths until the labels are known."""
         for name in ("labels", "max_length", "min_length"):
             object.__setattr__(self, name, ())
         object.__setattr__(self, "constraints", tuple(constraints))
@@ -119,7 +119,7 @@ class SemiMarkov:
         seq_ptr: ArrayLike | None = None,
         allowed: ArrayLike | Sequence[Allowed] | None = None,
     ) -> SemiMarkovPotentials:
-        """Score one sequence, or a batch of them laid end to end.
+        """Score one sequence, or a batch of them, one after the other.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class SemiMarkov:
         """
         L, D = len(self.labels), max(self.max_length)
         if segment is None and node is None:
-            raise ValueError("segment or node must be given")
+            raise ValueError("neither segment nor node is given; give at least one of them")
         nodes = None if node is None else as_finite_scores(node, "node")
         if nodes is not None and (nodes.ndim != 2 or nodes.shape[1] != L):
             raise ValueError(f"node has shape {nodes.shape}, expected (positions, {L})")
@@ -177,11 +177,11 @@ class SemiMarkov:
         return type(self)(names, longest, shortest, self.constraints)
 
     def describe(self) -> str:
-        """Return what messages call it."""
+        """Return the name that messages use for the structure."""
         return "a semi-Markov chain"
 
     def slots(self) -> dict[str, Slot]:
-        """Return the scores that it takes: of positions, segments, steps between them, ends and lengths."""
+        """Return the slots of scores: positions, segments, steps between them, ends and lengths."""
         L, D = len(self.labels), max(self.max_length)
         one = ((L,),)
         return {
@@ -221,7 +221,7 @@ class SemiMarkov:
         )
 
     def gold(self, batch: Batch, before: int = 0) -> Gold:
-        """Return what is known of the segments, checked against lengths and constraints.
+        """Return what is known about the segments, checked against lengths and constraints.
 
         Without `Batch.begin` a segment is a stretch of one label; labels of length 1 make a segment each.
         """
@@ -277,7 +277,7 @@ class SemiMarkov:
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any], labels: Sequence[str]) -> Self:
-        """Return what `to_dict` described, over these labels; a ValueError where that is not possible."""
+        """Return the structure that `to_dict` described, over these labels; else raise a ValueError."""
         lengths = [plain[name] for name in ("max_length", "min_length")]
         for name, given in zip(("max_length", "min_length"), lengths, strict=True):
             whole = isinstance(given, list) and all(type(d) is int and 0 < d < 1 << 16 for d in given)

@@ -25,7 +25,7 @@ class Segments(NamedTuple):
 
 
 def begins_of(seq_ptr: Pointers, label: Ids, max_length: tuple[int, ...]) -> Bools:
-    """Return where segments begin [P] when only labels are given: at other labels, and at each unit segment.
+    """Return where segments begin [P] by labels only: where labels change, and at each unit segment.
 
     Examples
     --------

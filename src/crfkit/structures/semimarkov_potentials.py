@@ -47,7 +47,7 @@ class SemiMarkovPotentials:
         return bool(self.structure.constraints)
 
     def sequence(self, n: int) -> SemiMarkovPotentials:
-        """Return sequence n alone."""
+        """Return sequence n as one sequence."""
         rows = slice(int(self.seq_ptr[n]), int(self.seq_ptr[n + 1]))
         edge = self.edge[rows] if self.edge.ndim == 3 else self.edge
         length = np.array([0, rows.stop - rows.start], dtype=np.int64)
@@ -60,7 +60,7 @@ class SemiMarkovPotentials:
     def with_cost(self, gold: Path) -> SemiMarkovPotentials:
         """Return the scores plus the Hamming cost: 1 for each position with a wrong label.
 
-        Where segments begin does not cost anything: a segment costs as many as it has wrong positions.
+        Only wrong labels cost something, not where segments begin: a segment costs 1 for each wrong position.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class SemiMarkovPotentials:
         return self.segmentation(labels.segments if isinstance(labels, Labelling) else labels)
 
     def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
-        """Score one segmentation of each sequence, [N]; without begins, segments are runs of one label."""
+        """Score a segmentation of each sequence, [N]; without begins, a segment is a stretch of one label."""
         _ = self.problem  # checks shapes and numbers
         P, D = self.segment.shape[:2]
         first = np.flatnonzero(
@@ -125,7 +125,7 @@ class SemiMarkovPotentials:
         return paths
 
     def posterior(self, node: Floats) -> tuple[Ids, Bools]:
-        """Return the labels [P] of the highest marginals [P, L], and their segments: runs of one label."""
+        """Return the labels [P] of the highest marginals [P, L]; segments are stretches of one label."""
         labels = np.argmax(node, axis=1).astype(np.int32)
         return labels, begins_of(self.seq_ptr, labels, self.structure.max_length)
 
@@ -134,13 +134,13 @@ class SemiMarkovPotentials:
         return span_mask(self.structure.labels, int(self.seq_ptr[-1]), start, end, labels)
 
     def most(self) -> int:
-        """Return a number that no sequence has more labellings than."""
+        """Return an upper bound of the number of labellings of a sequence."""
         # Each position has a label, and begins a segment or not.
         most: int = (2 * len(self.structure.labels)) ** int(np.diff(self.seq_ptr).max(initial=0))
         return most
 
     def shaped(self, raw: dict[str, Any]) -> Marginals:
-        """Bring what the kernels credit to each part into the shapes of the scores."""
+        """Return the kernels' marginals in the shapes of the scores."""
         return Marginals(
             one_or_all(self, raw["value"]),
             np.clip(_coverage(raw["node"]), 0.0, 1.0),
@@ -208,7 +208,7 @@ def sums_over_segments(node: Floats, D: int) -> Floats:
 
 
 def whole_segments(mask: Bools, D: int) -> Bools:
-    """Tell which segments [P, D, L] are allowed at all their positions."""
+    """Return which segments [P, D, L] are allowed at all their positions."""
     P, L = mask.shape
     whole = np.zeros((P, D, L), dtype=np.bool_)  # [P, D, L]
     for d in range(min(D, P)):

@@ -1,8 +1,8 @@
-"""What a structure is: which scores it takes, what gold it knows, and what queries ask of its potentials.
+"""The protocol of structures: which scores one takes, what gold it knows, how it makes potentials.
 
-A structure names *slots* of scores and nothing that fills them: features, weights and files are the business
-of others. Scores and their gradients are arrays by slot, of one shape: [places, cells] where places have
-scores of their own, [cells] where they share them.
+A structure names *slots* of scores, not what fills them: it knows nothing of features, weights and files.
+Scores and their gradients are arrays by slot, of one shape: [places, cells] where places have scores of their
+own, [cells] where they share them.
 
 A structure with training: `slots`, `potentials_of`, `gold`, `gold_cells` and `add_counts`, each of a few
 lines; see docs/adding.md.
@@ -37,7 +37,7 @@ class Slot:
     Parameters
     ----------
     tables : tuple of shapes
-        What a place scores: the cells of these tables, laid end to end. An axis is a label, the oldest first.
+        What a place scores: the cells of these tables, in a row. An axis is a label, the oldest first.
     places : str, optional
         What has scores of its own: "position", "step" (into a position) or "segment" (by begin and length).
         None: all places share the scores.
@@ -79,14 +79,14 @@ class Slot:
 
 
 class Structure(Protocol):
-    """What can be trained: a chain, segments, and what users add."""
+    """A structure that can be trained: a chain, segments, and those that users add."""
 
     kind: ClassVar[str]  #: its name in files and messages
     objective: ClassVar[str]  #: the objective that it is trained by unless another is given
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the labels; empty where they are yet to be found in the data."""
+        """Names of the labels; empty until they are found in the data."""
         ...
 
     @property
@@ -99,11 +99,11 @@ class Structure(Protocol):
         ...
 
     def describe(self) -> str:
-        """Return what messages call it, as "a chain of order 2"."""
+        """Return the name that messages use, as "a chain of order 2"."""
         ...
 
     def slots(self) -> Mapping[str, Slot]:
-        """Return the scores that it takes."""
+        """Return the slots of scores that the structure takes."""
         ...
 
     def potentials_of(self, scores: Scores, batch: Batch) -> Potentials:
@@ -111,7 +111,7 @@ class Structure(Protocol):
         ...
 
     def gold(self, batch: Batch, before: int = 0) -> Gold:
-        """Return what is known of the labels, checked; `before` counts the sequences before the batch."""
+        """Return what is known about the labels, checked; `before` counts the sequences before the batch."""
         ...
 
     def gold_cells(self, batch: Batch) -> Mapping[str, Pointers]:
@@ -124,7 +124,7 @@ class Structure(Protocol):
     def add_counts(self, gold: Gold, weight: Floats, counts: Scores) -> None:
         """Add to `counts` how often the gold takes each cell, each sequence times its weight [N].
 
-        Slots that `counts` has not are left out.
+        Slots that are not in `counts` are left out.
         """
         ...
 
@@ -138,5 +138,5 @@ class Structure(Protocol):
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any], labels: Sequence[str]) -> Structure:
-        """Return what `to_dict` described, over these labels; a ValueError where that is not possible."""
+        """Return the structure that `to_dict` described, over these labels; else raise a ValueError."""
         ...

@@ -38,7 +38,7 @@ __all__ = ["Tree", "TreePotentials"]
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Variables that form a tree, or a batch of trees laid end to end.
+    """Variables that form a tree, or a batch of trees, one after the other.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class TreePotentials:
         )
 
     def sequence(self, n: int) -> TreePotentials:
-        """Return tree n alone."""
+        """Return tree n as one tree."""
         part = slice(int(self.seq_ptr[n]), int(self.seq_ptr[n + 1]))
         tree = Tree(self.structure.parent[part], self.structure.width[part])
         return TreePotentials(tree, self.node[part], self.edge[part])
@@ -232,19 +232,19 @@ class TreePotentials:
         return masks
 
     def most(self) -> int:
-        """Return a number that no tree has more labellings than."""
+        """Return an upper bound of the number of labellings of a tree."""
         most: int = int(self.structure.width.max(initial=1)) ** int(np.diff(self.seq_ptr).max(initial=0))
         return most
 
     def shaped(self, raw: dict[str, Any]) -> Marginals:
-        """Cut what the kernels credit to each part into one array for each variable."""
+        """Return the kernels' marginals as one array for each variable."""
         nodes = [raw["node"][a:b] for a, b in pairwise(self.node_ptr)]
         flat = [raw["edge"][a:b] for a, b in pairwise(self.edge_ptr)]
         edges = [part.reshape(table.shape) for part, table in zip(flat, self.edge, strict=True)]
         return Marginals(one_or_all(self, raw["value"]), nodes, edges)
 
     def scores(self) -> dict[str, Floats]:
-        """Return the scores by slot: "node" and "edge", those of all variables end to end."""
+        """Return the scores by slot: "node" and "edge", those of all variables in one array."""
         return {"node": _flat(self.node), "edge": _flat(self.edge)}
 
     def zeros(self) -> dict[str, Floats]:

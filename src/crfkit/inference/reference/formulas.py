@@ -36,7 +36,7 @@ class Formula(Protocol):
         """Yield labels and, of segments, begins of every labelling, allowed or not."""
 
     def accepts(self, labels: Sequence[int]) -> bool:
-        """Tell whether the constraints allow a labelling."""
+        """Return whether the constraints allow a labelling."""
 
     def parts(self, labels: Sequence[int], begin: Begin, by_position: bool = False) -> Iterator[Part]:
         """Yield the place and the score of every part of one labelling."""
@@ -54,7 +54,7 @@ class _Linear:
         self.T, self.L = int(p.seq_ptr[-1]), len(p.structure.labels)
 
     def steps(self, pieces: Sequence[tuple[int, int]], by_position: bool) -> Iterator[Part]:
-        """Yield the runs of labels and the two ends of (first position, label) pieces."""
+        """Yield the label n-grams and the two ends of (first position, label) pieces."""
         for j, (first, _) in enumerate(pieces):
             for h in range(1, min(j, len(self.tables)) + 1):
                 run = tuple(label for _, label in pieces[j - h : j + 1])
@@ -73,7 +73,7 @@ class _Linear:
 
 
 class ChainFormula(_Linear):
-    """One label of each position, scores of runs of labels."""
+    """One label of each position, scores of label n-grams."""
 
     def __init__(self, p: ChainPotentials) -> None:
         super().__init__(p)

@@ -71,7 +71,7 @@ class ChainRecursion:
         return (*(before[..., -back] for back in range(h, 0, -1)), self.states[t][:, -1])
 
     def _ended(self, t: int) -> Bools:
-        """Tell whether the segment of each state may end at t."""
+        """Return whether the segment of each state may end at t."""
         if not self.limits:
             return np.ones(len(self.states[t]), dtype=np.bool_)
         label, length = self.states[t][:, -1], self.lengths[t]

@@ -1,4 +1,4 @@
-"""Semirings of the textbook recursions: sum, max, count and the k best. Zero is -inf, no finite stand-in."""
+"""Semirings of the textbook recursions: sum, max, count and the k best. Zero is -inf."""
 
 from __future__ import annotations
 

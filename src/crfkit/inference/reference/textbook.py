@@ -5,7 +5,7 @@ shares nothing with the kernels, which have neither a beta table nor downward me
 
 The recursions (alpha and beta tables, messages up and down) are those of
 `crfkit.inference.reference.recursions`, under the semirings sum, max, count and k best. Zero is
--inf, never a finite stand-in.
+-inf, never a large number.
 """
 
 from __future__ import annotations
