@@ -38,7 +38,7 @@ def test_a_layout_for_another_structure_is_refused() -> None:
 def test_other_things_that_do_not_fit() -> None:
     batch = random_batch(np.random.default_rng(0), [4, 3], 5, 2)
     layout = Layout.all_pairs(batch, 2)
-    with pytest.raises(ValueError, match="no position to learn from"):
+    with pytest.raises(ValueError, match="the batch is empty"):
         Likelihood().bind(layout, Chain(2), batch.select(slice(0, 0)))
     with pytest.raises(
         NotCoveredError, match="a local chain is trained by the objective local, not by likelihood"

@@ -1,1 +1,1 @@
-"""The linear layer: which weights there are, attributes to scores, and gradients of scores to weights."""
+"""The linear layer: which weights exist, how attributes become scores, how gradients return to weights."""

@@ -30,7 +30,7 @@ BLOCK_BYTES = 1 << 26  # of edge marginals in memory at a time
 
 
 def diagonal_lacks(loss: LinearLoss) -> str:
-    """Tell why there is no such diagonal of a loss; empty where there is one."""
+    """Return why a loss has no such diagonal; empty where it has one."""
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
     chain = is_chain(loss.structure) and loss.structure.order <= 1

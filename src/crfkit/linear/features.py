@@ -15,7 +15,7 @@ Which = Literal["observed", "all", "likely"]
 
 @dataclass(frozen=True)
 class Likely:
-    """Observed features, and after a little training those that keep the model from errors it makes.
+    """Observed features, and after a little training those that correct errors of the model.
 
     Sutton & McCallum (2006), section 1.4.6: pairs that the data never show, but that the model finds likely.
 
@@ -54,7 +54,7 @@ class Features:
     count : {"count", "value"}
         How often: the number of occurrences, or the sum of sequence weight * value.
     transitions : {"all", "observed", "none"}
-        Which runs of labels have a weight of their own.
+        Which label n-grams have a weight of their own.
     start, stop : bool
         Weights for the first and for the last label.
     max_weights : int
@@ -90,7 +90,7 @@ class Features:
 
     @classmethod
     def of(cls, given: Any) -> Features:
-        """Return features as they are, or those that a word stands for.
+        """Return features unchanged, or those that a word stands for.
 
         Examples
         --------

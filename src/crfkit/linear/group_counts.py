@@ -1,4 +1,4 @@
-"""A likelihood as counts in groups of sequences: what iterative scaling asks for.
+"""A likelihood as counts in groups of sequences, as iterative scaling needs it.
 
 Sequences are grouped by T(x) = max_y sum_k F_k(x, y), the largest total of feature values that a labelling of
 x can have (Lafferty et al. 2001, section 4): the score of the best path when all weights are 1.
@@ -24,7 +24,7 @@ __all__ = ["GroupCounts", "counts_lack"]
 
 
 def counts_lack(loss: LinearLoss) -> str:
-    """Tell why a loss is not one of counts; empty where it is."""
+    """Return why a loss cannot be seen as counts; empty where it can."""
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
     return "sets of labels, only gold labels at all positions" if loss.kind == "set" else ""
@@ -67,7 +67,7 @@ class GroupCounts:
         if groups is not None and len(distinct) > groups:
             ends = np.linspace(0, len(distinct), groups + 1).astype(int)[1:] - 1
             distinct = distinct[ends]
-        group = np.searchsorted(distinct, each)  # [N] the least total that is no smaller
+        group = np.searchsorted(distinct, each)  # [N] the least total that is at least as large
         self.totals: Floats = distinct  # [G]
         members = [np.flatnonzero(group == g) for g in range(len(distinct))]
         self.sequences = np.array([loss.weight[m].sum() for m in members])  # [G]
@@ -79,7 +79,7 @@ class GroupCounts:
         return self.loss.size
 
     def expect(self, w: Floats, expected: Floats) -> float:
-        """Return the loss at w; the expected counts of each group go to `expected` [G, F]."""
+        """Return the loss at w, and write the expected counts of each group to `expected` [G, F]."""
         expected[:] = 0.0
         value = sum(
             _add_expected(part, w, out)

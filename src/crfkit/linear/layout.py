@@ -1,6 +1,6 @@
 """Layouts: which weights exist, and where each lives in one vector ``w[F]``.
 
-A layout is a row of blocks. A block gives weights to cells of one slot of a structure, row by row: a row for
+A layout is a list of blocks. A block gives weights to cells of one slot of a structure, row by row: a row for
 each attribute of the occurrences that it is *by*, or one row that all places share. The blocks of a chain:
 
 ========== ====== ======= =============================================================================
@@ -15,11 +15,11 @@ dense      node   dense   ``[K, L]`` for the K columns of `Batch.dense`
 ========== ====== ======= =============================================================================
 
 A label n-gram of h + 1 labels (h = 1: a step) is a cell of a table with h + 1 axes, the oldest label first.
-The tables lie end to end, shortest n-grams first: a step is the cell ``from * L + to``, the trigram (x, y, z)
+The tables are in a row, shortest n-grams first: a step is the cell ``from * L + to``, the trigram (x, y, z)
 the cell ``L**2 + (x * L + y) * L + z``.
 
 Observed pairs are the supported features of Sha & Pereira (2003); all pairs and observed plus likely ones
-(Sutton & McCallum 2006, section 1.4.6) add weights for what the training data never shows.
+(Sutton & McCallum 2006, section 1.4.6) add weights for what the training data never show.
 `crfkit.linear.score` turns weights into scores and gradients by scores into gradients by weights.
 """
 
@@ -125,7 +125,7 @@ class Layout:
         pairs: ArrayLike | None = None,
         **options: Unpack[LayoutOptions],
     ) -> Layout:
-        """Return the layout of data in memory, or of batches that are gone through one by one.
+        """Return the layout of data in memory, or of batches that are read one by one.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Layout:
         return len(self.block[name].ptr) - 1 if name in self.block else 0
 
     def has(self, name: str) -> bool:
-        """Tell whether a block has any weight."""
+        """Return whether a block has any weight."""
         return name in self.block and bool(len(self.block[name].cell))
 
     @cached_property
@@ -314,7 +314,7 @@ class Layout:
         return kept
 
     def describe(self, index: int) -> Place:
-        """Tell what the weight at an index belongs to."""
+        """Return what the weight at an index belongs to."""
         if not 0 <= index < self.weights:
             raise IndexError(f"weight {index} does not exist; there are {self.weights}")
         name = next(name for name, part in self.parts.items() if index < part.stop)

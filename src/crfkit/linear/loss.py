@@ -1,8 +1,8 @@
 """A loss as a function of the weights: score -> potentials -> loss by scores -> scatter.
 
 That path works for every structure, objective and kind of gold; native fast paths take over where they cover
-what is asked for (`crfkit.linear.fast`), and the general path is their oracle. What else optimisers want to
-see of a loss than values and gradients are *views*: one table says which there are, and what each covers.
+what is asked for (`crfkit.linear.fast`), and are tested against it. Optimisers that need more of a loss than
+values and gradients ask for *views*: one table says which there are, and what each covers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal, diagonal_l
 from crfkit.linear.fast import FAST, FastPath
 from crfkit.linear.fast.sequences import (
     blocks_of,
-    mistakes_lack,
-    mistakes_of,
+    perceptron_lack,
+    perceptron_of,
     sequences_lack,
     sequences_of,
 )
@@ -75,7 +75,7 @@ class LinearLoss:
         threads: int | None = None,
     ) -> None:
         if batch.positions == 0:
-            raise ValueError("there is no position to learn from: the batch is empty")
+            raise ValueError("the batch is empty; training needs at least one position")
         check_fits(layout, structure)
         self.gold = structure.gold(batch)
         against = objective.covers(structure, [self.gold.kind])
@@ -97,12 +97,12 @@ class LinearLoss:
 
     @property
     def convex(self) -> bool:
-        """Whether every local optimum is one."""
+        """Whether every local optimum is a global one."""
         return self.objective.convex and self.kind != "set"
 
     @property
     def minimises(self) -> bool:
-        """Whether its least value teaches anything."""
+        """Whether minimising it trains a model."""
         return self.objective.minimises
 
     # ---- values and gradients
@@ -114,7 +114,7 @@ class LinearLoss:
         return None if made is None else made(self)
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
-        """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        """Return the loss at w [F], and write its gradient to `gradient` [F]."""
         if self.fast is not None:
             return self.fast.value_and_grad(w, gradient)
         return self.general_value_and_grad(w, gradient)
@@ -152,7 +152,7 @@ class LinearLoss:
         return value
 
     def parts(self) -> Iterator[LinearLoss]:
-        """Yield the loss in blocks of sequences whose scores take a bounded room."""
+        """Yield the loss in blocks of sequences whose scores take bounded memory."""
         if len(self._blocks) == 1:
             yield self
         else:
@@ -188,7 +188,7 @@ class LinearLoss:
     # ---- what fast paths keep
 
     def prepare(self) -> None:
-        """Make what the first evaluation would make; for a thread that has nothing else to do."""
+        """Prepare what the first evaluation needs, as on a thread that is idle."""
         _ = self.fast
 
     def packed(self) -> dict[str, NDArray[Any]]:
@@ -196,14 +196,14 @@ class LinearLoss:
         return {} if self.fast is None else self.fast.packed()
 
     def unpack(self, kept: Mapping[str, NDArray[Any]]) -> None:
-        """Take what `packed` gave for the same layout and batch in this process, instead of making it."""
+        """Take the result of `packed` for the same layout and batch in this process."""
         path = next(path for path in FAST if not path.covers(self))
         self.__dict__["fast"] = path(self, kept)
 
     # ---- views
 
     def lacks(self, kind: type) -> str:
-        """Tell why there is no such view of this loss; empty where there is one."""
+        """Return why this loss has no such view; empty where it has one."""
         if kind not in _VIEWS:
             return f"{kind.__name__} is not a view of a loss"
         return _VIEWS[kind].lacks(self)
@@ -214,7 +214,7 @@ class LinearLoss:
         Raises
         ------
         NotCoveredError
-            This loss cannot be seen like that; the message says why.
+            This loss has no such view; the message says why.
         """
         against = self.lacks(kind)
         if against:
@@ -225,15 +225,15 @@ class LinearLoss:
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]: Sha & Pereira (2003) section 3, H_f.
 
-        It is that of the sum over all labellings; with sets of labels as gold, their own variance is not
-        taken off.
+        It is the diagonal of the sum over all labellings; with sets of labels as gold, their own variance
+        is not subtracted.
         """
         return approximate_diagonal(self, w)
 
     def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
         p = self.potentials(w)
-        del self._node  # theirs now: whoever asks for scores once should not hold room for them for good
+        del self._node  # the caller's now: one request for scores should not hold memory for good
         ends = None
         if p.start is not None or p.stop is not None:
             zero = np.zeros(self.layout.labels)
@@ -260,5 +260,5 @@ _VIEWS: dict[type, _View] = {
     Sequences: _View(sequences_lack, sequences_of),
     SequenceBlocks: _View(sequences_lack, blocks_of),
     Scored: _View(sequences_lack, _itself),
-    Mistakes: _View(mistakes_lack, mistakes_of),
+    Mistakes: _View(perceptron_lack, perceptron_of),
 }

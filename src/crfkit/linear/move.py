@@ -1,4 +1,4 @@
-"""Weights from one layout to another: what has the same meaning in both is found again."""
+"""Moving weights from one layout to another, by what they mean."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def moved(old: Layout, w: Floats, new: Layout, labels: Ids, rows: Mapping[str, I
 
 
 def united(old: Layout, new: Layout) -> Layout:
-    """Return the weights of both layouts; labels and rows of the new one go on from those of the old one.
+    """Return the weights of both layouts; labels and rows of the new one begin with those of the old one.
 
     Examples
     --------
@@ -69,10 +69,14 @@ def united(old: Layout, new: Layout) -> Layout:
     [(0, 0), (0, 2), (1, 1)]
     """
     if old.labels > new.labels:
-        raise ValueError(f"the old layout has {old.labels} labels, the new one {new.labels}: it has to go on")
+        raise ValueError(
+            f"the old layout has {old.labels} labels, the new one {new.labels}, expected at least as many"
+        )
     shapes = [{name: [len(t) for t in slot.tables] for name, slot in one.slots.items()} for one in (old, new)]
     if shapes[0] != shapes[1]:
-        raise ValueError("the layouts are of different structures, so they have no union")
+        raise ValueError(
+            "the layouts are of different structures and cannot be united; make both for one structure"
+        )
     same = np.arange(old.labels, dtype=np.int32)
     blocks = []
     for block in new.blocks:

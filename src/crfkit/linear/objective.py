@@ -1,7 +1,7 @@
-"""What an objective is: from potentials and gold to a value and its gradient by scores.
+"""The base class of objectives: potentials and gold in, a value and its gradient by scores out.
 
-It knows neither weights nor features, nor which structure it is used on beyond what potentials answer.
-`crfkit.linear.loss.LinearLoss` makes a function of the weights of it. A new objective is one file with a
+An objective knows neither weights nor features, and of a structure only its potentials.
+`crfkit.linear.loss.LinearLoss` turns it into a function of the weights. A new objective is one file with a
 subclass of `Objective`, and a line in `crfkit.objectives`; see docs/adding.md.
 """
 
@@ -31,7 +31,7 @@ __all__ = ["Family", "Objective"]
 
 
 class Family(Enum):
-    """What a loss is in the end: native fast paths are for members of a family."""
+    """Families of losses: a native fast path covers one family."""
 
     LIKELIHOOD = "log Z - score of the gold"
     MISTAKES = "score of the best labels - score of the gold"
@@ -40,17 +40,19 @@ class Family(Enum):
 
 @dataclass(frozen=True)
 class Objective:
-    """Options of an objective; what it can do is said by class variables."""
+    """Options of an objective; class variables say what it can do."""
 
     name: ClassVar[str]  #: in messages and on the command line
     family: ClassVar[Family] = Family.OTHER
     golds: ClassVar[frozenset[GoldKind]] = frozenset({"path"})  #: what gold it takes
     convex: ClassVar[bool] = True  #: with gold that is a path or a distribution
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
-    minimises: ClassVar[bool] = True  #: False: its least value is at weights of 0, and teaches nothing
+    minimises: ClassVar[bool] = (
+        True  #: False: it is least at weights of 0, so that minimising it does not train a model
+    )
 
     def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
-        """Tell why it cannot be used on a structure with these kinds of gold; empty where it can."""
+        """Return why it cannot be used on a structure with these kinds of gold; empty where it can."""
         lacking = [_GOLD[kind] for kind in kinds if kind not in self.golds]
         if lacking:
             takes = " or ".join(_GOLD[kind] for kind in _GOLD if kind in self.golds)
@@ -65,7 +67,7 @@ class Objective:
         return Penalty()
 
     def settled(self, names: Sequence[str], counts: ArrayLike) -> Self:
-        """Return the same with options that depend on the positions [L] of each label in all data settled."""
+        """Return the objective with its options settled by the positions [L] of each label in all data."""
         return self
 
     def sequence_weights(self, structure: Structure, batch: Batch) -> Floats:

@@ -25,7 +25,7 @@ _MOST_BITS = 1 << 28  # bytes: above, pairs are found through an index instead o
 
 
 class Source(Protocol):
-    """What counts pairs: the number of cells of each attribute first (None: all of them), then the cells."""
+    """A counter of pairs: the number of cells of each attribute first (None: all of them), then the cells."""
 
     counts: Pointers | None  #: [A]
 

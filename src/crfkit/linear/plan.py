@@ -1,7 +1,7 @@
 """Plans of layouts: how many weights there would be, and then which.
 
-Counting comes first, so that a layout that is too large is an error and not a full memory.
-`crfkit.linear.layout` makes layouts of plans.
+Counting comes first, so that a layout that is too large is an error before memory runs out.
+`crfkit.linear.layout` turns plans into layouts.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class Estimate:
 
 
 class Plan:
-    """A layout to be: the number of weights first, then the weights.
+    """The plan of a layout: the number of weights first, then the weights.
 
     Parameters
     ----------
-    batches : Batch, or batches that can be gone through again and again
+    batches : Batch, or batches that can be iterated over many times
         Data in memory, or in blocks, of which one at a time is in memory.
     structure : Structure
     all_pairs : bool
@@ -151,7 +151,7 @@ class Plan:
         )
 
     def _which(self, slot: str) -> str:
-        """Tell which cells of a shared slot have weights: "all", "observed" or "none"."""
+        """Return which cells of a shared slot have weights: "all", "observed" or "none"."""
         if slot == "transition":
             return self.options.get("transitions", "all")
         if slot in ("start", "stop"):
@@ -221,4 +221,4 @@ def _check(
         )
     observed = needs_labels or options.get("transitions", "all") == "observed"
     if batch is not None and batch.label is None and observed:
-        raise ValueError("batch.label is None; observed pairs need a labelled batch")
+        raise ValueError("batch.label is None; give a labelled batch, or use all pairs")

@@ -1,4 +1,4 @@
-"""A layout restricted to what a block shows, so that a block costs what it holds and not what there is."""
+"""Layouts restricted to what a block of data shows, so that its cost does not depend on all other weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Restricted", "add", "restrict", "take"]
 
 
 class Restricted(NamedTuple):
-    """The weights of the attributes of a block, and of everything that is no attribute."""
+    """The weights of the attributes of a block, and all weights that do not belong to attributes."""
 
     layout: Layout
     attr: Ids  #: [nnz] attributes by their numbers in this layout
@@ -55,7 +55,7 @@ def restrict(layout: Layout, batch: Batch) -> Restricted:
 
 
 def take(layout: Layout, shown: Ids, w: Floats) -> Floats:
-    """Return the weights of some attributes, and those of no attribute, from all weights [F]."""
+    """Return from all weights [F] those of some attributes, and those that belong to no attribute."""
     others = w[len(layout.node_label) :]
     rows = int((layout.node_ptr[1:][shown] - layout.node_ptr[shown]).sum())
     part = np.empty(rows + len(others))

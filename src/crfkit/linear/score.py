@@ -42,7 +42,7 @@ __all__ = [
 
 
 def is_scored(layout: Layout, batch: Batch, name: str) -> bool:
-    """Tell whether places of a batch have occurrences that a block has weights for."""
+    """Return whether a block has weights for occurrences of a batch."""
     items = batch.occurrences(name)
     return items is not None and bool(items.id.size) and layout.rows_of(name) > 0
 
@@ -59,7 +59,7 @@ def cells_by_position(layout: Layout, batch: Batch) -> int:
 def ready_rows(
     layout: Layout, weights: Floats, name: str = "node", threads: int | None = None
 ) -> _native.ReadyRows:
-    """Spread the weights [F] of a block out as `score` reads them: worth keeping where weights stay.
+    """Return the weights [F] of a block as `score` reads them; keep them where weights do not change.
 
     Rows of several weights, but not of all cells, are copied into a table of at most ``layout.table_bytes``;
     where it would be larger, there is none and they are read one weight at a time.
@@ -211,7 +211,7 @@ def scatter(
     [5.0, 10.0, 2.0]
     """
     if add and out is None:
-        raise ValueError("add needs the array to add to: out")
+        raise ValueError("add is True, but out is not given; give the array to add to")
     dense, threads = _dense(layout, batch), threads_or_all(threads)
     gradient = checked_out(out, (layout.weights,))
     index = transpose(layout, batch) if index is None else index
@@ -285,7 +285,7 @@ def _check_finite(layout: Layout, weights: Floats, block: Block) -> None:
 
 
 def explain(layout: Layout, weights: Floats, scores: Floats | None = None) -> None:
-    """Say which weight is not finite; if all are, which place overflows."""
+    """Raise an error that names the weight that is not finite, or else the place that overflows."""
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         i = int(bad[0])
@@ -294,4 +294,6 @@ def explain(layout: Layout, weights: Floats, scores: Floats | None = None) -> No
         return
     bad = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     if bad.size:
-        raise NotFiniteError(f"the scores of position {int(bad[0])} of the range overflow")
+        raise NotFiniteError(
+            f"the scores of position {int(bad[0])} of the range overflow; scale the values of attributes"
+        )

@@ -1,4 +1,4 @@
-"""The best labels minus the gold ones: what the perceptron and the margin losses share."""
+"""The score of the best labels minus that of the gold ones, for the perceptron and the margin losses."""
 
 from __future__ import annotations
 

@@ -28,13 +28,15 @@ def balanced(names: Sequence[str], counts: ArrayLike) -> dict[str, float]:
     """Return a weight for each label that occurs: positions / (labels * positions of the label)."""
     shown = [(name, float(n)) for name, n in zip(names, np.asarray(counts).tolist(), strict=True) if n]
     if not shown:
-        raise ValueError('label_weights="balanced" counts plain labels, and the data have none')
+        raise ValueError(
+            'label_weights is "balanced", which counts plain labels, but the data have none; give a dict'
+        )
     total = sum(n for _, n in shown)
     return {name: total / (len(shown) * n) for name, n in shown}
 
 
 def by_label(weights: Mapping[str, object], names: Sequence[str]) -> Floats:
-    """Return the weights of labels as an array [L], 1 where they are not named; checked."""
+    """Return the checked weights of labels as an array [L], 1 where they are not named."""
     each = np.ones(len(names))
     for name, weight in weights.items():
         if name not in names:
@@ -53,8 +55,9 @@ def by_label(weights: Mapping[str, object], names: Sequence[str]) -> Floats:
 def label_weighted(batch: Batch, label_weights: Floats) -> Floats:
     """Return sequence weights [N] times the mean weight of the gold labels of each sequence.
 
-    A chain's likelihood does not fall apart into positions: credits scaled position by position would be the
-    gradient of no function. With one position per sequence this is scikit-learn's ``class_weight``.
+    Whole sequences are weighted, because a chain's likelihood is not a sum over positions: a gradient by
+    scores that is scaled position by position is not the gradient of any function. With one position per
+    sequence this is scikit-learn's ``class_weight``.
     """
     if batch.soft is not None:
         each = batch.soft @ label_weights  # [P]

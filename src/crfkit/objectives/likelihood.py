@@ -3,7 +3,7 @@
     loss(w) = sum_n weight_n * [log Z(x_n) - score of the gold of x_n]       Sutton & McCallum (2006) eq. 1.20
     d loss / d scores = marginals - gold                                     eq. 1.22
 
-What gold may be is said in `crfkit.structures.gold`.
+`crfkit.structures.gold` says what gold may be.
 """
 
 from __future__ import annotations

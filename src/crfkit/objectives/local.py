@@ -3,8 +3,8 @@
     loss(w) = - sum_t log softmax(start or edge[y_{t-1}] + node[t])[y_t]
 
 with the gold label before (McCallum, Freitag & Pereira 2000). It trains a `LocalChain`; on a chain it is a
-start for the likelihood, with the same weights (Lafferty, McCallum & Pereira 2001, section 5.3). Stop weights
-have no place in it and stay at 0.
+start for the likelihood, with the same weights (Lafferty, McCallum & Pereira 2001, section 5.3). It has no
+stop weights: they stay at 0.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Local(Penalised):
     name: ClassVar[str] = "local"
 
     def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
-        """Tell why it cannot be used: it is for chains of order 1."""
+        """Return why it cannot be used: it is for chains of order 1."""
         if not (is_chain(structure) or isinstance(structure, LocalChain)) or structure.order != 1:
             return f"the objective local is for chains of order 1, not for {structure.describe()}"
         return super().covers(structure, kinds)
@@ -53,7 +53,7 @@ class Local(Penalised):
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return the sum of the steps' losses, and each step's distribution minus the gold."""
         assert isinstance(gold, Path)
-        raw = potentials.raw  # before steps were normalised, which would change nothing here but the slots
+        raw = potentials.raw  # before steps were normalised, which here would change only the slots
         seq_ptr, label, P = gold.seq_ptr, gold.label, len(gold.label)
         each = np.repeat(weight, np.diff(seq_ptr))  # [P]
         first = seq_ptr[:-1][np.diff(seq_ptr) > 0]

@@ -4,7 +4,7 @@
     a subgradient by scores: the labels of that maximum - the gold ones
 
 Taskar, Guestrin & Koller (2003); Tsochantaridis et al. (2005), margin rescaling. The loss bounds the number
-of wrong labels from above. It is convex with kinks: `crfkit.optimise.Subgradient` minimises it soundly;
+of wrong labels from above. It is convex with kinks: `crfkit.optimise.Subgradient` converges on it;
 L-BFGS usually gets close and then finds no better point.
 """
 

@@ -1,4 +1,4 @@
-"""What objectives with a penalty have in common: its strengths, and weights of labels.
+"""The options that objectives with a penalty share: its strengths, and weights of labels.
 
 The penalty is ``l1 * |w|_1 + l2/2 * |w|_2^2``: sigma^2 of the papers is 1 / l2, CRFsuite's c2 is l2 / 2.
 """
@@ -63,7 +63,7 @@ class Penalised(Objective):
             raise wrong(f'label_weights is {weights!r}, expected "balanced" or a dict such as {{"O": 0.1}}')
 
     def settled(self, names: Sequence[str], counts: ArrayLike) -> Self:
-        """Return the same with numbers for "balanced", from the positions [L] of each label in all data.
+        """Return the options with numbers for "balanced", by the positions [L] of each label in all data.
 
         Examples
         --------

@@ -3,8 +3,9 @@
     loss(w) = sum_n weight_n * [max over y of score(x_n, y) - score of the gold of x_n]
     a subgradient by scores: the best labels - the gold ones                        Collins (2002)
 
-It is 0 where nothing is wrong, and at w = 0 as well: minimising it over all data teaches nothing. What learns
-is the way there, one mistake after the other: `crfkit.optimise.sequential.perceptron`.
+It is 0 where no label is wrong, and at w = 0 as well: minimising it over all data does not train a model.
+The perceptron learns from its steps, one wrong labelling after the other:
+`crfkit.optimise.sequential.perceptron`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["Perceptron"]
 
 @dataclass(frozen=True)
 class Perceptron(Objective):
-    """Learning from mistakes; what is made of them is an option of the optimiser.
+    """The perceptron loss, for optimisers that learn from wrong labellings; how they do is their option.
 
     Examples
     --------

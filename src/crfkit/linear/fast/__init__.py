@@ -1,6 +1,6 @@
 """Native passes from weights to the loss and its gradient; `FAST` is the table of them.
 
-Each says what it does not cover, and the general path of `crfkit.linear.loss` is its oracle.
+Each says what it does not cover. The general path of `crfkit.linear.loss` computes the same and tests it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ __all__ = ["FAST", "FastPath"]
 
 
 class FastPath(Protocol):
-    """Loss and gradient of one batch in a native pass; made once, evaluated again and again."""
+    """Loss and gradient of one batch in a native pass; made once, evaluated many times."""
 
     def __init__(self, loss: LinearLoss, kept: Mapping[str, NDArray[Any]] | None = None) -> None: ...
 
     @staticmethod
     def covers(loss: LinearLoss) -> str:
-        """Tell why this loss cannot be evaluated here; empty where it can."""
+        """Return why this loss cannot be evaluated here; empty where it can."""
         ...
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
-        """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        """Return the loss at w [F], and write its gradient to `gradient` [F]."""
         ...
 
     def packed(self) -> dict[str, NDArray[Any]]:

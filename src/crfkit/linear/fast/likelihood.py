@@ -5,9 +5,9 @@ the occurrence of a dropped (`cpp/engine/likelihood/shared_rows.hpp`): words imp
 trigrams their bigrams.
 Scores, sums and marginals are then made group by group of sequences while they are in the cache.
 
-Edge attributes change some of the steps into a position: the sweep mends what the shared table gives, on the
-way forward and again on the way back (`cpp/kernels/linear/edge_factors.hpp`), so that there are never scores
-or credits of all steps of all positions.
+Edge attributes change some of the steps into a position: the sweep corrects the result of the shared table,
+on the way forward and again on the way back (`cpp/kernels/linear/edge_factors.hpp`), so that scores and
+gradients of all steps of all positions never exist at once.
 
 What it covers: chains of order 1, edge attributes, every kind of gold, sequence weights and constraints on
 transitions. Limits on segment lengths and real-valued columns are left to the general path.
@@ -40,19 +40,19 @@ __all__ = ["NativeLikelihood"]
 
 
 class NativeLikelihood:
-    """Loss and gradient of one batch; made once, evaluated again and again.
+    """Loss and gradient of one batch; made once, evaluated many times.
 
     Parameters
     ----------
     loss : LinearLoss
         What is evaluated.
     kept : mapping, optional
-        What `packed` gave for the same loss in this process: it need not be made again.
+        The result of `packed` for the same loss in this process, so that it need not be made again.
     """
 
     @staticmethod
     def covers(loss: LinearLoss) -> str:
-        """Tell why this loss cannot be evaluated here; empty where it can."""
+        """Return why this loss cannot be evaluated here; empty where it can."""
         structure, layout, batch = loss.structure, loss.layout, loss.batch
         if loss.objective.family is not Family.LIKELIHOOD:
             return f"the objective {loss.objective.name}"
@@ -138,7 +138,7 @@ class NativeLikelihood:
         return self._evaluator.rows_left
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
-        """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        """Return the loss at w [F], and write its gradient to `gradient` [F]."""
         layout = self.layout
         weights = checked_weights(layout, w)
         out = checked_out(gradient, (layout.weights,))
@@ -160,18 +160,20 @@ class NativeLikelihood:
         )
         if not finite:
             explain(layout, weights)
-            raise NotFiniteError("the scores of some position overflow")
+            raise NotFiniteError(
+                "the scores of a position overflow; scale the values of attributes, or lower the weights"
+            )
         if impossible >= 0:
             raise NoLabellingError(impossible)
         out[self._edge_weights] -= self._gold_edges
         value -= float(self._gold_edges @ weights[self._edge_weights])
         out[parts["transition"]] = self._edge.ravel()[layout.transition_cell] - self._gold_transitions
         value -= float(self._gold_transitions @ weights[parts["transition"]])
-        for name, credit, gold in zip(
+        for name, grad, gold in zip(
             ("start", "stop"), (self._start, self._stop), self._gold_ends, strict=True
         ):
             if getattr(layout, name):
-                out[parts[name]] = credit
+                out[parts[name]] = grad
                 value -= float(gold @ weights[parts[name]])
         return value
 

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Sequences)
 
-__all__ = ["blocks_of", "mistakes_lack", "mistakes_of", "sequences_lack", "sequences_of"]
+__all__ = ["blocks_of", "perceptron_lack", "perceptron_of", "sequences_lack", "sequences_of"]
 
 
 def sequences_lack(loss: LinearLoss) -> str:
-    """Tell why a loss is not one of labelled sequences that native trainers take."""
+    """Return why native trainers cannot take a loss; empty where they can."""
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
     return _lack(loss)
 
 
-def mistakes_lack(loss: LinearLoss) -> str:
-    """Tell why a loss is not one that comes from the mistakes of best labels."""
+def perceptron_lack(loss: LinearLoss) -> str:
+    """Return why the native perceptrons cannot take a loss; empty where they can."""
     if loss.objective.family is not Family.MISTAKES:
         return f"the objective {loss.objective.name}, only the perceptron"
     if (loss.weight != 1.0).any():
@@ -57,8 +57,8 @@ def sequences_of(loss: LinearLoss) -> Sequences:
     return _made(loss, Sequences)
 
 
-def mistakes_of(loss: LinearLoss) -> Mistakes:
-    """Return the same for a loss that comes from mistakes."""
+def perceptron_of(loss: LinearLoss) -> Mistakes:
+    """Return the flat arrays of a loss that the native perceptrons take."""
     return _made(loss, Mistakes)
 
 
