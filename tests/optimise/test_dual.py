@@ -199,7 +199,7 @@ def test_what_the_dual_is_not_for() -> None:
     def start(objective: Likelihood, given: Batch) -> None:
         Dual().start(objective.bind(layout, Chain(4), given), objective.penalty(layout), zero)
 
-    with pytest.raises(ValueError, match="L2 penalty above 0; use LBFGS"):
+    with pytest.raises(ValueError, match="L2 penalty above 0: set l2, or use LBFGS"):
         start(Likelihood(l1=1.0, l2=0.0), data)
     assert data.label is not None
     hidden = data.label.copy()

@@ -1,8 +1,8 @@
-"""What an optimiser is given, and what it gives back.
+"""The protocols of optimisers: problems and penalties in, runs and steps out.
 
 A problem is a loss with its gradient; the penalty is a term of its own, because L1 has no gradient. An
-optimiser is a small dataclass of options whose `start` makes a run; a run moves when it is told to
-(`step`), so that budgets, dev sets, checkpoints and interrupts are the business of the caller alone.
+optimiser is a small dataclass of options whose `start` makes a run; a run moves on
+each call of `step`, so that budgets, dev sets, checkpoints and interrupts are left to the caller.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ V = TypeVar("V")
 
 
 class End(str, Enum):
-    """What kind of end a run has come to. Programs ask for this; words are for people."""
+    """How a run ended, for programs to test; the words of an end are for people."""
 
     CONVERGED = "converged"  #: near enough to the optimum, by the gradient or a certified gap
     SETTLED = "settled"  #: the objective no longer falls by what is asked for
@@ -51,7 +51,7 @@ class End(str, Enum):
 
 
 class Stopped(NamedTuple):
-    """That a run is over: what kind of end it is, and why, in words."""
+    """The end of a run: its kind, and the reason in words."""
 
     end: End
     why: str
@@ -84,14 +84,14 @@ class Curvature(Protocol):
 
 
 class NotCoveredError(ValueError):
-    """A loss cannot be seen as a method needs it, or a part is not made for another; the text says why."""
+    """A method cannot use a loss, or two parts do not fit each other; the text says why."""
 
 
 class Viewed(Smooth, Protocol):
-    """A loss that can be seen in other ways than by values and gradients."""
+    """A loss that offers views beside values and gradients."""
 
     def lacks(self, kind: type) -> str:
-        """Tell why there is no view of this kind; empty where there is one."""
+        """Return why there is no view of this kind; empty where there is one."""
         ...
 
     def view(self, kind: type[V]) -> V:
@@ -100,7 +100,7 @@ class Viewed(Smooth, Protocol):
 
 
 def view_of(problem: Any, kind: type[V], who: str) -> V:
-    """Return what a method needs of a problem: a view of it, or the problem itself where it is of the kind.
+    """Return a view of a problem that a method needs, or the problem itself where it is of that kind.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Step:
 
 
 class Run(Protocol):
-    """An optimiser at work."""
+    """A run of an optimiser."""
 
     @property
     def w(self) -> Floats:
@@ -193,7 +193,7 @@ class Run(Protocol):
         ...
 
     def step(self) -> Step:
-        """Move on; after a step that says `stopped` there is no other."""
+        """Make one step; do not call it again after a step with `stopped`."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -206,9 +206,9 @@ class Optimiser(Protocol):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """The views of a loss that it takes beside values and gradients."""
+        """The views of a loss that it needs beside values and gradients."""
         ...
 
     def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None) -> Run:
-        """Begin at w [F], or go on from a state, which has weights of its own."""
+        """Begin at w [F], or go on from a state, which holds its own weights."""
         ...

@@ -1,6 +1,6 @@
 """Iterative scaling: the training of Lafferty et al. (2001), section 4, and generalised iterative scaling.
 
-Every weight gets the update of its own that maximises a lower bound of the log-likelihood. With counts
+Each weight gets its own update, which maximises a lower bound of the log-likelihood. With counts
 f >= 0, observed E~ and expected E, and T the total count of a labelling (at the most, given its sequence),
 the update delta of weight k is the root of
 
@@ -60,7 +60,7 @@ class Counted(Protocol):
         ...
 
     def expect(self, w: Floats, expected: Floats) -> float:
-        """Return the loss at w; the expected counts of each group go to `expected` [G, F]."""
+        """Return the loss at w, and write the expected counts of each group to `expected` [G, F]."""
         ...
 
 
@@ -106,7 +106,7 @@ class IterativeScaling(Stopping):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """Counts by group of sequences."""
+        """Needs counts by group of sequences."""
         return (Counted,)
 
     def start(
@@ -118,7 +118,7 @@ class IterativeScaling(Stopping):
 
 
 class ScalingRun(BatchRun):
-    """Iterative scaling at work."""
+    """A run of iterative scaling."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class ScalingRun(BatchRun):
         return float(np.clip(change, -self.options.max_change, self.options.max_change))
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         super().recall(state)
         self.expected[:] = state["expected"]
 

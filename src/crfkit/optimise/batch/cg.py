@@ -63,7 +63,7 @@ class ConjugateGradient(Searching):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """A gradient everywhere, and the curvature for a preconditioner."""
+        """Needs a gradient everywhere, and the curvature for a preconditioner."""
         return (Differentiable,) if self.preconditioner == "none" else (Differentiable, Curvature)
 
     def start(
@@ -77,7 +77,7 @@ class ConjugateGradient(Searching):
 
 
 class ConjugateRun(ScaledDescent):
-    """Conjugate gradients at work."""
+    """A run of conjugate gradients."""
 
     def __init__(
         self,
@@ -113,11 +113,11 @@ class ConjugateRun(ScaledDescent):
         return self.vectors.dot(self.gradient, self.d)
 
     def first_length(self, slope: float) -> float:
-        """With a preconditioner the first direction has a scale."""
+        """Return 1 for the first direction with a preconditioner, which has a scale; else guess."""
         return 1.0 if self.inverse is not None and not self.promised else super().first_length(slope)
 
     def learn(self, length: float, slope: float) -> None:
-        """Work out beta."""
+        """Compute beta and the preconditioned gradient."""
         super().learn(length, slope)
         before = self.gz
         changed = self._renew(self.iteration + 1)
@@ -133,7 +133,7 @@ class ConjugateRun(ScaledDescent):
         return known
 
     def _renew(self, at: int) -> bool:
-        """Compute the preconditioner where iteration `at` is due; tell whether it was dropped."""
+        """Compute the preconditioner if iteration `at` needs one; return whether it was dropped."""
         kind = self.options.preconditioner
         if kind == "none":
             return False
@@ -147,7 +147,9 @@ class ConjugateRun(ScaledDescent):
             seen = view_of(self.problem, Curvature, "ConjugateGradient")
             curvature = np.maximum(seen.diagonal(self.w), 0.0) + self.penalty.l2  # [F]
             self.evaluations += 1.0
-            floor = 1e-3 * float(curvature.mean()) or 1.0  # what hardly curves must not run away
+            floor = (
+                1e-3 * float(curvature.mean()) or 1.0
+            )  # directions of hardly any curvature must not get huge steps
             self.inverse = 1.0 / np.maximum(curvature, floor)
         return False
 
@@ -158,7 +160,7 @@ class ConjugateRun(ScaledDescent):
             self.z = np.multiply(self.inverse, self.gradient, out=self.scaled)
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         super().recall(state)
         self.d[:] = state["d"]
         self.inverse = np.array(state["inverse"], dtype=np.float64) if len(state["inverse"]) else None

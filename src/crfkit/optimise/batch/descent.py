@@ -1,4 +1,4 @@
-"""Runs that choose a direction and search along it: all that differs is the direction.
+"""Runs that choose a direction and search along it; methods differ in the direction only.
 
 Weights and gradients live in pairs of buffers that change places when a point is accepted: nothing is copied.
 """
@@ -65,7 +65,7 @@ class Descent(BatchRun):
         self.stale = 0  # iterations since one of them fell
         super().__init__(options, problem, penalty, w, state)
 
-    # ---- what methods fill in
+    # ---- what methods define
 
     def direction(self) -> float:
         """Write the direction to `d` and return the slope of the objective along it."""
@@ -137,7 +137,7 @@ class Descent(BatchRun):
         self.learn(length, slope)
 
     def _worn(self) -> Stopped | None:
-        """Say that only rounding errors are left, or nothing."""
+        """Return an end if only rounding errors are left."""
         if self.objectives[-1] < self.least[0] or self.gradient_norm < self.least[1]:
             self.stale = 0
         else:
@@ -153,7 +153,7 @@ class Descent(BatchRun):
         self.note(self.point.value, self.point.gradient_norm, self.point.weight_norm)
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         super().recall(state)
         self.gradient[:] = state["gradient"]
         self.least, self.stale = (float(state["least"][0]), float(state["least"][1])), int(state["stale"])
@@ -178,7 +178,7 @@ class ScaledDescent(Descent):
     promised = 0.0
 
     def first_length(self, slope: float) -> float:
-        """Promise what the last step did; first of all, move by 1."""
+        """Guess a length from the decrease of the last step; move by 1 at first."""
         return self.promised / slope if self.promised else 1.0 / self.gradient_norm
 
     def learn(self, length: float, slope: float) -> None:
@@ -186,7 +186,7 @@ class ScaledDescent(Descent):
         self.promised = length * slope
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         super().recall(state)
         self.promised = float(state["promised"])
 

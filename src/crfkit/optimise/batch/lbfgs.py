@@ -7,7 +7,7 @@ conditions. It is the method of Sha & Pereira (2003), section 3.2, and of most C
 OWL-QN (Andrew & Gao 2007) does the same inside one orthant at a time, where |w| is linear. The
 pseudo-gradient takes the place of the gradient (eq. 4), parts of the direction that disagree with it are
 dropped (eq. 6), and trial points are projected onto the orthant (eq. 7); they are accepted by sufficient
-decrease along the projected step. H is learnt from the smooth part alone.
+decrease along the projected step. H is learnt from the smooth part only.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LBFGS(Searching):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """The curvature, where it is to be made good for."""
+        """Needs the curvature for a preconditioner."""
         return (Curvature,) if self.preconditioner == "diagonal" else ()
 
     def start(
@@ -111,7 +111,7 @@ def default_memory(vector_bytes: int) -> int:
 
 
 class LBFGSRun(Descent):
-    """L-BFGS at work."""
+    """A run of L-BFGS."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class LBFGSRun(Descent):
         return self.pairs.downhill(self.gradient, self.gradient_norm**2, self.d)
 
     def first_length(self, slope: float) -> float:
-        """H knows the scale, once it has seen a step."""
+        """Return 1 once H has seen a step and knows the scale; first move by 1 in all."""
         return 1.0 if len(self.pairs) else 1.0 / self.gradient_norm
 
     def learn(self, length: float, slope: float) -> None:
@@ -145,7 +145,7 @@ class LBFGSRun(Descent):
         return known
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         super().recall(state)
         self.pairs.recall(state)
 
@@ -155,7 +155,7 @@ class LBFGSRun(Descent):
 
 
 class OrthantRun(LBFGSRun):
-    """OWL-QN at work."""
+    """A run of OWL-QN."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class OrthantRun(LBFGSRun):
         return self.point.finite
 
     def arrive(self) -> None:
-        """Add what L1 says about the weights of now."""
+        """Compute the pseudo-gradient and the L1 part at the current weights."""
         square, penalty = self.vectors.pseudo_gradient(self.l1, self.w, self.gradient, self.pseudo)
         self.note(self.point.value + penalty, sqrt(square), self.point.weight_norm)
 

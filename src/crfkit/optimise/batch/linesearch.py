@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
     @property
     def finite(self) -> bool:
-        """Whether the last trial was; a search that finds nothing ends close to its beginning."""
+        """Whether the last trial was finite; a search that finds nothing ends close to its beginning."""
         return isfinite(self.last.value) and isfinite(self.last.slope)
 
 
@@ -65,7 +65,7 @@ class Wolfe:
             raise ValueError(f"max_evaluations is {self.max_evaluations}, expected 1 or more")
 
     def accepts(self, start: Trial, there: Trial) -> bool:
-        """Tell whether a point meets both conditions."""
+        """Return whether a point meets both conditions."""
         return not self._too_high(start, there) and abs(there.slope) <= -self.c2 * start.slope
 
     def _too_high(self, start: Trial, there: Trial) -> bool:
@@ -133,7 +133,7 @@ class _Search:
 
 
 def _minimum(a: Trial, b: Trial) -> float:
-    """Where the cubic through two points and their slopes is least; nan when nowhere."""
+    """Return where the cubic through two points with their slopes is least; nan if nowhere."""
     if not (isfinite(b.value) and isfinite(b.slope)) or a.length == b.length:
         return nan
     d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.length - b.length)
@@ -146,7 +146,7 @@ def _minimum(a: Trial, b: Trial) -> float:
 
 
 def _between(length: float, a: float, b: float) -> float:
-    """Keep a guess off the ends of the bracket; the middle where there is no guess."""
+    """Return a guess away from the ends of the bracket; the middle where the guess is nan."""
     least, most = min(a, b), max(a, b)
     room = 0.1 * (most - least)
     return min(max(length, least + room), most - room) if isfinite(length) else 0.5 * (a + b)

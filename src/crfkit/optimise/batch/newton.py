@@ -65,7 +65,7 @@ class TruncatedNewton(Searching):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """A gradient everywhere."""
+        """Needs a gradient everywhere."""
         return (Differentiable,)
 
     def start(
@@ -77,7 +77,7 @@ class TruncatedNewton(Searching):
 
 
 class NewtonRun(Descent):
-    """Truncated Newton at work."""
+    """A run of truncated Newton."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class NewtonRun(Descent):
                 break
             vectors.combine([-1.0, square / before], [r, p], out=p)
         slope = vectors.dot(self.gradient, d)
-        if slope == 0.0:  # no curvature at all: the gradient it is
+        if slope == 0.0:  # no curvature at all: use the gradient
             vectors.combine([-1.0], [self.gradient], out=d)
             slope = -(self.gradient_norm**2)
         return slope
@@ -146,7 +146,7 @@ class NewtonRun(Descent):
         self.vectors.combine([0.5 / e, -0.5 / e], [out, self.spare], out=out)
 
     def first_length(self, slope: float) -> float:
-        """Newton steps have the right length, plain ones move by 1."""
+        """Return 1 for Newton steps; plain ones move by 1 in all."""
         return 1.0 / self.gradient_norm if self.plain else 1.0
 
     def learn(self, length: float, slope: float) -> None:
@@ -161,7 +161,7 @@ class NewtonRun(Descent):
         return known
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         super().recall(state)
         self.norm_before = float(state["norm_before"])
 

@@ -117,7 +117,7 @@ class Pairs:
         }
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         self.s, self.y = list(np.array(state["pairs_s"])), list(np.array(state["pairs_y"]))
         for name in _SMALL:
             setattr(self, name, np.array(state[f"pairs_{name}"], dtype=np.float64))

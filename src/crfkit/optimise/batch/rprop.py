@@ -1,4 +1,4 @@
-"""RProp: steps of each weight's own, which grow while its gradient keeps its sign and shrink when it turns.
+"""RProp: each weight has its own step, which grows while its gradient keeps its sign and else shrinks.
 
 Igel & Huesken (2000). When the sign of a weight turns, "plus" (iRprop+) takes its last move back if the
 objective rose, "minus" (iRprop-) leaves the weight where it is; both then treat its gradient as 0 once.
@@ -68,7 +68,7 @@ class RProp(Stopping):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """A gradient everywhere."""
+        """Needs a gradient everywhere."""
         return (Differentiable,)
 
     def start(
@@ -79,7 +79,7 @@ class RProp(Stopping):
 
 
 class RPropRun(BatchRun):
-    """RProp at work."""
+    """A run of RProp."""
 
     def __init__(
         self, options: RProp, problem: Smooth, penalty: Penalty, w: Floats, state: dict[str, Any] | None
@@ -130,7 +130,7 @@ class RPropRun(BatchRun):
         return float(self.length.mean()), None
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         super().recall(state)
         for name in _ARRAYS:
             getattr(self, name)[:] = state[name]

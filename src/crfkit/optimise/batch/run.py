@@ -1,4 +1,4 @@
-"""What every run of a batch method has: weights, a penalised objective, counters, an end in words."""
+"""The base of runs of batch methods: weights, the penalised objective, counters, and how a run ends."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class BatchRun:
         if state is not None:
             self.recall(state)
 
-    # ---- what methods fill in
+    # ---- what methods define
 
     def advance(self) -> tuple[float, Stopped | None]:
         """Make one iteration; return its length and, where it failed, why."""
         raise NotImplementedError
 
     def begin(self) -> bool:
-        """Evaluate the first weights; tell whether everything is finite."""
+        """Evaluate the first weights; return whether everything is finite."""
         raise NotImplementedError
 
     @property
@@ -70,7 +70,7 @@ class BatchRun:
         raise NotImplementedError
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over what `state` gave, `w` excepted."""
+        """Restore a state, except `w`."""
         self.iteration, self.evaluations = int(state["iteration"]), float(state["evaluations"])
         self.objectives = [float(x) for x in state["objectives"]]
         self.gradient_norm, self.weight_norm = float(state["gradient_norm"]), float(state["weight_norm"])
@@ -137,7 +137,7 @@ class BatchRun:
 
 
 def refuse_l1(penalty: Penalty, method: str) -> None:
-    """Raise where a method for smooth objectives meets an L1 penalty."""
+    """Raise an error if a method for smooth objectives gets an L1 penalty."""
     if penalty.sparse:
         raise ValueError(f"{method} cannot do L1, which has no gradient at 0: use LBFGS or RProp, or l1 = 0")
 

@@ -32,7 +32,7 @@ class SteepestDescent(Searching):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """A gradient everywhere."""
+        """Needs a gradient everywhere."""
         return (Differentiable,)
 
     def start(
@@ -44,7 +44,7 @@ class SteepestDescent(Searching):
 
 
 class SteepestRun(ScaledDescent):
-    """Steepest descent at work."""
+    """A run of steepest descent."""
 
     def direction(self) -> float:
         """Go along -g."""

@@ -1,4 +1,4 @@
-"""When a batch method ends by itself, and how it says so."""
+"""When a batch method ends by itself, and the words for it."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ class Stopping:
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """The views of a loss that the method takes: none unless it says so."""
+        """The views of a loss that the method needs: none by default."""
         return ()
 
     def converged(self, gradient_norm: float, weight_norm: float) -> Stopped | None:
-        """Say that the gradient is small, or nothing."""
+        """Return an end if the gradient is small."""
         relative = gradient_norm / max(1.0, weight_norm)
         if relative < self.tolerance:
             return Stopped(End.CONVERGED, f"converged: gradient norm {relative:.2g} below {self.tolerance:g}")
         return Stopped(End.CONVERGED, "converged: the gradient is 0") if relative == 0.0 else None
 
     def stalled(self, objectives: list[float]) -> Stopped | None:
-        """Say that the objective no longer improves, or nothing; the last one is that of now."""
+        """Return an end if the objective no longer improves; the last value is the current one."""
         if self.period is None or len(objectives) <= self.period:
             return None
         now, then = objectives[-1], objectives[-1 - self.period]
@@ -70,7 +70,7 @@ class Stopping:
         return None
 
     def exhausted(self, iteration: int) -> Stopped | None:
-        """Say that there were enough steps, or nothing."""
+        """Return an end if the most steps are made."""
         if iteration < self.max_iterations:
             return None
         return Stopped(End.LIMIT, f"reached {iteration} iterations")

@@ -63,7 +63,7 @@ class Subgradient:
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """Nothing but values and subgradients."""
+        """Needs nothing but values and subgradients."""
         return ()
 
     def start(
@@ -77,7 +77,7 @@ class Subgradient:
 
 
 class SubgradientRun:
-    """Subgradient descent at work; `w` is the best average so far."""
+    """A run of subgradient descent; `w` is the best average so far."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class SubgradientRun:
         return float(value)
 
     def step(self) -> Step:
-        """Take one step; every tenth also looks at the average."""
+        """Take one step; every tenth also evaluates the average."""
         gradient = np.empty_like(self.now)
         objective = self._objective(self.now, gradient)
         share = 2.0 / (self.steps + 2.0)
@@ -137,7 +137,7 @@ class SubgradientRun:
         return Step(self.best, length=length, evaluations=self.evaluations, gap=gap, stopped=stopped, end=end)
 
     def state(self) -> dict[str, Any]:
-        """Return everything that goes on from here needs."""
+        """Return everything that a run needs to go on from here."""
         arrays = {name: getattr(self, name).copy() for name in ("w", "now", "average", "linear")}
         names = ("steps", "evaluations", "constant", "best", "bound")
         return arrays | {name: getattr(self, name) for name in names}

@@ -1,7 +1,7 @@
 """Vector work on native kernels: one pass over memory each, on threads, same bits for any number of them.
 
 With millions of weights a step of L-BFGS costs what its passes over memory cost: NumPy's temporaries
-triple them. Blocks of 8192 weights are summed in order, whatever thread did them.
+triple them. Blocks of 8192 weights are summed in order, whichever thread did them.
 """
 
 from __future__ import annotations

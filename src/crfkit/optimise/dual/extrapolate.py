@@ -19,7 +19,7 @@ _RIDGE = 1e-6  # of the mean squared difference, which is summed in floats
 
 
 class Extrapolation:
-    """The last weights [F] of a run, as floats, and what they lead to.
+    """The last weights [F] of a run, as floats, and their extrapolation.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Extrapolation:
         self.recent: list[NDArray[np.float32]] = [] if recent is None else list(recent)  # oldest first
 
     def add(self, w: Floats) -> None:
-        """Remember weights; the oldest are forgotten."""
+        """Remember weights, and forget the oldest."""
         self.recent = [*self.recent[-self.steps :], w.astype(np.float32)]
 
     def weights(self) -> Floats:

@@ -60,7 +60,7 @@ class DualPasses:
         self.filled, self.positions = arrays.filled, len(arrays.label)
         self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
         self.rounding = 0.0  # what the rounding of marginals may add to the dual
-        self.meanwhile: Thread | None = None  # what else is at work
+        self.meanwhile: Thread | None = None  # a thread that runs beside the passes
         self.trainer = _native.DualTrainer(arrays.native, strengths, exponentiated, self.threads)
 
     def run(self, number: int, threshold: float) -> None:
@@ -76,7 +76,7 @@ class DualPasses:
         self.dual += gain
 
     def begin(self, problem: Any, w: Floats) -> None:
-        """Give every sequence the distribution that w gives it."""
+        """Set the distribution of every sequence to the one that w gives."""
         node, edge, ends = view_of(problem, Scored, "Dual").scores(w)
         # Marginals are stored as floats: the dual at them differs from that of any distribution by at most
         # 2^-24 of the scores that they are multiplied with.
@@ -101,7 +101,7 @@ class DualPasses:
         return float(self.trainer.entropy()) - 0.5 * float(np.sum(shrunk / self.penalty.l2 * shrunk))
 
     def bound(self, F: int) -> float:
-        """Return what the optimum is not below."""
+        """Return a lower bound of the optimum."""
         return self.exact(F) - self.rounding
 
     def _shrunk(self, v: Floats) -> Floats:
@@ -124,7 +124,7 @@ class DualPasses:
         return {**numbers, "v": v, "trainer": self.trainer.state()}
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Restore a state."""
         self.dual, self.met, self.rounding = (float(state[name]) for name in ("dual", "met", "rounding"))
         self.trainer.restore(np.asarray(state["v"]), state["trainer"])
 
@@ -133,7 +133,7 @@ def strengths_of(arrays: Sequences, penalty: Penalty, F: int) -> Floats:
     """Return l1 and l2 of attributes, then of transitions and ends, [4]; refuse an L2 penalty of 0."""
     strengths = np.array(arrays.strengths(penalty, "Dual"))
     if not (strengths[1] > 0.0 and (strengths[3] > 0.0 or arrays.row_ptr[-1] == F)):
-        raise ValueError("Dual needs an L2 penalty above 0; use LBFGS")
+        raise ValueError("Dual needs an L2 penalty above 0: set l2, or use LBFGS")
     strengths[3] = strengths[3] or strengths[1]
     return strengths
 

@@ -7,9 +7,9 @@ towards the answer that the present weights give (cpp/kernels/learn/dual.hpp has
   The best step of each visit follows from the gap of its sequence; there is no rate to choose.
 - ``step="exponentiated"``: online exponentiated gradient (Collins et al. 2008; Gupta 2005, section 2.4.2).
 
-Either takes a third or more off the gap with every pass, which nothing matches far from the optimum. Close
+Either takes a third or more off the gap with every pass; far from the optimum nothing is as fast. Close
 to it L-BFGS on weights scaled by the diagonal of the Hessian is quicker (`finish`), but the bound that its
-gradient gives is loose: the certificate comes from the dual again, begun anew at the weights that were found.
+gradient gives is weak: the certificate comes from the dual again, begun anew at the weights that were found.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Dual:
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """Labelled sequences, all in memory, their scores, and the curvature for the finisher."""
+        """Needs labelled sequences, all in memory, their scores, and the curvature for the finisher."""
         return (Sequences, Scored, Curvature)
 
     def start(
@@ -122,7 +122,7 @@ class KnownDiagonal:
         return int(self.problem.size)
 
     def diagonal(self, w: Floats) -> Floats:
-        """Return what is known, wherever w is."""
+        """Return the known diagonal, whatever w is."""
         return self.problem.diagonal(w) if self._known is None else self._known
 
 
@@ -205,7 +205,7 @@ class DualRun:
         return 3.2 * float(np.sqrt(options.gap)) if options.switch is None else options.switch
 
     def _too_slow(self) -> str:
-        """Say why the finisher is foreseen to be faster than further passes, or nothing."""
+        """Return why the finisher should be faster than further passes; empty where it is not."""
         if self.ease > 1.0 and self.passes >= min(_EASED, self.options.max_passes):
             return f"the L2 penalty is weak, so that passes were made with {self.ease:.3g} times as much"
         if self.passes >= self.options.max_passes:
@@ -271,17 +271,19 @@ class DualRun:
         gap = step.objective - self.bound
         if gap <= self.options.gap * abs(step.objective):
             why = f"converged: the gradient shows that the objective is at most {gap:.3g} above its optimum"
-            return self._report(step.objective, step.gradient_norm, gap, why + self._told(), End.CONVERGED)
+            return self._report(
+                step.objective, step.gradient_norm, gap, why + self._reason_for_leaving(), End.CONVERGED
+            )
         self.objectives = [*self.objectives, step.objective][-6:]
         gained = (self.objectives[0] - step.objective) / abs(step.objective)
         if self.sequences is None:
-            why = step.stopped and step.stopped + self._told()
+            why = step.stopped and step.stopped + self._reason_for_leaving()
             return self._report(step.objective, step.gradient_norm, gap, why, step.end)
         if step.stopped or (len(self.objectives) == 6 and gained < _STALLED * self.options.gap):
             return self._certify_anew(step.objective, self.sequences)
         return self._report(step.objective, step.gradient_norm, np.nan)
 
-    def _told(self) -> str:
+    def _reason_for_leaving(self) -> str:
         return f" (L-BFGS went on after {self.passes} passes of the dual: {self.left})" if self.left else ""
 
     def _certify_anew(self, objective: float, sequences: DualPasses) -> Step:
@@ -289,7 +291,7 @@ class DualRun:
         self.phase, self.best = "certify", objective
         self._begin(sequences)
         self.gaps = []
-        return self._judged(sequences)
+        return self._certified(sequences)
 
     def _certify(self) -> Step:
         assert self.sequences is not None
@@ -302,9 +304,9 @@ class DualRun:
                 self.best = objective
             else:
                 self.w = before
-        return self._judged(self.sequences)
+        return self._certified(self.sequences)
 
-    def _judged(self, sequences: DualPasses) -> Step:
+    def _certified(self, sequences: DualPasses) -> Step:
         bound = sequences.bound(len(self.w))
         self.gaps = [*self.gaps, (self.best - bound) / abs(self.best) if self.best else 0.0][-3:]
         self.bound = max(self.bound, bound)

@@ -1,4 +1,4 @@
-"""Making the next thing while the present one is at work."""
+"""Making the next item in a thread while the current one is used."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Made = TypeVar("Made")
 
 
 def ahead(make: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
-    """Yield make(item) for each item, one of which is made in a thread meanwhile.
+    """Yield make(item) for each item; a thread makes the next one meanwhile.
 
-    Two of the things made exist at a time, where the receiver lets go of one before it asks for the next.
+    At most two of them exist at a time if the caller drops one before it asks for the next.
 
     Examples
     --------

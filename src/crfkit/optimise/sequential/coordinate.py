@@ -7,7 +7,7 @@ For the block of an attribute, over the positions that have it, with marginals p
 
 which is exact for a quadratic with that diagonal; Wapiti's bcd (Lavergne et al. 2010). Transitions, start and
 stop are the last blocks. A round sweeps every sequence once for each attribute that it has: slow by nature,
-for small data. No rates and no chance; L1, L2 and both.
+for small data. It has no rates and no random order, and takes L1, L2 and both.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class BlockCoordinate:
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """Labelled sequences, all in memory."""
+        """Needs labelled sequences, all in memory."""
         return (Sequences,)
 
     def start(
@@ -114,7 +114,7 @@ class CoordinateRun:
         return Step(objective, norm, evaluations=self.evaluations, stopped=why, end=end)
 
     def state(self) -> dict[str, Any]:
-        """Return everything that goes on from here needs."""
+        """Return everything that a run needs to go on from here."""
         return {
             "w": self.w.copy(),
             "passes": self.passes,

@@ -1,7 +1,7 @@
 """A run of stochastic passes: rates, stopping rule and state; the steps themselves are native.
 
-The order of visits is said in `visits.py`. Every weight is up to date at the end of a pass, not of a block:
-what was left out for weights that no sequence touched is made up for there.
+`visits.py` says in which order sequences are visited. Every weight is up to date at the end of a pass, not of
+a block: steps that were left out for weights that no sequence touched are made then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Method", "PassRun"]
 
 
 class Method(Protocol):
-    """What the stochastic optimisers differ in."""
+    """The members in which the stochastic optimisers differ."""
 
     @property
     def max_passes(self) -> int:
@@ -41,7 +41,7 @@ class Method(Protocol):
 
     @property
     def seed(self) -> int:
-        """Of the orders."""
+        """The seed of the orders."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Method(Protocol):
         ...
 
     def check(self, strengths: tuple[float, float, float, float]) -> None:
-        """Raise where the penalty is none that the method minimises."""
+        """Raise an error if the method cannot minimise the penalty."""
         ...
 
 
@@ -151,7 +151,7 @@ class PassRun:
 
         ``rates(first, count)`` are those of visits, `strengths` [4] those of the penalty in one step; `due`
         [2], the L1 that weights should have received, goes in and out. Where the sum is not finite, the
-        weights are spoilt.
+        weights are not usable.
         """
         loss, done = 0.0, 0
         for sequences, order in self.sequences.compiled(self.trainer, visits):
@@ -165,7 +165,7 @@ class PassRun:
         return loss
 
     def state(self) -> dict[str, Any]:
-        """Return everything that goes on from here needs; the seed is an option."""
+        """Return everything that a run needs to go on from here; the seed is an option."""
         return {
             "w": self.w.copy(),
             "memory": self.memory.copy(),

@@ -1,4 +1,4 @@
-"""Learning from mistakes: decode a sequence, and change the weights where its best labels are wrong.
+"""The perceptron and its kin: decode a sequence, and change the weights where its best labels are wrong.
 
 With d = features of the gold labels - features of the best labels, m wrong labels of T and the score
 difference s = -d.w >= 0:
@@ -11,10 +11,10 @@ difference s = -d.w >= 0:
 
 Collins (2002), Crammer et al. (2006), Mejer & Crammer (2010); losses and steps are those of CRFsuite, and the
 loss of the last two is their cost. There is no penalty: averages and variances take its place. The objective
-of a step is the sum of the losses as they were met in the pass. A pass without a mistake is the last one: no
-weight would change any more, and the average is the one that all passes would give. Sequences come in an
+of a step is the sum of the losses as they were met in the pass. A pass without a wrong label is the last one:
+no weight would change any more, and the average is the one that all passes would give. Sequences come in an
 order that (seed, pass) draws, one after the other in a native loop (cpp/kernels/learn/perceptron.hpp):
-threads are of no use and change nothing.
+one thread does all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PERCEPTRON, _PASSIVE, _CONFIDENCE = range(3)  # `Remedy` of cpp/shared/mistakes
 
 @dataclass(frozen=True, kw_only=True)
 class MistakeDriven(ABC):
-    """What the three methods share: when to stop, and the order of the sequences."""
+    """The options that the three methods share: when to stop, and the order of the sequences."""
 
     max_passes: int = 100
     epsilon: float = 0.0
@@ -53,7 +53,7 @@ class MistakeDriven(ABC):
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """Labelled sequences whose mistakes are the loss."""
+        """Needs labelled sequences, and the loss of the perceptron."""
         return (Mistakes,)
 
     def start(
@@ -69,12 +69,12 @@ class MistakeDriven(ABC):
 
     @property
     def first_memory(self) -> float | None:
-        """What is remembered of each weight before the first sequence; None: nothing is."""
+        """The variance of each weight before the first sequence; None where the method has none."""
         return 0.0 if self.averages else None
 
     @abstractmethod
     def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return what makes the passes."""
+        """Return the native trainer that makes the passes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class AveragedPerceptron(MistakeDriven):
     ----------
     max_passes : int
     epsilon : float
-        Stop when the mean share of wrong labels is at most this; 0: when there is no mistake.
+        Stop when the mean share of wrong labels is at most this; 0: when no label is wrong.
     seed : int
 
     Examples
@@ -100,7 +100,7 @@ class AveragedPerceptron(MistakeDriven):
         return True
 
     def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return what makes the passes."""
+        """Return the native trainer that makes the passes."""
         return _native.MistakeTrainer(data, _PERCEPTRON, True, False, np.inf, 0.0, 1.0)
 
 
@@ -121,7 +121,7 @@ class PassiveAggressive(MistakeDriven):
         The weights of the model are the average over all sequences so far.
     max_passes : int
     epsilon : float
-        Stop when the mean cost is at most this; 0: when there is no mistake.
+        Stop when the mean cost is at most this; 0: when no label is wrong.
     seed : int
 
     Examples
@@ -147,7 +147,7 @@ class PassiveAggressive(MistakeDriven):
         return self.averaging
 
     def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return what makes the passes."""
+        """Return the native trainer that makes the passes."""
         most = self.c if self.variant == "linear" else np.inf
         slack = 0.5 / self.c if self.variant == "squared" else 0.0
         return _native.MistakeTrainer(data, _PASSIVE, self.averaging, self.error_sensitive, most, slack, 1.0)
@@ -165,7 +165,7 @@ class AROW(MistakeDriven):
         The higher, the shorter the steps and the slower the variances shrink.
     max_passes : int
     epsilon : float
-        Stop when the mean cost is at most this; 0: when there is no mistake.
+        Stop when the mean cost is at most this; 0: when no label is wrong.
     seed : int
 
     Examples
@@ -187,7 +187,7 @@ class AROW(MistakeDriven):
         return self.variance
 
     def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return what makes the passes."""
+        """Return the native trainer that makes the passes."""
         return _native.MistakeTrainer(data, _CONFIDENCE, False, False, np.inf, 0.0, self.gamma)
 
 
@@ -232,7 +232,7 @@ class MistakeDrivenRun:
             stopped, end = f"the mean loss has reached {mean:g}", End.CONVERGED
             self.passes = (
                 max(made, most) if loss == 0.0 else made
-            )  # the others would change the average alone
+            )  # further passes would change only the average
         elif made >= most:
             stopped, end = f"the limit of {most} passes is reached", End.PLANNED
         self.w = self._result()
@@ -244,7 +244,7 @@ class MistakeDrivenRun:
         return 1 + self.passes * self.visits
 
     def state(self) -> dict[str, Any]:
-        """Return everything that goes on from here needs; the seed is an option."""
+        """Return everything that a run needs to go on from here; the seed is an option."""
         memory = None if self.memory is None else self.memory.copy()
         return {"last": self.last.copy(), "memory": memory, "passes": self.passes}
 

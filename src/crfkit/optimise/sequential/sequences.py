@@ -1,4 +1,4 @@
-"""What optimisers that visit sequence by sequence are given: flat arrays, and the strengths of two groups.
+"""The views for optimisers that visit sequence by sequence: flat arrays, and penalties of two groups.
 
 The groups are the weights of attributes (in C++: rows) and all others: transitions, start and stop.
 """
@@ -82,21 +82,21 @@ class Sequences:
 
 
 class Mistakes(Sequences):
-    """Labelled sequences of a loss that comes from the mistakes of their best labels."""
+    """Labelled sequences of a perceptron loss."""
 
     remedy: ClassVar[str] = "use the objective Perceptron(), or another optimiser"
 
 
 @runtime_checkable
 class Scored(Protocol):
-    """A loss whose scores can be seen, flat."""
+    """A loss that gives its scores as flat arrays."""
 
     def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them)."""
         ...
 
     def prepare(self) -> None:
-        """Make what the first evaluation would make."""
+        """Prepare what the first evaluation needs."""
         ...
 
 
@@ -105,7 +105,7 @@ class SequenceBlocks(Protocol):
     """Labelled sequences in blocks, which need not be in memory together."""
 
     def sizes(self, who: str) -> Pointers:
-        """Return how many sequences of each block are not empty; raise where they cannot be visited."""
+        """Return how many sequences of each block are not empty; refuse those that cannot be visited."""
         ...
 
     def block(self, i: int) -> Sequences:

@@ -14,7 +14,7 @@ of the pass, until the run ends by itself: then it is exact, at the weights that
 evaluation. A loss that is not finite ends the run as "diverged", with the weights of the pass before.
 
 Data may lie in blocks on disk, one of them in memory at a time; `visits.py` says in which order they are
-visited. What a rule remembers of weights goes on from block to block as if there were none.
+visited. What a method remembers of weights is kept from block to block, as if the data were one block.
 
 Formulas: cpp/kernels/learn/sgd.hpp. One thread; the same seed gives the same bits.
 """
@@ -38,11 +38,11 @@ Strengths = tuple[float, float, float, float]  # l1, l2; the same for transition
 
 
 class _ByPasses:
-    """What the optimisers share."""
+    """The base of the stochastic optimisers."""
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """Labelled sequences, in memory or in blocks."""
+        """Needs labelled sequences, in memory or in blocks."""
         return (SequenceBlocks,)
 
     def start(
@@ -52,7 +52,7 @@ class _ByPasses:
         return PassRun(self, problem, penalty, w, state)
 
     def origin(self, run: PassRun) -> float:
-        """Return 0: rates begin where they begin."""
+        """Return 0: the time of rates begins at 0."""
         return 0.0
 
 
@@ -200,7 +200,7 @@ class SGDL1(_ByPasses):
     Notes
     -----
     Weights are clipped when a sequence touches them, and all of them at the end of a pass. An L2 part is
-    refused: it would shrink weights behind the back of the account that clipping keeps.
+    refused: it would shrink weights without the sums that clipping keeps.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class AdaGrad(_ByPasses):
         check_above_zero(eta=self.eta, offset=self.offset)
 
     def check(self, strengths: Strengths) -> None:
-        """Take every penalty."""
+        """Accept every penalty."""
 
     def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
         """Return eta, for every step."""
