@@ -130,6 +130,8 @@ def test_labels_that_a_scheme_does_not_have() -> None:
         segments(["S-A"], "BIO")
     with pytest.raises(ValueError, match="label 'B-A' is neither 'O' nor I-TYPE or E-TYPE"):
         segments(["B-A"], "IOE2")
-    with pytest.raises(ValueError, match=r"scheme 'bioe' is none of .*did you mean 'BIOES'"):
+    with pytest.raises(
+        ValueError, match=r"scheme 'bioe' is not known; expected one of .*did you mean 'BIOES'"
+    ):
         segments(["O"], "bioe")
     assert segments(["B_A", "I_A", "N"], Scheme("BIO", outside="N", separator="_")) == [(0, 2, "A")]

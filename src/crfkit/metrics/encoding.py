@@ -1,8 +1,8 @@
 """Labels as the metrics count them: one flat array of ids for each system, and where sequences begin.
 
-Two ways in. Lists of lists of strings are what people have; they are checked, numbered and laid end to end.
-Flat arrays of ids with ``labels`` and ``seq_ptr`` are what a training loop has; they are used as they are,
-which is what makes scoring after each iteration a matter of milliseconds.
+There are two kinds of input. Lists of lists of strings are checked, numbered and joined into one array. Flat
+arrays of ids with ``labels`` and ``seq_ptr``, as a training loop has them, are used as they are, so that
+scoring after each iteration takes milliseconds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Encoded:
         return np.repeat(np.arange(self.N), np.diff(self.seq_ptr))
 
     def against(self, system: int) -> Encoded:
-        """Return the truth and one system alone."""
+        """Return the truth and only one of the systems."""
         return Encoded(self.names, (self.columns[0], self.columns[system]), self.seq_ptr)
 
 

@@ -95,7 +95,7 @@ def named(name: str, *, scheme: LabelScheme = "lenient") -> Metric:
     if name not in METRICS:
         close = difflib.get_close_matches(name, METRICS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"metric {name!r} is none of {', '.join(METRICS)}{hint}")
+        raise ValueError(f"metric {name!r} is not known; expected one of {', '.join(METRICS)}{hint}")
     if name.startswith("segment"):
         return _segment(name, scheme)
     if scheme != "lenient":

@@ -21,7 +21,7 @@ __all__ = ["Calibration", "calibration"]
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What `calibration` returns: a reliability diagram with B bins, and what it amounts to."""
+    """What `calibration` returns: a reliability diagram with B bins, and numbers that sum it up."""
 
     edges: Floats  #: [B + 1] bin b holds edges[b] < p <= edges[b + 1]; the first also its left edge
     count: Ints  #: [B]
@@ -75,24 +75,24 @@ def calibration(
     p = np.asarray(probabilities, np.float64)
     right = np.asarray(correct)
     if p.shape != right.shape:
-        raise ValueError(f"probabilities have shape {p.shape} and correct {right.shape}")
+        raise ValueError(f"probabilities has shape {p.shape} and correct {right.shape}, expected the same")
     if right.dtype != np.bool_ and not np.isin(right, (0, 1)).all():
         raise ValueError("correct must be true or false (or 1 or 0) for each probability")
     if p.size == 0:
-        raise ValueError("probabilities is empty")
+        raise ValueError("probabilities is empty, expected at least one")
     if bins < 1:
-        raise ValueError(f"bins is {bins}; give 1 or more")
+        raise ValueError(f"bins is {bins}, expected 1 or more")
     p, right = p.ravel(), right.ravel().astype(np.float64)
     slack = 1e-6  # marginals are sums of rounded numbers
     if not ((p >= -slack) & (p <= 1 + slack)).all():
         place = int(np.flatnonzero(~((p >= -slack) & (p <= 1 + slack)))[0])
-        raise ValueError(f"probabilities has {p[place]} at place {place}: give numbers from 0 to 1")
+        raise ValueError(f"probabilities has {p[place]} at place {place}, expected numbers from 0 to 1")
     p = p.clip(0, 1)
     edges = np.linspace(0, 1, bins + 1)  # [B + 1]
     if spacing == "count":
         edges = np.unique([0, *np.quantile(p, edges[1:-1]), 1])
     elif spacing != "width":
-        raise ValueError(f"spacing is {spacing!r}; give 'width' or 'count'")
+        raise ValueError(f"spacing is {spacing!r}, expected 'width' or 'count'")
     B = len(edges) - 1
     bin_of = (np.searchsorted(edges, p, side="left") - 1).clip(0)
     count = np.bincount(bin_of, minlength=B)  # [B]
@@ -112,7 +112,7 @@ def calibration(
 
 
 def _first(nested: Any, kind: type) -> bool:
-    """Tell whether the first position of lists of lists is of a kind."""
+    """Return whether the first position of lists of lists is of a type."""
     if not isinstance(nested, list | tuple):
         return False
     return any(isinstance(row[0], kind) for row in nested[:100] if isinstance(row, list | tuple) and row)

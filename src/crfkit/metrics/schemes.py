@@ -63,7 +63,7 @@ _SYNONYMS: Final = {"L": "E", "U": "S", "M": "I"}
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """A scheme brought to the labels of a model."""
+    """What a scheme means for the labels of a model."""
 
     part: NDArray[np.intp]  #: [L] places in PARTS
     kind: Ints  #: [L] type of a label, 0 where it has none
@@ -73,7 +73,7 @@ class Rules:
 
 @lru_cache(maxsize=64)
 def rules(scheme: LabelScheme, names: tuple[str, ...]) -> Rules:
-    """Return what a scheme says of labels; ValueError if they are not labels of it.
+    """Return what a scheme means for labels; raise a ValueError if they are not labels of it.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _known(scheme: LabelScheme) -> str:
             return _ALIASES.get(known, known)
     close = difflib.get_close_matches(name, SCHEMES, n=1) or difflib.get_close_matches(name.upper(), SCHEMES)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"scheme {name!r} is none of {', '.join(SCHEMES)}{hint}")
+    raise ValueError(f"scheme {name!r} is not known; expected one of {', '.join(SCHEMES)}{hint}")
 
 
 def _parse(reading: str, scheme: LabelScheme, label: str) -> tuple[str, str]:

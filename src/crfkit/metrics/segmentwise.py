@@ -1,7 +1,7 @@
 """Scores of segments, counted and printed as conlleval does.
 
 A segment is correct if its type and both its ends are. The report is the script's text, but for a quirk:
-segments without a type (labels B, I, O alone) have one line here, two there.
+segments without a type (labels B, I and O) have one line here, two there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is one system better than another, or luckier? Two tests on the same sequences.
+"""Two tests of whether one system is better than another, on the same sequences.
 
 McNemar's test looks at tokens that just one of two systems labels right, as Sha and Pereira (2003) did for
 chunking after Gillick and Cox (1989); it takes tokens for independent, which within a sentence they are not.
@@ -29,8 +29,8 @@ _BLOCK = 4_000_000  # draws held at once: 32 MB
 class McNemar:
     """What `mcnemar` returns."""
 
-    only_a: int  #: tokens that system a alone labels right
-    only_b: int  #: tokens that system b alone labels right
+    only_a: int  #: tokens that only system a labels right
+    only_b: int  #: tokens that only system b labels right
     exact: bool  #: binomial, not chi-squared
     statistic: float  #: (|only_a - only_b| - 1)² / (only_a + only_b), or the smaller of the two if exact
     p_value: float  #: two-sided
@@ -86,7 +86,7 @@ class Bootstrap:
     interval_b: tuple[float, float]
     difference: float  #: b - a
     interval: tuple[float, float]  #: of the difference
-    p_value: float  #: two-sided: how often chance alone would make a difference at least as large
+    p_value: float  #: two-sided: how often chance would make a difference at least as large
     level: float
     samples: int
 
@@ -134,12 +134,12 @@ def paired_bootstrap(
     """
     measure = metric if isinstance(metric, Metric) else named(metric)
     if samples < 1 or not 0 < level < 1:
-        raise ValueError(f"samples is {samples} and level {level}; give 1 or more, and between 0 and 1")
+        raise ValueError(f"samples is {samples} and level {level}, expected 1 or more, and between 0 and 1")
     encoded = encode({"y_true": y_true, "y_a": y_a, "y_b": y_b}, labels, seq_ptr)
     names, groups = group(by, encoded.N) if by is not None else ([], np.arange(encoded.N))
     N = len(names) if by is not None else encoded.N
     if N == 0:
-        raise ValueError("y_true has no sequences to draw from")
+        raise ValueError("y_true is empty, expected at least one sequence")
     systems = [measure.count(encoded.against(system), groups, N) for system in (1, 2)]
     counts = np.stack(systems, 1)  # [N, 2, ...]
     a, b = measure.value(counts.sum(0)).tolist()

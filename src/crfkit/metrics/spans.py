@@ -1,6 +1,6 @@
 """Segments out of labels, vectorised over all sequences at once.
 
-An O is laid before the first sequence and after each one, so that a boundary is a pair of neighbours like
+An O is put before the first sequence and after each one, so that a boundary is a pair of neighbours like
 any other; each pair is one look-up in the scheme's table (schemes.py).
 """
 

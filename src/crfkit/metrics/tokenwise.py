@@ -69,8 +69,8 @@ def token_scores(
     y_true, y_pred, by, labels, seq_ptr
         As in `segment_scores`.
     ignore
-        Labels left out of the table and the averages, often ``["O"]``. Taken for them, a token still
-        counts as not found; accuracy is over all tokens.
+        Labels left out of the table and the averages, often ``["O"]``. A token of another label that is
+        predicted as one of them still counts as not found; accuracy is over all tokens.
 
     Examples
     --------
@@ -142,18 +142,18 @@ def whole_sequences(encoded: Encoded) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often each label was taken for each."""
+    """How often each true label was predicted as each label."""
 
     labels: tuple[str, ...]  #: [L]
     matrix: Ints  #: [L, L] true label in the row, predicted one in the column
 
     def most(self, count: int = 10) -> list[tuple[str, str, int]]:
-        """Return the commonest mistakes: true label, predicted label, times."""
+        """Return the most frequent errors: true label, predicted label, times."""
         off = self.matrix - np.diag(np.diag(self.matrix))
         order = np.argsort(-off, axis=None, kind="stable")[:count]
         rows, columns = np.unravel_index(order, off.shape)
-        mistakes = zip(rows.tolist(), columns.tolist(), strict=True)
-        return [(self.labels[i], self.labels[j], int(off[i, j])) for i, j in mistakes if off[i, j]]
+        errors = zip(rows.tolist(), columns.tolist(), strict=True)
+        return [(self.labels[i], self.labels[j], int(off[i, j])) for i, j in errors if off[i, j]]
 
 
 def confusion(
@@ -163,7 +163,7 @@ def confusion(
     labels: Sequence[str] | None = None,
     seq_ptr: NDArray[Any] | None = None,
 ) -> Confusion:
-    """Count how often each label was taken for each.
+    """Count how often each true label was predicted as each label.
 
     Examples
     --------
