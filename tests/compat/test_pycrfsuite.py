@@ -98,7 +98,7 @@ def test_dump_and_info(tmp_path: Path) -> None:
     assert parser.result.transitions == info.transitions
     assert parser.result.state_features[("a --> b", "x --> y")] == info.state_features["a --> b", "x --> y"]
     parser.state = "TRANSITIONS"
-    with pytest.raises(ValueError, match="no feature"):
+    with pytest.raises(ValueError, match="is not a feature"):
         parser.feed("(1) nothing")
 
 

@@ -165,7 +165,7 @@ assert install("pycrfsuite") == ("pycrfsuite",)
 print("done")
 """
     assert run(code) == "done\n"
-    with pytest.raises(ValueError, match="no face"):
+    with pytest.raises(ValueError, match="does not replace"):
         install("torchcrf")
 
 

@@ -1,9 +1,9 @@
-"""Faces of other CRF packages: programs written for them run on crfkit with one changed import.
+"""Drop-in replacements of other CRF packages: programs run on crfkit with one changed import.
 
 ``import crfkit.compat.pycrfsuite as pycrfsuite`` stands in for python-crfsuite 0.9.12,
 ``import crfkit.compat.sklearn_crfsuite as sklearn_crfsuite`` for sklearn-crfsuite 0.5.0. Model files are
 CRFsuite's own, in both directions. For programs that cannot be changed, and for pickles that name the
-original modules, `install` puts the faces under the original names.
+original modules, `install` puts the replacements under the original names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MODULES = {
 
 
 def install(*names: str, force: bool = False) -> tuple[str, ...]:
-    """Make ``import pycrfsuite`` (or ``sklearn_crfsuite``) mean crfkit's face, in this process.
+    """Make ``import pycrfsuite`` (or ``sklearn_crfsuite``) mean crfkit's replacement, in this process.
 
     Pickles name the modules of their classes: after this, those of ``sklearn_crfsuite.CRF`` open without
     sklearn-crfsuite. Unpickle only what you trust, as always: a pickle may run any program.
@@ -58,7 +58,7 @@ def install(*names: str, force: bool = False) -> tuple[str, ...]:
     """
     for name in names:
         if name not in _MODULES:
-            raise ValueError(f"there is no face of {name!r}; there are: {', '.join(_MODULES)}")
+            raise ValueError(f"crfkit does not replace {name!r}; it replaces {', '.join(_MODULES)}")
     made = []
     for name in names or tuple(_MODULES):
         present = sys.modules.get(name)
@@ -66,7 +66,7 @@ def install(*names: str, force: bool = False) -> tuple[str, ...]:
         if not ours and not force and (present is not None or find_spec(name) is not None):
             if names:
                 raise RuntimeError(
-                    f"{name} is installed: install({name!r}, force=True) puts crfkit's face in its place"
+                    f"{name} is installed: install({name!r}, force=True) puts crfkit in its place"
                 )
             continue  # the original opens its own pickles
         if present is not None and not ours:

@@ -3,17 +3,17 @@
 Same classes, parameters, defaults, messages and model files as python-crfsuite 0.9.12. What is different, on
 purpose:
 
-- the three mistakes of CRFsuite that change models are not repeated: (attribute, label) pairs whose values
+- the three bugs of CRFsuite that change models are not repeated: (attribute, label) pairs whose values
   sum to less than 0 are kept at ``feature.minfreq`` 0, shuffles are seeded, and `Tagger.info` and labels
   survive newlines and " --> " in names;
-- a plain string is no item and no sequence (its characters were taken one by one), mappings of every kind are
-  read as dicts, values of nan and infinity and names with NUL are refused, numbers that are no numbers too;
+- a plain string is not an item and not a sequence (its characters were taken one by one), mappings of every
+  kind are read as dicts; nan, infinity, names with NUL and texts that are not numbers are refused;
 - damaged model files are a ValueError that says what is wrong, never a crash; bytes given to
   `Tagger.open_inmemory` need not be kept;
 - a folder that does not exist is an error before training, not a missing file after it;
 - `Tagger.dump` replaces a file; the original leaves the end of a longer one behind the dump;
-- ``lbfgs`` has one line search (strong Wolfe), whatever ``linesearch`` says; ``l2sgd`` judges a rate by the
-  objective after its trial pass (see `crfkit.optimise.SGD`);
+- ``lbfgs`` has one line search (strong Wolfe), whatever ``linesearch`` says; ``l2sgd`` compares rates by the
+  objective after a trial pass (see `crfkit.optimise.SGD`);
 - training uses all cores; sequences that all have one label, beside a holdout group with others, are a
   ValueError (there is nothing to learn), where CRFsuite learns to prefer that label.
 """

@@ -1,6 +1,6 @@
 r"""What a model holds, as text (``crfsuite dump``) and as dicts, both straight from the model.
 
-The text does not escape names: one with a newline cannot be read back from it, by anybody. The dicts do not
+The text does not escape names: one with a newline cannot be read back from it. The dicts do not
 come from the text and have no such limits; weights have its six decimals.
 """
 
@@ -121,7 +121,7 @@ class CRFsuiteDumpParser:
         elif self.state in ("FILEHEADER", "LABELS", "ATTRIBUTES"):
             before, colon, after = line.partition(": ")
             if not colon:
-                raise ValueError(f"{line!r} is no line of a block {self.state}")
+                raise ValueError(f"{line!r} is not a line of a block {self.state}")
             if self.state == "FILEHEADER":
                 self.result.header[before] = after
             else:
@@ -141,4 +141,4 @@ class CRFsuiteDumpParser:
                     into = self.result.transitions if steps else self.result.state_features
                     into[source, label] = float(found[2])
                     return
-        raise ValueError(f"{line!r} is no feature of known names")
+        raise ValueError(f"{line!r} is not a feature of known names")

@@ -1,4 +1,4 @@
-"""One training as CRFsuite does it: features, iterations and model, told line by line.
+"""One training as CRFsuite does it: features, iterations and model, with a log line for each.
 
 CRFsuite minimises loss + c1 |w| + c2 |w|^2, without the half: l2 here is 2 * c2. A feature is kept where the
 sum of its values reaches ``feature.minfreq``; a minimum of 0 keeps all. With a higher minimum the possible
@@ -41,7 +41,7 @@ class Example(NamedTuple):
 
 
 class Learning:
-    """What is learned from, and with which parameters; `say` takes the log."""
+    """The data and parameters of a training; `say` receives the log."""
 
     def __init__(
         self,
@@ -58,19 +58,19 @@ class Learning:
         names = [*labels.strings(), *attributes.strings()]
         if any("\0" in name for name in names):
             bad = next(name for name in names if "\0" in name)
-            raise ValueError(f"{bad!r} holds a NUL, which CRFsuite's files have no place for")
+            raise ValueError(f"{bad!r} holds a NUL, which CRFsuite's files cannot hold; rename it")
 
     def run(self, path: str) -> None:
         """Train, and write the model unless the path is empty.
 
         Ctrl-C ends the iterations, and is raised when the model so far is written.
         """
-        with interrupts() as heard:
-            self._run(path, heard)
-        if heard.asked:
+        with interrupts() as signals:
+            self._run(path, signals)
+        if signals.asked:
             raise KeyboardInterrupt
 
-    def _run(self, path: str, heard: Interrupts) -> None:
+    def _run(self, path: str, signals: Interrupts) -> None:
         batch = _batch(self.examples)
         layout = self._layout(batch)
         began = time.perf_counter()
@@ -85,14 +85,14 @@ class Learning:
             self.say(f"{method.name} terminated with error: there is one label, and nothing to learn\n")
         else:
             chain = Chain(self.labels.strings())
-            w = self._iterate(method, chain, layout, batch, heard)
+            w = self._iterate(method, chain, layout, batch, signals)
         self.say(f"Total seconds required for training: {time.perf_counter() - began:.3f}\n")
         self.say("\n")
         if path:
             self._store(path, layout, w)
 
     def _layout(self, batch: Batch) -> Layout | None:
-        """Say which features there are, and return them; None without labels."""
+        """Log which features there are, and return them; None without labels."""
         began, v, say = time.perf_counter(), self.values, self.say
         minfreq, states = float(v["feature.minfreq"]), bool(v["feature.possible_states"])
         steps = bool(v["feature.possible_transitions"])
@@ -123,9 +123,9 @@ class Learning:
         return layout
 
     def _iterate(
-        self, method: Method, chain: Chain, layout: Layout, batch: Batch, heard: Interrupts
+        self, method: Method, chain: Chain, layout: Layout, batch: Batch, signals: Interrupts
     ) -> Floats:
-        """Tell about each iteration; return the weights of the end."""
+        """Log each iteration; return the final weights."""
         w, say, began = np.zeros(layout.weights), self.say, time.perf_counter()
         for number, done in enumerate(method.rounds(layout, chain, batch, say), start=1):
             w = done.w
@@ -144,7 +144,7 @@ class Learning:
                     say(line)
             say("\n")
             began = time.perf_counter()
-            if heard.asked:
+            if signals.asked:
                 w = w.copy()
                 break
         return w
@@ -194,7 +194,7 @@ _EMPTY = _empty_model()
 
 
 def _batch(examples: list[Example]) -> Batch:
-    """Lay sequences end to end."""
+    """Join sequences into one batch."""
     rows = [example.rows for example in examples]
     lengths = np.array([len(ptr) - 1 for ptr, _, _ in rows], dtype=np.int64)
     counts = np.concatenate([np.zeros(0, np.int64), *(np.diff(ptr) for ptr, _, _ in rows)])

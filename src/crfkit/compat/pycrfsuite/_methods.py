@@ -1,4 +1,4 @@
-"""CRFsuite's five training algorithms, as iterations that tell what they did.
+"""CRFsuite's five training algorithms, as iterations with their log lines.
 
 =====================  =========================================================================
 lbfgs                  `crfkit.optimise.LBFGS`, OWL-QN where c1 is not 0
@@ -58,7 +58,7 @@ class Method(Protocol):
         ...
 
     def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
-        """Go through the iterations; say why they end."""
+        """Go through the iterations, and say why they end."""
         ...
 
 
@@ -103,7 +103,7 @@ class Quasi(_Titled):
     """L-BFGS."""
 
     def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
-        """Go through the iterations; say why they end."""
+        """Go through the iterations, and say why they end."""
         v = self.v
         objective = Likelihood(l1=v["c1"], l2=2.0 * v["c2"])
         method = LBFGS(
@@ -141,7 +141,7 @@ class Stochastic(_Titled):
     """Stochastic gradient descent."""
 
     def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
-        """Calibrate the rate and go through the passes; say why they end."""
+        """Calibrate the rate and go through the passes, and say why they end."""
         v = self.v
         objective = Likelihood(l2=2.0 * v["c2"])
         method = SGD(
@@ -179,13 +179,13 @@ class Stochastic(_Titled):
 
 
 @dataclass
-class Mistakes(_Titled):
-    """The algorithms that learn from mistakes only."""
+class Perceptrons(_Titled):
+    """The perceptron and its kin, which learn from wrong labellings only."""
 
     method: MistakeDriven
 
     def rounds(self, layout: Layout, chain: Chain, batch: Batch, say: Say) -> Iterator[Round]:
-        """Go through the passes; say why they end."""
+        """Go through the passes, and say why they end."""
         objective, first = Perceptron(), np.zeros(layout.weights)
         run = self.method.start(objective.bind(layout, chain, batch), objective.penalty(layout), first)
         step = None
@@ -213,7 +213,7 @@ def _passes(v: Mapping[str, Any], below: bool = True) -> dict[str, Any]:
 _CALIBRATION = " ".join(
     f"calibration.{name}" for name in ("eta", "rate", "samples", "candidates", "max_trials")
 )
-_MISTAKES = "max_iterations epsilon"
+_PASSES = "max_iterations epsilon"
 
 
 def _quasi(v: Mapping[str, Any]) -> Method:
@@ -227,7 +227,7 @@ def _stochastic(v: Mapping[str, Any]) -> Method:
 
 def _perceptron(v: Mapping[str, Any]) -> Method:
     title = "Averaged perceptron"
-    return Mistakes(v, title, title, _MISTAKES, AveragedPerceptron(**_passes(v)))
+    return Perceptrons(v, title, title, _PASSES, AveragedPerceptron(**_passes(v)))
 
 
 def _passive(v: Mapping[str, Any]) -> Method:
@@ -237,13 +237,13 @@ def _passive(v: Mapping[str, Any]) -> Method:
     own = {name: v[name] for name in ("c", "error_sensitive", "averaging")}
     method = PassiveAggressive(variant=variants[v["type"]], **own, **_passes(v))
     title = "Passive Aggressive"
-    return Mistakes(v, title, title, f"type {' '.join(own)} {_MISTAKES}", method)
+    return Perceptrons(v, title, title, f"type {' '.join(own)} {_PASSES}", method)
 
 
 def _arow(v: Mapping[str, Any]) -> Method:
     own = {name: v[name] for name in ("variance", "gamma")}
     title = "Adaptive Regularization of Weights (AROW)"
-    return Mistakes(v, title, title, f"{' '.join(own)} {_MISTAKES}", AROW(**own, **_passes(v, below=False)))
+    return Perceptrons(v, title, title, f"{' '.join(own)} {_PASSES}", AROW(**own, **_passes(v, below=False)))
 
 
 #: What makes a method of the values of its parameters.

@@ -74,7 +74,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "arow": {
         **_COMMON,
         "variance": Parameter(1.0, "Variance that each weight begins with."),
-        "gamma": Parameter(1.0, "How much a mistake counts against what is known: larger moves less."),
+        "gamma": Parameter(1.0, "How little an error moves the weights: larger moves less."),
         **_ROUNDS,
         **_MEAN_LOSS,
     },

@@ -61,8 +61,8 @@ class _Empty(_Opened):
 class Tagger:
     """The tagger of python-crfsuite.
 
-    Threads may share a tagger for ``tag(xseq)``. What `set` took is one sequence of the tagger: who asks for
-    `probability` and `marginal` from several threads needs a tagger in each.
+    Threads may share a tagger for ``tag(xseq)``. The sequence that `set` took is shared:
+    `probability` and `marginal` from several threads need a tagger in each.
 
     Examples
     --------

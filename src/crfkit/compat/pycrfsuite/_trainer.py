@@ -24,7 +24,7 @@ CRFSUITE_VERSION = "0.12.2"
 
 
 class CRFSuiteError(Exception):
-    """CRFsuite's error codes; here for programs that catch it, as crfkit's own errors say what is wrong."""
+    """CRFsuite's errors by code, for programs that catch them; crfkit itself raises other errors."""
 
     _messages = {  # noqa: RUF012 - as in the original
         -2147483648: "Unknown error occurred",
@@ -115,7 +115,9 @@ class BaseTrainer:
         path = os.fsdecode(model)
         folder = os.path.dirname(path)
         if folder and not os.path.isdir(folder):
-            raise FileNotFoundError(f"there is no folder {folder!r} for the model {path!r}")
+            raise FileNotFoundError(
+                f"the folder {folder!r} of the model {path!r} does not exist; make it first"
+            )
         if not self._groups and not self._fresh:
             raise ValueError("The data is empty. Call Trainer::append before Trainer::train.")
         self._before_train()
@@ -175,7 +177,7 @@ def _text(given: object) -> str:
 
 
 class Trainer(BaseTrainer):
-    """A trainer that reads its log: override its hooks to see what happens as it happens.
+    """A trainer that reads its own log and calls a hook for each event; override the hooks.
 
     Examples
     --------
@@ -214,33 +216,33 @@ class Trainer(BaseTrainer):
             getattr(self, f"on_{event}")(log)
 
     def on_start(self, log: str) -> None:
-        """Hear that training begins."""
+        """React to the start of training; print the log."""
         print(log, end="")
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
-        """Hear that more features are made."""
+        """React to progress of the features; print the log."""
         print(log, end="")
 
     def on_featgen_end(self, log: str) -> None:
-        """Hear that the features are made."""
+        """React to the end of the features; print the log."""
         print(log, end="")
 
     def on_prepared(self, log: str) -> None:
-        """Hear that the algorithm is about to begin."""
+        """React before the algorithm begins; print the log."""
         print(log, end="")
 
     def on_prepare_error(self, log: str) -> None:
-        """Hear that the algorithm cannot begin."""
+        """React when the algorithm cannot begin; print the log."""
         print(log, end="")
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        """Hear that an iteration is done."""
+        """React to the end of an iteration; print the log."""
         print(log, end="")
 
     def on_optimization_end(self, log: str) -> None:
-        """Hear that the algorithm has ended."""
+        """React to the end of the algorithm; print the log."""
         print(log, end="")
 
     def on_end(self, log: str) -> None:
-        """Hear that the model is written."""
+        """React when the model is written; print the log."""
         print(log, end="")

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def flatten(y: Iterable[Iterable[T]]) -> list[T]:
-    """Lay lists end to end.
+    """Join lists into one.
 
     Examples
     --------
