@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
-from crfkit.linear.layout import Layout, likely_pairs
+from crfkit.linear.layout import Layout
+from crfkit.linear.likely import likely_pairs
 from crfkit.linear.score import scatter, score, transpose
 from crfkit.native import kernels
 from tests.cases.batches import random_batch

@@ -13,7 +13,8 @@ from crfkit.arrays import Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.linear.layout import Layout, likely_pairs
+from crfkit.linear.layout import Layout
+from crfkit.linear.likely import likely_pairs
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
