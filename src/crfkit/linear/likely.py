@@ -1,4 +1,4 @@
-"""Pairs of attribute and label that the data never show, but a model finds likely: they keep it from errors."""
+"""Pairs of attribute and label that the data never show, but a model finds likely."""
 
 from __future__ import annotations
 
