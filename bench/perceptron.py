@@ -1,11 +1,11 @@
-"""Learning from mistakes beside CRFsuite: the same features, parameters and number of passes, in turn.
+"""Perceptron, passive-aggressive and AROW beside CRFsuite: same features, parameters and number of passes.
 
-    python -m bench.mistakes [--data conll2000] [--methods ap,arow] [--passes 10] [--repetitions 5]
+    python -m bench.perceptron [--data conll2000] [--methods ap,arow] [--passes 10] [--repetitions 5]
 
 Both have python-crfsuite's face, and passes run on one thread: their seconds are those of the processor, from
 one line of the log to the next. Seconds of a training are those of `Trainer.train` by the clock: features,
 passes and the model file. CRFsuite draws its orders without a seed, so that losses and scores differ from run
-to run. Writes mistakes.json to bench/results. Needs the corpus (CRFKIT_DATA), `pip install python-crfsuite`.
+to run. Writes bench/results/perceptron.json. Needs a corpus (CRFKIT_DATA) and `pip install python-crfsuite`.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(2)
     with tempfile.TemporaryDirectory() as folder:
         rows = compare(corpus, methods, options.passes, options.repetitions, Path(folder))
-    print("written to", measure.write("mistakes", rows))
+    print("written to", measure.write("perceptron", rows))
 
 
 if __name__ == "__main__":
