@@ -181,7 +181,7 @@ def test_zeros_are_left_out(model: Model) -> None:
 def test_what_has_no_place_is_refused(model: Model) -> None:
     data = ItemExtractor()(X, Y)
     two = train(data, stop=Stop(max_iterations=2), structure=Chain(order=2), features=Features(start=True))
-    with pytest.raises(ValueError, match="order 2 and start weights, for which CRFsuite's format"):
+    with pytest.raises(ValueError, match="order 2 and start weights, which CRFsuite's format"):
         crfsuite_bytes(two)
     bound = replace(model, structure=Chain(model.structure.labels, constraints=[Forbid("D", "V")]))
     with pytest.raises(ValueError, match="the model has constraints"):
@@ -193,7 +193,7 @@ def test_what_has_no_place_is_refused(model: Model) -> None:
     with pytest.raises(ValueError, match="holds a NUL"):
         crfsuite_bytes(zero)
     still = replace(two, w=np.where(np.arange(len(two.w)) < two.layout.parts["start"].start, two.w, 0.0))
-    with pytest.raises(ValueError, match="order 2, for which"):  # weights of zero are no loss
+    with pytest.raises(ValueError, match="order 2, which"):  # weights of zero are no loss
         crfsuite_bytes(still)
 
 

@@ -293,7 +293,7 @@ def test_a_large_model_opens_quickly_and_stays_in_its_file(tmp_path: Path) -> No
     assert loaded.attributes[999_999] == "attribute 999999"
 
 
-# ---- what is no model
+# ---- what is not a model
 
 
 def test_files_that_are_no_models(model: Model, tmp_path: Path) -> None:
@@ -304,8 +304,8 @@ def test_files_that_are_no_models(model: Model, tmp_path: Path) -> None:
     for path, message in (
         (empty, "is empty"),
         (tmp_path, "is a folder; give the file of a model"),
-        (text, "is no model of crfkit; give a file that Model.save wrote"),
-        (other, "is safetensors, but no model of crfkit"),
+        (text, "is not a model of crfkit; give a file that Model.save wrote"),
+        (other, "is safetensors, but not a model of crfkit"),
     ):
         with pytest.raises(ValueError, match=f"{path.name} {message}"):
             Model.load(path)
@@ -373,7 +373,7 @@ def shape(**entries: Any) -> Any:
             "attributes: the alphabet is damaged: string 1 ends before it begins",
         ),
         (put("attributes.begin", -1, 3), "attributes: .* to 3, expected 0 to"),
-        (put("labels.bytes", 0, ord("I")), "do not find themselves"),
+        (put("labels.bytes", 0, ord("I")), "are not found in their own table"),
         (
             lambda arrays, _: arrays["attributes.slots"].fill(7),
             "slots are taken, expected one for each|names a string that is not there",

@@ -186,17 +186,17 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         return replace(made(crfpp), extractor=ExtractorSpec(recipe))
 
     return {
-        r"order 2, for which CRF\+\+'s format has no place; save it with": (
+        r"order 2, which CRF\+\+'s format cannot hold; save it with": (
             "crfpp",
             lambda: made(crfpp, structure=Chain(order=2)),
         ),
-        "order 2 and start weights, for which Wapiti's": (
+        "order 2 and start weights, which Wapiti's": (
             "wapiti",
             lambda: made(wapiti, structure=Chain(order=2), features=Features(start=True)),
         ),
-        "stop weights, for which CRF": ("crfpp", lambda: made(crfpp, features=Features(stop=True))),
-        "constraints, for which CRF": ("crfpp", bound),
-        "steps that are normalised by themselves, for which CRF": (
+        "stop weights, which CRF": ("crfpp", lambda: made(crfpp, features=Features(stop=True))),
+        "constraints, which CRF": ("crfpp", bound),
+        "steps that are normalised by themselves, which CRF": (
             "crfpp",
             local,
         ),

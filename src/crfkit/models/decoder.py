@@ -1,4 +1,4 @@
-"""The native decoder of a model: one sequence at a time, without an array or a Python object in between."""
+"""The native decoder of a model, for one sequence at a time, without arrays in between."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def decoder_of(model: Model) -> _native.Decoder | None:
     if covers(model):
         return None
     none = np.zeros(1, dtype=np.int64)
-    nothing = model.potentials(Batch(none, none, np.zeros(0, dtype=np.int32)))  # the transitions alone
+    nothing = model.potentials(Batch(none, none, np.zeros(0, dtype=np.int32)))  # only the transitions
     names: _native.FrozenAlphabet | _native.Hasher | _native.Alphabet = model.attributes._native
     if model.hashed is not None:
         names = _native.Hasher(model.hashed)

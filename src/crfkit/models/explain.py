@@ -1,4 +1,4 @@
-"""Why a label won: every decision taken apart into what each weight added.
+"""Why a label won: the difference of scores, split into what each weight adds.
 
 The best labelling y is compared, position by position, with the labelling y' that scores highest among those
 that have the runner-up there. Both are sums of weights, so their difference is one too:
@@ -6,7 +6,7 @@ that have the runner-up there. Both are sums of weights, so their difference is 
     score(y) - score(y') = sum_p sum_i value_i * (w[attr_i, y_p] - w[attr_i, y'_p])
                          + sum_p (w[y_{p-1}, y_p] - w[y'_{p-1}, y'_p]) + ...
 
-over attributes, edge attributes, runs of labels, both ends and real-valued columns. Changing one label and
+over attributes, edge attributes, label n-grams, both ends and real-valued columns. Changing one label and
 keeping its neighbours would be simpler, but is often forbidden (I after O) and then explains nothing.
 """
 
@@ -38,7 +38,7 @@ class Contribution:
 
     name: str  #: the attribute; of transitions, the labels that were taken and those that were not
     kind: Kind
-    position: int  #: in the sequence, from 0: the label that won may do so by what lies elsewhere
+    position: int  #: in the sequence, from 0; features of other positions count too
     amount: float
 
 
@@ -60,7 +60,7 @@ class Decision:
 
 
 def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) -> list[list[Decision]]:
-    """Tell for every position of every sequence why its label won.
+    """Explain for every position of every sequence why its label won.
 
     Parameters
     ----------
@@ -91,7 +91,9 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
     True
     """
     if not isinstance(model.structure, Chain):
-        raise ValueError(f"decisions of chains can be explained, not of {model.structure.describe()}")
+        raise ValueError(
+            f"the model is {model.structure.describe()}; only decisions of chains can be explained"
+        )
     if isinstance(model.structure, LocalChain):
         raise ValueError(
             "the model is normalised at each step: its decisions are not sums of weights; explain a CRF"
@@ -228,7 +230,7 @@ def state_weights(model: Model) -> dict[tuple[str, str], float]:
 
 
 def transition_weights(model: Model) -> dict[tuple[str, ...], float]:
-    """Return the weights of runs of labels, oldest label first, those that are not 0."""
+    """Return the weights of label n-grams, oldest label first, those that are not 0."""
     names, found = model.structure.labels, {}
     for table in model.layout.transition_tables(model.w):
         for run in np.argwhere(table).tolist():

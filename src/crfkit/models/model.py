@@ -1,8 +1,8 @@
-"""A model: frozen alphabets, layout, structure, weights and recipe. It predicts; it cannot train.
+"""A model: frozen alphabets, layout, structure, weights and recipe. It predicts, but does not train.
 
 Its fields are arrays, strings and small values, and nothing changes after it is made: threads may share it.
-What the kernels want of the weights is made by the first query and stays with the model; it is neither saved
-nor pickled.
+The first query makes the tables that the kernels read; they stay with the model, and are neither saved nor
+pickled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Metric", "Model", "Names", "gold_labels"]
 
 @dataclass(frozen=True, eq=False)
 class Model(Queries):
-    """What training gives; see `crfkit.train`.
+    """A trained model; see `crfkit.train`.
 
     Notes
     -----
@@ -61,7 +61,9 @@ class Model(Queries):
         if w.shape != (self.layout.weights,):
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
         if self.names.labels.strings() != list(self.structure.labels):
-            raise ValueError("names.labels and structure.labels differ")
+            raise ValueError(
+                "names.labels and structure.labels differ; give both the same labels in the same order"
+            )
         check_fits(self.layout, self.structure)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)

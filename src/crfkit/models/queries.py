@@ -1,4 +1,4 @@
-"""What a model can be asked: labels, probabilities, and how good they are."""
+"""The queries of a model: labels, probabilities, and scores of predictions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Queries:
         return self.structure.potentials_of(scores, batch)
 
     def ready(self, block: str, threads: int | None = None) -> _native.ReadyRows:
-        """Return the weights of a block as the kernels want them, made once."""
+        """Return the weights of a block as the kernels read them, made once."""
         return self._once(block, lambda: ready_rows(self.layout, self.w, block, threads))
 
     def parts(
@@ -175,7 +175,7 @@ class Queries:
         def scored(part: Batch, potentials: Any) -> Floats:
             label = part.label
             if label is None or part.soft is not None:
-                raise ValueError("the data have no gold labels to take the likelihood of")
+                raise ValueError("the data have no gold labels; give labelled data")
             total: Floats = inference.log_partition(potentials, threads=threads)
             if (label >= 0).all():
                 return np.asarray(potentials.path_score(label, part.begin) - total)
@@ -204,7 +204,7 @@ class Queries:
 
 
 def _asked(parts: Iterable[tuple[Batch, Any]], ask: Callable[[Batch, Any], A]) -> Iterator[tuple[Batch, A]]:
-    """Ask each part in turn; sequences in errors are counted from the first part on."""
+    """Run a query on each part; errors count sequences from the first part on."""
     before = 0
     for part, potentials in parts:
         with counted_from(before):
@@ -217,7 +217,7 @@ def gold_labels(data: Dataset) -> list[list[str]]:
     """Return the gold labels as strings; a position without one is an error."""
     label = data.batch.label
     if label is None:
-        raise ValueError("the data have no labels to compare with")
+        raise ValueError("the data have no labels; give labelled data")
     if (label < 0).any():
         p = int(np.argmax(label < 0))
         n = int(np.searchsorted(data.batch.seq_ptr, p, side="right")) - 1

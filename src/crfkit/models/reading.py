@@ -1,4 +1,4 @@
-"""From what people have (X and y) to data sets, with the names of a model or with new ones.
+"""Turning X and y of users into data sets, with the names of a model or with new ones.
 
 =====================================  =====================================================================
 X, without a recipe                    lists of items (dicts, lists of strings), float arrays [T, K], sparse
@@ -171,7 +171,7 @@ def read(X: Any, recipe: Recipe | None, threads: int | None = None) -> Dataset:
 
 
 def _check_nesting(X: Any, recipe: Recipe | None) -> None:
-    """Say what X is where it is not a list of sequences of items, as far as its first entries tell."""
+    """Raise an error that says what X is, where its first entries are not sequences of items."""
     if X is None or isinstance(X, str | bytes | Mapping):
         raise ValueError(f"X is {X!r:.60}, expected a list of sequences, each a list of items")
     if not isinstance(X, Iterable):

@@ -1,4 +1,4 @@
-"""Best labels of many sequences at once, end to end."""
+"""Best labels of many sequences, in one array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["flat_labels"]
 
 
 def flat_labels(potentials: Potentials, method: Literal["viterbi", "posterior"], threads: int | None) -> Ids:
-    """Return the ids of the best labels of all sequences, end to end: [P]."""
+    """Return the ids of the best labels of all sequences in one array, [P]."""
     if method == "viterbi":
         return inference.best(potentials, threads=threads)[1].label
     found = inference.decode(potentials, method, threads=threads)

@@ -1,12 +1,12 @@
 """The container of models, checkpoints and blocks: arrays and a description in one mapped safetensors file.
 
-    8 bytes: size of the header · header: JSON · the bytes of all arrays, end to end
+    8 bytes: size of the header · header: JSON · the bytes of all arrays
 
 The header gives type, shape and place of each array, and under ``__metadata__`` the description (JSON in a
 string, as safetensors wants it). Any safetensors library can read the file. Read here, arrays are views of
 the map: nothing is copied. Nothing in a file is trusted: sizes, offsets and types are checked before an array
-is made, and sums of each array and of the header tell damage (they are no signature; who writes a file can
-write its sums).
+is made, and sums of each array and of the header detect damage (they are not a signature: whoever writes a
+file can write its sums).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _REMEDY = "copy it again from where it came, or save the model anew"
 
 
 class ModelFileError(ValueError):
-    """A file that holds no model: which, why, and what to do.
+    """A file does not hold a model: which file, why, and what to do.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class ModelFileError(ValueError):
 
 
 def looks_like_model_file(beginning: bytes) -> bool:
-    """Tell whether a file may be safetensors by its first 16 bytes.
+    """Return whether a file may be safetensors, by its first 16 bytes.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def looks_like_model_file(beginning: bytes) -> bool:
 
 
 def map_file(path: str | os.PathLike[str]) -> memoryview:
-    """Return the bytes of a file, mapped: they come into memory as they are looked at."""
+    """Return the bytes of a file, mapped: they come into memory as they are used."""
     name = os.fspath(path)
     if os.path.isdir(name):
         raise ModelFileError(name, "is a folder", "give the file of a model")
@@ -115,7 +115,7 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
     ----------
     arrays, about : mapping
     kind : str
-        What kind of file it is; `unpack` wants the same.
+        What kind of file it is; `unpack` expects the same.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
     >>> arrays["w"].tolist(), about["notes"]
     ([0.0, 1.0, 2.0], 'three')
     """
-    # Wide types first: every array is then aligned, as kernels want it.
+    # Wide types first: every array is then aligned, as kernels need it.
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     flat = {name: np.asarray(arrays[name], order="C") for name in names}
     header: dict[str, Any] = {}
@@ -176,7 +176,9 @@ def unpack(
     size = int.from_bytes(data[:8], "little")
     if len(data) < 16 or data[8:9] != b"{":
         raise ModelFileError(
-            source, "is no model of crfkit", "give a file that Model.save wrote, or use crfkit.models.files"
+            source,
+            "is not a model of crfkit",
+            "give a file that Model.save wrote, or use crfkit.models.files",
         )
     if size > min(LONGEST_HEADER, len(data) - 8):
         _damaged(source, f"its header claims {size:,} bytes")
@@ -184,7 +186,7 @@ def unpack(
     metadata = header.pop("__metadata__", None)
     if not isinstance(metadata, dict) or metadata.get("format") != kind:
         raise ModelFileError(
-            source, "is safetensors, but no model of crfkit", "give a file that Model.save wrote"
+            source, "is safetensors, but not a model of crfkit", "give a file that Model.save wrote"
         )
     if not all(isinstance(text, str) for text in metadata.values()) or "about" not in metadata:
         _damaged(source, "its metadata are not strings")
@@ -205,16 +207,16 @@ def _parsed(text: bytes | str, source: str) -> dict[str, Any]:
         found = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        _damaged(source, f"its description is no JSON ({reason})")
+        _damaged(source, f"its description is not JSON ({reason})")
     if not isinstance(found, dict):
-        _damaged(source, "its description is no JSON object")
+        _damaged(source, "its description is not a JSON object")
     return found
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("a key of its header occurs twice")
     return made
 
 

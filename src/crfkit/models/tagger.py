@@ -1,7 +1,7 @@
 """Labels of one sequence at a time, for loops and servers: Python features in, strings out, in one call.
 
 `Model.predict` is for many sequences at once: it works on all cores and on data sets. A `Tagger` works on one
-thread and has next to no fixed price: items are walked, looked up, scored and decoded without an array or a
+thread and has hardly any fixed cost: items are walked, looked up, scored and decoded without an array or a
 Python object in between. Both give the same labels.
 """
 
@@ -87,7 +87,9 @@ class Tagger:
             return min(exp(self.model.log_likelihood(data, threads=1)[0]), 1.0) if known else 0.0
         reading = self._decoder.read(items)
         if len(given) != len(reading):
-            raise ValueError(f"there are {len(reading)} items and {len(given)} labels")
+            raise ValueError(
+                f"there are {len(reading)} items and {len(given)} labels, expected one label for each item"
+            )
         if not known:
             return 0.0
         score = reading.path_score([self._ids[name] for name in given])
@@ -95,7 +97,7 @@ class Tagger:
 
 
 def _remedy(given: object) -> str:
-    """Tell how to get a model of what was given for one."""
+    """Return how to get a model from what was given instead of one."""
     if isinstance(given, str | os.PathLike):
         return f"load it first: Tagger(crfkit.load({os.fspath(given)!r}))"
     if hasattr(given, "fit"):

@@ -1,6 +1,6 @@
 """Models in and out: crfkit's own file, and those of CRFsuite, CRF++, Wapiti and MALLET.
 
-``read_model("usaddr.crfsuite")`` tells the kind of a file by what is in it and returns a `crfkit.Model`;
+``read_model("usaddr.crfsuite")`` finds out the kind of a file by its content and returns a `crfkit.Model`;
 ``write_model(model, "m.crfsuite", "crfsuite")`` writes one that the original program reads:
 CRFsuite, CRF++ or Wapiti.
 """

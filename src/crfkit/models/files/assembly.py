@@ -1,4 +1,4 @@
-"""A model out of lists of weights: where readers of foreign files end.
+"""Making a model of lists of weights, as the readers of foreign files do.
 
 Weights come as (row, column, value) triples in any order; weights of zero are left out, repeated places add
 up. Everything is checked as for a file: numbers of labels, names that occur twice, weights that are not
@@ -116,7 +116,7 @@ def _alphabet(names: Sequence[str] | Alphabet, what: str) -> Alphabet:
     made = Alphabet(names)
     if len(made) != len(names):
         twice = next(name for i, name in enumerate(names) if made.find(name) < i)
-        raise ValueError(f"the {what} {twice!r} occurs twice")
+        raise ValueError(f"the {what} {twice!r} occurs twice, expected each once")
     return made.freeze()
 
 

@@ -1,7 +1,7 @@
 """Models without what does not matter: weights of zero, and attributes that have no other.
 
-Scores stay the same, so do predictions; unknown attributes and attributes without weights count for nothing
-alike. Models with L1 penalties shrink to a fraction.
+Scores stay the same, so do predictions; unknown attributes and attributes without weights add
+nothing. Models with L1 penalties shrink to a fraction.
 
 `without_idle` is what every file gets: it changes no bit of an answer (unless the table of weights fits
 ``layout.table_bytes`` only without those that are left out). `compacted` goes further, and the kernels may

@@ -17,7 +17,7 @@ __all__ = ["guess_kind", "read_model", "read_model_bytes", "write_model"]
 
 
 def guess_kind(data: bytes | memoryview) -> Kind | None:
-    """Tell what kind of model file begins with these bytes; None: no known one.
+    """Return the kind of model file that begins with these bytes; None: not a known one.
 
     Examples
     --------
@@ -46,8 +46,8 @@ def read_model(path: str | os.PathLike[str], kind: Kind | None = None, *, encodi
     Raises
     ------
     ValueError
-        The file is no such model, is damaged, or says something that crfkit cannot; the message names the
-        file and the remedy.
+        The file is not such a model, is damaged, or holds something that crfkit cannot express; the message
+        names the file and the remedy.
     """
     return read_model_bytes(map_file(path), kind, encoding=encoding, source=os.fspath(path))
 
@@ -84,7 +84,7 @@ def read_model_bytes(
     if kind == OWN:
         return model_of(data, source)
     try:
-        with np.errstate(all="ignore"):  # numbers that are none are found by looking for them
+        with np.errstate(all="ignore"):  # texts that are not numbers are found by looking for them
             return FOREIGN[kind].reader()(data, encoding=encoding)
     except (ValueError, OverflowError, RecursionError) as error:
         raise ModelFileError(

@@ -23,7 +23,7 @@ _MOST = (1 << 31) - 1  # weights that it counts
 
 
 def crfpp_text(model: Model) -> bytes:
-    r"""Return the text of a CRF++ model; a ValueError says what CRF++ has no place for.
+    r"""Return the text of a CRF++ model; a ValueError says what CRF++ cannot hold.
 
     Examples
     --------

@@ -64,7 +64,9 @@ def _attributes(data: bytes | memoryview, at: int, count: int, encoding: str) ->
         names = _native.Alphabet()
         if names.add_spans(*read_spans(data, at, count, "attributes")) == count:
             return Alphabet.of_native(names)
-    return decoded(read_strings(data, at, count, "attributes"), encoding, "attribute")  # finds the mistake
+    return decoded(
+        read_strings(data, at, count, "attributes"), encoding, "attribute"
+    )  # raises the error with its place
 
 
 def _features(data: bytes | memoryview, at: int) -> NDArray[np.void]:

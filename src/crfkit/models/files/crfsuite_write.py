@@ -19,7 +19,7 @@ __all__ = ["crfsuite_bytes"]
 
 
 def crfsuite_bytes(model: Model) -> bytes:
-    """Return the bytes of a CRFsuite model; a ValueError says what CRFsuite has no place for.
+    """Return the bytes of a CRFsuite model; a ValueError says what CRFsuite cannot hold.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def checked_layout(
         if by is None and len(ptr) != 2:
             raise ValueError(f"{name} has {len(ptr) - 1} rows, expected one that all places share")
         if by == "dense" and (np.diff(ptr) != slots[slot].cells).any():
-            raise ValueError("a dense column has not the weights of all labels")
+            raise ValueError("a dense column lacks weights of some labels")
         made.append(Block(slot, by, ptr, cell))
     return Layout(slots, tuple(made), budget)
 

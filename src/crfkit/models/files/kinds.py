@@ -1,6 +1,6 @@
 """The kinds of model files: crfkit's own, and a record for each kind of another program.
 
-Functions are named, not imported: who reads one kind does not load the others.
+Functions are named, not imported, so that reading one kind does not load the others.
 """
 
 from __future__ import annotations

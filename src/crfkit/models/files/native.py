@@ -111,7 +111,7 @@ def model_of(data: bytes | memoryview, source: str) -> Model:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        raise ModelFileError(source, f"holds no sound model: {what}") from None
+        raise ModelFileError(source, f"does not hold a valid model: {what}") from None
 
 
 def about(path: str | os.PathLike[str]) -> About:
@@ -130,7 +130,7 @@ def about(path: str | os.PathLike[str]) -> About:
             weights=len(arrays["w"]),
         )
     except (KeyError, ValueError) as error:
-        raise ModelFileError(source, f"holds no sound model: {error}") from None
+        raise ModelFileError(source, f"does not hold a valid model: {error}") from None
 
 
 def _check_format(described: Mapping[str, Any]) -> None:
@@ -154,7 +154,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     names = {name: checked_alphabet(arrays, name) for name in written}
     labels = names["labels"].strings()
     if len(set(labels)) != len(labels) or names["labels"].ids(labels).tolist() != list(range(len(labels))):
-        raise ValueError("its labels do not find themselves")
+        raise ValueError("its labels are not found in their own table")
     check_labels(len(labels))
     structure = structure_from(described["structure"], labels)
     layout = checked_layout(arrays, structure, described["blocks"], described["table_bytes"])

@@ -36,7 +36,7 @@ def plain_transitions(recipe: Recipe | None) -> dict[str, int]:
 
 
 def edge_strings(recipe: Recipe | None, names: Sequence[str]) -> Bools:
-    r"""Tell which strings of transitions are edge attributes: [names]. Without a recipe all are.
+    r"""Return which strings of transitions are edge attributes: [names]. Without a recipe all are.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _with_fields(recipe: Recipe) -> list[Template]:
 
 
 def _makes(template: Template, name: str) -> bool:
-    """Tell whether a template with fields could make a string; only a match of Wapiti's may be empty."""
+    """Return whether a template with fields could make a string; only a match of Wapiti's may be empty."""
     first, *rest = template.literals
     least = [0 if field.view == "match" else 1 for field in template.fields]
     if not name.startswith(first):

@@ -106,7 +106,7 @@ def _says_everything(recipe: Recipe, text: str) -> bool:
 
 
 def _opens_windows(dialect: str, text: str) -> bool:
-    """Tell whether the text may hold a window ``a..b``, which a few bytes make thousands of templates of."""
+    """Return whether the text may hold a window ``a..b``: a few bytes that make thousands of templates."""
     return dialect == "crfkit" and ".." in text
 
 
@@ -116,7 +116,7 @@ def _plain_template(template: Template) -> dict[str, Any]:
 
 
 def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
-    """Return the recipe that `plain_recipe` described; a ValueError where it is none."""
+    """Return the recipe that `plain_recipe` described; raise a ValueError on anything else."""
     if plain is None:
         return None
     if not isinstance(plain, dict) or plain.get("dialect") not in _DIALECTS:

@@ -1,4 +1,4 @@
-"""What the format of another program has no place for: one sentence, before a file is made."""
+"""Refusing models that the format of another program cannot hold, before a file is made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = {"crfkit": "crfkit's own dialect", "crfpp": "CRF++", "wapiti": "Wapiti"
 
 
 def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None:
-    """Raise where a model has what the format of a program cannot hold; `holds` names exceptions.
+    """Raise an error if a program's format cannot hold a model; `holds` names exceptions.
 
     Examples
     --------
@@ -26,12 +26,12 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
     >>> refuse_lost(model, "CRF++")
     Traceback (most recent call last):
         ...
-    ValueError: the model has order 2, for which CRF++'s format has no place; save it with Model.save, or train one without
+    ValueError: the model has order 2, which CRF++'s format cannot hold; save it with Model.save, or train one without
     """  # noqa: E501
     layout, parts = model.layout, model.layout.parts
     if not isinstance(model.structure, Chain):
         raise ValueError(
-            f"the model is {model.structure.describe()}, for which {program}'s format has no place; {_REMEDY}"
+            f"the model is {model.structure.describe()}, which {program}'s format cannot hold; {_REMEDY}"
         )
     lost = {
         f"order {layout.order}": layout.order > 1,
@@ -45,7 +45,7 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
     what = [name for name, present in lost.items() if present and name not in holds]
     if what:
         raise ValueError(
-            f"the model has {' and '.join(what)}, for which {program}'s format has no place; {_REMEDY}"
+            f"the model has {' and '.join(what)}, which {program}'s format cannot hold; {_REMEDY}"
         )
     unnamed = len(model.attributes) < layout.attributes or len(model.edge_attributes) < layout.edge_attributes
     if unnamed:

@@ -35,7 +35,7 @@ def plain_summary(training: Summary) -> dict[str, Any]:
 
 
 def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
-    """Return the summary that `plain_summary` described; a ValueError where it is none."""
+    """Return the summary that `plain_summary` described; raise a ValueError on anything else."""
     if plain is None:
         return None
     if not isinstance(plain, dict):

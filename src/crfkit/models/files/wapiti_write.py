@@ -1,6 +1,6 @@
 """Models as files of Wapiti, of all its types: maxent, memm and crf.
 
-Observations are written in the order of the model, those of transitions alone behind the others; weights
+Observations are written in the order of the model, those of transitions only after the others; weights
 that are not 0 follow, as hexadecimal numbers: what is read back is what was written.
 """
 
@@ -23,7 +23,7 @@ _STEPS = ("b", "b:steps", "*:steps")  # strings for plain transitions that no pa
 
 
 def wapiti_text(model: Model) -> bytes:
-    r"""Return the text of a Wapiti model; a ValueError says what Wapiti has no place for.
+    r"""Return the text of a Wapiti model; a ValueError says what Wapiti cannot hold.
 
     Examples
     --------
