@@ -69,7 +69,7 @@ def test_dev_set_constraints_and_scheme() -> None:
     assert strict.score(X, segments) == strict.score(X, segments, sample_weight=np.arange(24)) == 1.0
     ruled = crf(structure=Chain(constraints=[Forbid("N", "V")]))
     assert ruled.get_params()["structure__constraints"] == (Forbid("N", "V"),)
-    with pytest.raises(ValueError, match="X_dev and y_dev go together"):
+    with pytest.raises(ValueError, match="only one of X_dev and y_dev is given"):
         crf().fit(X, Y, X_TEST)
     dev = ItemExtractor()(X_TEST, Y_TEST)
     assert crf(metric="sequence_accuracy").fit(X, Y, dev).score(X_TEST, Y_TEST) == 1.0

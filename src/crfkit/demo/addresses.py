@@ -1,4 +1,4 @@
-"""Postal addresses with a label for each word, drawn from a small grammar and spoilt as people spoil them.
+"""Postal addresses with a label for each word, drawn from a small grammar, with errors that people make.
 
 An order of `crfkit.demo.address_tables` names the parts of an address: ``?`` leaves a part out more often
 than not, a comma may stand where it is written. What makes it hard is on purpose: cities, streets, people and

@@ -46,7 +46,7 @@ HARD = (
     "Paris Lincoln, 20 rue de Londres, 75009 Paris",
     "Lincoln House 4 St John St Lincoln LN1 3AA UK",
 )
-EXPLAINED = (0, 0)  # the line and the word: a number of five digits that is no postcode
+EXPLAINED = (0, 0)  # the line and the word: a number of five digits that is not a postcode
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Learned:
 
 
 def learn(lines: list[Line], held_out: list[Line], *, progress: bool | None = None) -> Learned:
-    """Train on some lines and judge by others.
+    """Train on some lines and score on others.
 
     Examples
     --------
@@ -101,11 +101,11 @@ def run(lines: int = 5000, seed: int = 0, output: str | None = None, console: Co
         f"[bold]{100 * learned.whole:.1f} %[/bold] of whole lines right"
     )
     console.rule("hard ones, with probabilities", align="left")
-    told = decisions(learned.model, HARD)
-    console.print(_tagged(told))
+    decided = decisions(learned.model, HARD)
+    console.print(_tagged(decided))
     n, t = EXPLAINED
-    console.rule(f"why is {HARD[n].split()[t]} a {told[n][t].label}?", align="left")
-    _explain(told[n][t], t, console)
+    console.rule(f"why is {HARD[n].split()[t]} a {decided[n][t].label}?", align="left")
+    _explain(decided[n][t], t, console)
     folder = tempfile.mkdtemp(prefix="crfkit-demo-")
     output = output or os.path.join(folder, "addresses.crf")
     learned.model.save(output, notes=f"crfkit demo --lines {lines} --seed {seed}")
@@ -126,10 +126,10 @@ def _table(scores: metrics.TokenScores) -> Table:
     return table
 
 
-def _tagged(told: list[list[Decision]]) -> Table:
+def _tagged(decided: list[list[Decision]]) -> Table:
     table = Table("word", "label", "runner-up")
     table.columns[1].style = "green"
-    for text, line in zip(HARD, told, strict=True):
+    for text, line in zip(HARD, decided, strict=True):
         for word, made in zip(text.split(), line, strict=True):
             second = f"{made.runner_up_probability:.3f} {made.runner_up}" if made.runner_up else ""
             table.add_row(word, f"{made.probability:.3f} {made.label}", second)

@@ -1,13 +1,13 @@
 """Learning on from a model: new data, old weights as the prior.
 
-Training on new data alone forgets the old ones, wherever it starts: a penalised likelihood has one optimum.
+Training only on new data forgets the old ones, wherever it starts: a penalised likelihood has one optimum.
 Here the penalty pulls towards the old weights w0 instead of 0 (Chelba & Acero, Adaptation of maximum entropy
 capitalizer, EMNLP 2004):
 
     loss of the new data + l2/2 * |w - w0|^2 + l1 * |w where w0 is 0|_1
 
 so that weights of attributes that the new data lack stay what they were. (Transitions are shared and move: on
-toy data old accuracy fell from 1 to 0.73 at worst, against 0.27 for the new data alone.) Attributes, labels
+toy data old accuracy fell from 1 to 0.73 at worst, against 0.27 for only the new data.) Attributes, labels
 and weights that are new are added before training, so that old weights take part in it, also those of pairs
 that the new data do not show: added afterwards they would change what was learned without them.
 """
@@ -62,8 +62,8 @@ def adapt(
     structure = structure.with_labels(data.labels.strings())
     if structure.describe() != before.structure.describe():
         raise ValueError(
-            f"the model before is {before.structure.describe()}, this one {structure.describe()}: learning "
-            "on needs the same structure"
+            f"the model before is {before.structure.describe()}, this one {structure.describe()}; give the "
+            "same structure, or call fit"
         )
     united = UnitedData(data, before.layout, threads)
     goal = objective
@@ -134,18 +134,18 @@ class AnchoredLoss:
         return int(self.loss.size)
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
-        """Return the sum at w [F]; its gradient goes to `gradient` [F]."""
+        """Return the sum at w [F], and write its gradient to `gradient` [F]."""
         value = float(self.loss.value_and_grad(w, gradient))
         return value + self.penalty.add_smooth(w - self.w0, gradient)
 
     def lacks(self, kind: type) -> str:
-        """Tell why there is no view of this kind: sequences do not know of the distance."""
+        """Return why there is no view of this kind: sequences do not know the distance from the model."""
         if kind in (Curvature, Differentiable):
             return str(self.loss.lacks(kind))
         return "a penalty that pulls towards the weights before"
 
     def view(self, kind: type[V]) -> V:
-        """Return this loss as an optimiser wants to see it."""
+        """Return the view of this loss that an optimiser needs."""
         against = self.lacks(kind)
         if against:
             raise NotCoveredError(against)

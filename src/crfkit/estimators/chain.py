@@ -75,7 +75,7 @@ class ChainCRF(ChainQueries, PartParams):
     Attributes
     ----------
     model_ : Model
-        Save, explain or convert it; ``model_.training`` tells how it came about.
+        Save, explain or convert it; ``model_.training`` says how it was trained.
     classes_ : array of str [L]
         The labels, in the order of the columns of `predict_marginals`: by first appearance.
     n_iter_ : int
@@ -178,7 +178,7 @@ class ChainCRF(ChainQueries, PartParams):
             One label for each position; None where it is not known, a set where it is one of several, a dict
             where they have probabilities (`crfkit.data.labelling`). May be left out where X has labels.
         X_dev, y_dev : optional
-            Judge the weights as they go: training ends when they get no better, and the best are kept.
+            Data to score the weights on: training ends when the score no longer rises, and the best are kept.
         sample_weight : array [N], optional
             Weight of each sequence: 2 is as if it were there twice.
         progress : bool, optional
@@ -202,7 +202,7 @@ class ChainCRF(ChainQueries, PartParams):
         The L2 penalty pulls towards the weights before instead of 0 (`crfkit.estimators.adapting`): weights
         of attributes that the new sequences lack stay. Transitions are shared and move, so old data may be
         labelled worse; a larger l2 holds on to more. New attributes and labels are added. The optimiser must
-        need values and gradients alone, as "lbfgs" does, which is what "auto" takes.
+        need only values and gradients, as "lbfgs" does, which is what "auto" takes.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class ChainCRF(ChainQueries, PartParams):
                 "labels for each sequence"
             )
         if not len(data):
-            raise ValueError("X has no sequences (0 samples): there is nothing to learn from")
+            raise ValueError("X has no sequences (0 samples), expected at least one")
         weight = weights_of(sample_weight, len(data))
         return data if weight is None else replace(data, batch=replace(batch, weight=weight))
 
@@ -253,7 +253,9 @@ class ChainCRF(ChainQueries, PartParams):
         if X is None and y is None:
             return None
         if X is None or (y is None and not isinstance(X, Dataset | Batch)):
-            raise ValueError("X_dev and y_dev go together: give both, or X_dev as a Dataset with labels")
+            raise ValueError(
+                "only one of X_dev and y_dev is given; give both, or X_dev as a Dataset with labels"
+            )
         data = read(X, recipe, self.threads)
         return data if y is None else labelled(data, y, Alphabet())
 

@@ -1,4 +1,4 @@
-"""Nested parameters for parts that never change.
+"""Nested parameters of parts that are frozen.
 
 scikit-learn reaches into a part by calling its ``set_params``, which changes it in place. Objectives and
 optimisers are frozen dataclasses, so that one may be shared by many estimators (a default argument is): here

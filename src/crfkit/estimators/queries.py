@@ -1,4 +1,4 @@
-"""What a fitted chain can be asked: labels, probabilities, alternatives, draws, and how good they are."""
+"""The queries of a fitted estimator: labels, probabilities, alternatives, draws, and scores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def metric_of(metric: Metric | str, scheme: str | Scheme | None) -> Metric:
 
 
 def dev_metric(metric: Metric | str | None, scheme: str | Scheme | None) -> Metric | str | None:
-    """Return what judges a dev set; None: what fits the labels."""
+    """Return the metric of a dev set; None: the one that fits the labels."""
     name = "segment_f1" if metric is None and scheme else metric
     if not scheme or not isinstance(name, str) or not name.startswith("segment"):
         return name
@@ -143,7 +143,7 @@ class ChainQueries:
 
     @property
     def transition_features_(self) -> dict[tuple[str, ...], float]:
-        """Weights by label before and label (of higher orders: by all labels of a run), without zeros."""
+        """Weights by label before and label (of higher orders: by label n-gram), without zeros."""
         check_is_fitted(self, "model_")
         return transition_weights(self.model_)
 
@@ -183,7 +183,7 @@ class ChainQueries:
         data = self._data(X, y)
         label, allowed = data.batch.label, data.batch.allowed
         if label is None:
-            raise ValueError("y is missing: log_proba needs labels")
+            raise ValueError("y is missing; log_proba needs labels")
         found = self.model_.log_likelihood(data, threads=self.threads)
         known = np.append(self.model_.labels.ids(data.labels.strings()) >= 0, True)  # the last: -1, None
         possible = known[label]  # [P]
