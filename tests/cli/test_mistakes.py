@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from crfkit.cli.main import COMMANDS, command_named, mistakes
+from crfkit.cli.main import COMMANDS, command_named, reported
 from crfkit.cli.quick import arguments_of
 from tests.cases.cli import folder, run
 
@@ -63,7 +63,7 @@ __all__ = ["folder"]
         (["eval", "{f}/m.crf", "{f}/m.crf"], "binary file, such as a model"),
         (["eval", "{f}/m.crf", "{f}/test.txt", "--label", "7"], "no column 7; .* with --label"),
         (["features", "{f}/empty", "-r", "0[0]"], "holds no sequence; give data"),
-        (["eval", "{f}/m.crf", "{f}/empty"], "holds no sequence to judge; give labelled data"),
+        (["eval", "{f}/m.crf", "{f}/empty"], "holds no sequence; give labelled data"),
         (
             ["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"],
             "no recipe that makes attributes",
@@ -85,7 +85,7 @@ def test_mistakes_are_told(folder: Path, arguments: list[str], message: str) -> 
     [(os.strerror(errno.ENOSPC), "; make room, or write elsewhere"), ("not saved; make room", "")],
 )
 def test_one_remedy_is_enough(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit), mistakes():
+    with pytest.raises(typer.Exit), reported():
         raise OSError(errno.ENOSPC, words, "m.crf")
     assert capsys.readouterr().err == f"crfkit: m.crf: {words}{told}\n"
 

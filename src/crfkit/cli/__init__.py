@@ -13,7 +13,7 @@ __all__ = ["app", "main"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "app":  # with all commands: whoever runs one does not wait for the others
+    if name == "app":  # loads all commands; running one command does not wait for the others
         from crfkit.cli.main import typer_app
 
         return typer_app()

@@ -13,7 +13,7 @@ from crfkit.models.files.kinds import FOREIGN, OWN, kinds, written
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    """Return kinds of files, each with what is to be said of it."""
+    """Return the names of kinds of files, each with its note."""
     notes = {kind: f" ({one.note})" for kind, one in FOREIGN.items() if one.note}
     return ", ".join(name + notes.get(name, "") for name in names)
 
@@ -70,13 +70,15 @@ def convert(
     found = given or guess_kind(content)
     if found is None:
         refuse_pickle(content, source)
-        raise ValueError(f"{source} is not a model that crfkit knows; if it is one, say whose with --from")
+        raise ValueError(
+            f"{source} is not a model that crfkit knows; if it is one, give its kind with --from"
+        )
     model = read_model(source, found, encoding=encoding)
     if chosen != OWN:
         texts = {"--notes": notes is not None, "--licence": licence is not None}
         for name, asked in {"--float32": single, **texts}.items():
             if asked:
-                raise ValueError(f"{name} is for models of crfkit; a file of {chosen} has no such thing")
+                raise ValueError(f"{name} is for models of crfkit; a file of {chosen} cannot hold it")
         write_model(compacted(model) if compact else model, target, chosen)
     else:
         if notes is None and found != OWN:

@@ -46,9 +46,9 @@ def cross_validate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Judge by cross-validation, with an interval.
+    """Score a model by cross-validation, with an interval.
 
-    Each part in turn is judged by a model that was trained on the others. Sequences are dealt to the parts by
+    Each part in turn is scored by a model that was trained on the others. Sequences are dealt to the parts by
     chance, the same way for the same seed. The interval holds the mean with 95 % by Student's t; parts share
     training data, so take it for a guide.
 
@@ -94,8 +94,8 @@ def cross_validate(
     for k, held in enumerate(deal(N, folds, seed)):
         for name, value in _judged(learn.data, held, chosen, options).items():
             scores[name].append(value)
-        told = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
-        say(f"part {k + 1} of {folds}: {len(held)} sequences, {told}", quiet)
+        scored = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
+        say(f"part {k + 1} of {folds}: {len(held)} sequences, {scored}", quiet)
     made: dict[str, Any] = {"sequences": N, "folds": folds, "seed": seed}
     made["metrics"] = {name: {"scores": values, **interval(values)} for name, values in scores.items()}
     _print(made, as_json)
@@ -122,10 +122,10 @@ def _print(made: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(made))
         return
     width = max(map(len, made["metrics"]))
-    for name, told in made["metrics"].items():
+    for name, scored in made["metrics"].items():
         print(
-            f"{name:{width}}  mean {told['mean']:.4f}  95 % {told['low']:.4f} to {told['high']:.4f}"
-            f"  standard deviation {told['deviation']:.4f}"
+            f"{name:{width}}  mean {scored['mean']:.4f}  95 % {scored['low']:.4f} to {scored['high']:.4f}"
+            f"  standard deviation {scored['deviation']:.4f}"
         )
 
 

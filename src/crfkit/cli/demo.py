@@ -27,7 +27,7 @@ def demo(
 ) -> None:
     """Learn to read postal addresses in a few seconds.
 
-    Train, judge, tag, explain and save, on data that crfkit makes itself. The addresses are made up, in the
+    Train, score, tag, explain and save, on data that crfkit makes itself. The addresses are made up, in the
     styles of seven countries, with abbreviations, slips and missing parts. The same seed gives the same
     addresses. Tables go to standard output, progress to standard error.
 

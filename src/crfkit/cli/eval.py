@@ -29,7 +29,7 @@ def evaluate(
         ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", help="A second model: is it better, or luckier?")
+        str | None, typer.Option("--against", help="A second model, to compare with the first.")
     ] = None,
     metric: Annotated[
         str | None, typer.Option("--metric", "-m", help=f"Of the bootstrap, or one more to print: {METRICS}.")
@@ -78,9 +78,7 @@ def evaluate(
     else:
         gold, systems = _of_models(titles, data, reading, threads)
     if not gold:
-        raise ValueError(
-            f"{predicted[0] if predicted else data} holds no sequence to judge; give labelled data"
-        )
+        raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labelled data")
     seen = {y for labels in (gold, *systems) for sequence in labels for y in sequence}
     fits = metric_for(seen)
     by_segment = fits == "segment_f1" and not tokens
@@ -208,8 +206,8 @@ def _print_comparison(titles: list[str], made: dict[str, Any]) -> None:
     test, drawn = made["mcnemar"], made["bootstrap"]
     low, high = drawn["interval"]
     print(
-        f"McNemar: {test['only_a']} tokens right in {titles[0]} alone, "
-        f"{test['only_b']} in {titles[1]} alone; "
+        f"McNemar: {test['only_a']} tokens right only in {titles[0]}, "
+        f"{test['only_b']} only in {titles[1]}; "
         f"p = {test['p_value']:.4g}{' (exact)' if test['exact'] else ''}"
     )
     print(

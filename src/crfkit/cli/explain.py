@@ -56,8 +56,8 @@ def explain(
             made = decisions(tagger.model, batch.select([n]), threads=threads)[0]
             tokens = _tokens(block, n, len(made))
             if as_json:
-                told = [_plain(*one) for one in zip(tokens, made, strict=True)]
-                print(json.dumps(told, ensure_ascii=False))
+                plain = [_plain(*one) for one in zip(tokens, made, strict=True)]
+                print(json.dumps(plain, ensure_ascii=False))
             else:
                 _show(tokens, made, top)
             if seen == sequence:

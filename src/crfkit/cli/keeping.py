@@ -39,7 +39,7 @@ class Keeper:
         self.iteration = 0  # of the last checkpoint
 
     def __call__(self, event: Event) -> None:
-        """Hear what there is to keep."""
+        """Remember checkpoints, and save the model of a training that fails."""
         if isinstance(event, Begin):
             self.iteration = event.resumed
         elif isinstance(event, Checkpointed):
@@ -49,7 +49,7 @@ class Keeper:
             self.say(f"{self.output}: the model of iteration {event.model.training.kept}, before it failed")
 
     def save(self, model: Model) -> None:
-        """Write the model, or say what is left of it."""
+        """Write the model, or say what is left where that fails."""
         try:
             model.save(self.output, **self.options)
         except BrokenPipeError:
@@ -64,7 +64,7 @@ class Keeper:
 
 @contextmanager
 def signals() -> Iterator[Interrupts]:
-    """Listen for Ctrl-C and SIGTERM; end by the status of the one that was heard, 130 or 143."""
+    """Listen for Ctrl-C and SIGTERM; end with the status of the signal that came, 130 or 143."""
     from crfkit.training.interrupt import listening
 
     with listening(signal.SIGINT, signal.SIGTERM) as heard:

@@ -1,4 +1,4 @@
-"""What train and cv have in common: options, and files turned into a data set to learn from."""
+"""The options that train and cv share, and reading files into training data."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ Optimizer = Annotated[
         "--optimiser",
         "-a",
         help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, steepest, newton, rprop, "
-        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd, subgradient; for mistakes perceptron, "
-        "pa, arow.",
+        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd, subgradient; for perceptron: "
+        "perceptron, pa, arow.",
     ),
 ]
 #: What --metric may be, as `crfkit.metrics.METRICS` has it, which takes time to import.
@@ -123,12 +123,12 @@ def prepare(
     threads: int | None,
     say: Callable[[str], object] | None,
 ) -> Learning[Dataset]:
-    """Read files (with what `options.reading` gives) and make attributes; several are laid end to end."""
+    """Read files (with what `options.reading` gives) and make attributes; several are joined."""
     from crfkit import data
     from crfkit.data.dataset import Dataset
     from crfkit.features import read_recipe
 
-    recipe = None if template is None else read_recipe(template)  # mistakes in it come first
+    recipe = None if template is None else read_recipe(template)  # errors in it come first
     check_paths(paths)
     given = [data.read(path, say=say, **reading) for path in paths]
     datasets = [one for one in given if isinstance(one, Dataset)]
@@ -143,7 +143,7 @@ def prepare(
 def check_paths(paths: Sequence[str]) -> None:
     """Refuse to read standard input twice."""
     if len([path for path in paths if path == "-"]) > 1:
-        raise ValueError("- is given twice, but there is one standard input")
+        raise ValueError("- is given twice, but there is only one standard input")
 
 
 def check_attributes(
@@ -189,7 +189,7 @@ def label_of(read: Columns, label: str | int | None) -> str | int:
 
 
 def transitions_of(extract: Extractor | None) -> Literal["all", "none"]:
-    """Tell which transitions have weights: CRF++ and Wapiti have them only where a line B asks for them."""
+    """Return which transitions have weights: CRF++ and Wapiti have them only where a line B asks for them."""
     if extract is None or extract.recipe.dialect == "crfkit" or extract.plain_transitions:
         return "all"
     return "none"
@@ -258,7 +258,7 @@ def by_place(recipe: Recipe, names: Sequence[str]) -> Recipe:
 
 
 def joined_columns(parts: Sequence[Columns]) -> Columns:
-    """Lay columns of several files end to end."""
+    """Join the columns of several files."""
     import numpy as np
 
     from crfkit.arrays import pointers
@@ -286,7 +286,7 @@ def check_columns(part: Columns, first: Columns) -> None:
 
 
 def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
-    """Lay data sets of several files end to end."""
+    """Join the data sets of several files."""
     from crfkit.data.assemble import concatenate
     from crfkit.data.dataset import Dataset
 

@@ -1,7 +1,7 @@
-"""``crfkit COMMAND``: exit status 0, 2 for a mistake in what was given, 1 where something else went wrong.
+"""``crfkit COMMAND``: exit status 0, 2 for wrong input, 1 where something else went wrong.
 
 Ctrl-C ends a command with status 130; ``crfkit train`` saves the model so far first, also on SIGTERM (143).
-A mistake is one line on standard error that says what was expected, what came, and where. Commands import
+An error is one line on standard error that says what was expected, what came, and where. Commands import
 what they need when they run, so that ``crfkit tag`` starts at once.
 """
 
@@ -25,7 +25,7 @@ from typer.core import TyperCommand, TyperGroup
 from crfkit.cli.options import say
 from crfkit.cli.quick import arguments_of
 
-#: What a user cannot mend by giving something else.
+#: Errors that other input cannot avoid.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}
 _REMEDIES = {
     errno.ENOENT: "; check the name",
@@ -38,14 +38,14 @@ _NO_ARGUMENTS: Any = getattr(sys.modules[_UsageError.__module__], "NoArgsIsHelpE
 
 
 @contextmanager
-def mistakes() -> Iterator[None]:
-    """Turn mistakes into a message and an exit status, never a traceback."""
+def reported() -> Iterator[None]:
+    """Turn errors into a message and an exit status, never a traceback."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             yield
     except BrokenPipeError:
-        raise  # whoever read the output has had enough
+        raise  # the reader of the output has closed it
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except _UsageError as error:
@@ -85,7 +85,7 @@ class Command(TyperCommand):
         return made.replace("\u2011", "-")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what stands in the line of usage, without braces, which nobody should type."""
+        """Return the pieces of the line of usage, without braces, which nobody should type."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
 
@@ -94,12 +94,12 @@ class Commands(TyperGroup):
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """Read what stands before the command."""
-        with mistakes():
+        with reported():
             return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        with mistakes():
+        with reported():
             return super().invoke(ctx)
 
 
@@ -177,7 +177,7 @@ def _commands(
         bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Conditional random fields: learn labels of sequences, tag, judge, explain.
+    """Conditional random fields: learn labels of sequences, tag, evaluate, explain.
 
     For example:
 
@@ -189,14 +189,14 @@ def _commands(
 
 
 def main() -> None:
-    """Run the command line: at once where it is plain, through typer where it is not."""
+    """Run the command line: directly where it is plain, through typer where it is not."""
     command = command_named(sys.argv[1]) if sys.argv[1:] and sys.argv[1] in COMMANDS else None
     given = None if command is None else arguments_of(command, sys.argv[2:])
     if command is None or given is None:
         typer_app()(prog_name="crfkit")
         return
     try:
-        with mistakes():
+        with reported():
             command(**given)
         sys.stdout.flush()
     except typer.Exit as ended:

@@ -45,7 +45,7 @@ LabelColumn = Annotated[
     str | None,
     typer.Option("--label", help="Column of the label, by name or number from 0; -1 is the last."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and mistakes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results and errors.")]
 Separator = Annotated[
     str | None,
     typer.Option(
@@ -58,10 +58,10 @@ Threads = Annotated[int | None, typer.Option("--threads", help="Threads; default
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """Tell the user something that is not a result: on standard error."""
+    """Print something that is not a result to standard error."""
     if quiet:
         return
-    if sys.stderr.isatty():  # a terminal alone would break lines inside words
+    if sys.stderr.isatty():  # the terminal itself would break lines inside words
         import shutil
         import textwrap
 
@@ -98,7 +98,7 @@ def label_column(given: str) -> str | int:
 
 
 def check_output(path: str, name: str = "--output") -> None:
-    """Refuse a place that cannot be written to, before hours of work and not after."""
+    """Refuse a place that cannot be written to, before hours of work."""
     if os.path.isdir(path):
         raise ValueError(f"{name} is {path}, which is a folder; give the name of a file")
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
@@ -111,7 +111,7 @@ def check_output(path: str, name: str = "--output") -> None:
 
 
 def check_choice(option: str, given: str, choices: tuple[str, ...]) -> str:
-    """Return what was given if it is one of the choices; else say what they are."""
+    """Return the given value if it is one of the choices; else raise an error that lists them."""
     if given.lower() not in choices:
         raise ValueError(f"{option} is {given!r}, expected one of {', '.join(choices)}")
     return given.lower()

@@ -140,14 +140,17 @@ def _print(made: dict[str, Any], tables: bool) -> None:
     if made["recipe"] is not None:
         line("recipe", some(made["recipe"].splitlines(), 12, "; ", "lines"))
     if made["training"]:
-        told = made["training"]
-        line("trained by", f"{told['optimiser']}, {told['iterations']} iterations, {told['seconds']:.1f} s")
-        line("objective", f"{told['objective']}: {told['loss']}")
-        if told["metric"]:
-            line("dev", f"{told['metric']} {told['score']:.4f}")
-        line("stopped", told["reason"])
-        line("certificate", told["certificate"])
-        for note in told["notes"]:
+        summary = made["training"]
+        line(
+            "trained by",
+            f"{summary['optimiser']}, {summary['iterations']} iterations, {summary['seconds']:.1f} s",
+        )
+        line("objective", f"{summary['objective']}: {summary['loss']}")
+        if summary["metric"]:
+            line("dev", f"{summary['metric']} {summary['score']:.4f}")
+        line("stopped", summary["reason"])
+        line("certificate", summary["certificate"])
+        for note in summary["notes"]:
             line("note", note)
     for name in ("notes", "licence"):
         if made[name]:

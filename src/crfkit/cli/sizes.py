@@ -1,4 +1,4 @@
-"""How many attributes and weights a recipe makes of data, counted block by block as train would have them."""
+"""Counting the attributes and weights that a recipe makes of data, block by block, as train has them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def prepare_blocks(
     from crfkit.features import read_recipe
     from crfkit.training import BlockedData
 
-    recipe = None if template is None else read_recipe(template)  # mistakes in it come first
+    recipe = None if template is None else read_recipe(template)  # errors in it come first
     learning.check_paths(paths)
     made: list[Extractor] = []
 

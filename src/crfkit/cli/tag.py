@@ -51,7 +51,7 @@ def tag(
 
     As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
     which train and eval skip, are kept; comments are left out, and of CoNLL-U what is not a word (1-2, 1.1).
-    Data with attributes (CRFsuite's text) have no columns to repeat: labels alone are printed. With --kbest,
+    Data with attributes (CRFsuite's text) have no columns to repeat: only labels are printed. With --kbest,
     every labelling comes after a line "# rank probability".
 
     For example:
@@ -90,7 +90,7 @@ class Asked:
                 "--marginals belong to positions and --kbest to whole labellings; give one of them"
             )
         if self.labels_only and self.marginals and not self.as_json:
-            raise ValueError("--labels-only prints labels alone; leave it out to see --marginals")
+            raise ValueError("--labels-only prints only labels; leave it out to see --marginals")
 
     @property
     def labels_alone(self) -> bool:
@@ -99,7 +99,7 @@ class Asked:
 
 
 def _write(output: str, answers: Iterator[bytes]) -> bool:
-    """Write answers as they come; tell whether there were any."""
+    """Write answers as they come; return whether there were any."""
     seen = False
 
     def pieces() -> Iterator[bytes]:
@@ -111,7 +111,7 @@ def _write(output: str, answers: Iterator[bytes]) -> bool:
     if output == "-":
         for piece in pieces():
             sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()  # whoever reads the pipe need not wait for the next block
+            sys.stdout.buffer.flush()  # the reader of the pipe need not wait for the next block
     else:
         from crfkit.data.sink import write_bytes
 
@@ -120,7 +120,7 @@ def _write(output: str, answers: Iterator[bytes]) -> bool:
 
 
 def _answers(tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked) -> Iterator[bytes]:
-    """Yield the answer for each block; mistakes count sequences from the beginning of the input."""
+    """Yield the answer for each block; errors count sequences from the beginning of the input."""
     from crfkit.inference.results import counted_from
 
     seen = 0

@@ -1,4 +1,4 @@
-"""What tag, eval and explain have in common: a model of any kind, and batches for it from blocks of data."""
+"""Models of any kind, and batches for them from blocks of data: what tag, eval and explain share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crfkit.models.reading import Reader, place_of
 
 __all__ = ["Tagger", "check_gold", "check_shared", "sequences", "some"]
 
-_REMEDY = "give data with a column of labels, or say which it is with --label"
+_REMEDY = "give data with a column of labels, or name the column with --label"
 
 
 def check_gold(block: Columns, label: str | int | None, recipe: Recipe | None, who: str) -> int:

@@ -39,10 +39,10 @@ def train(
     scheme: learning.Scheme = None,
     dev: Annotated[
         str | None,
-        typer.Option("--dev", "-d", help="Data that tell when to stop; the best weights are kept."),
+        typer.Option("--dev", "-d", help="Data that decide when to stop; the best weights are kept."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help=f"How --dev is judged: {learning.METRICS}.")
+        str | None, typer.Option("--metric", help=f"The score of --dev: {learning.METRICS}.")
     ] = None,
     patience: Annotated[
         float,
@@ -85,7 +85,7 @@ def train(
     and items in JSON lines have attributes already. The file is written as a whole or not at all.
 
     Ctrl-C or SIGTERM ends training and saves the model so far; the exit status is then 130 or 143. A warning
-    tells when training ended before it converged, and what to change.
+    says when training ended before it converged, and what to change.
 
     For example:
 
@@ -117,7 +117,7 @@ def train(
     if block_positions is not None:
         check_blockwise(optimizer, goal)
     if metric is not None and dev is None:
-        raise ValueError("--metric judges a dev set; give one with --dev FILE")
+        raise ValueError("--metric is for a dev set; give one with --dev FILE")
     if patience != 10.0 and dev is None:
         raise ValueError("--patience is for a dev set; give one with --dev FILE")
     start = _start(init)
@@ -128,7 +128,7 @@ def train(
         "say": tell,
     }
     with ExitStack() as stack:
-        log: Any = Lenient(sys.stderr)  # a log that nobody reads is no reason to lose a model
+        log: Any = Lenient(sys.stderr)  # a log that nobody reads must not lose a model
         stack.enter_context(redirect_stderr(log))
         stack.enter_context(plain_warnings())
         heard = stack.enter_context(signals())
@@ -171,29 +171,29 @@ def train(
 
 
 def summary_of(model: Any) -> dict[str, Any]:
-    """Return sizes and the course of training as plain data; what is not finite is None."""
+    """Return sizes and the history of training as plain data; numbers that are not finite become None."""
     made: dict[str, Any] = {
         "labels": len(model.labels),
         "attributes": model.layout.attributes,
         "weights": model.layout.weights,
     }
-    told = model.training
-    if told is None:
+    summary = model.training
+    if summary is None:
         return made
     for name in (
         *("objective", "optimiser", "why", "iterations", "kept", "evaluations", "seconds"),
         *("reason", "end", "converged"),
     ):
-        made[name] = getattr(told, name)
+        made[name] = getattr(summary, name)
     for name in ("loss", "gap", "score"):
-        value = float(getattr(told, name))
+        value = float(getattr(summary, name))
         made[name] = value if math.isfinite(value) else None
-    versions = dict(told.versions)
+    versions = dict(summary.versions)
     return made | {
-        "metric": told.metric or None,
-        "certificate": told.certificate,
-        "seed": told.seed,
-        "notes": list(told.notes),
+        "metric": summary.metric or None,
+        "certificate": summary.certificate,
+        "seed": summary.seed,
+        "notes": list(summary.notes),
         "versions": versions,
     }
 
