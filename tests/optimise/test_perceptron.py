@@ -20,7 +20,7 @@ from crfkit.objectives import Likelihood, Perceptron
 from crfkit.optimise import AROW, SGD, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.problem import End, Penalty, Step
 from crfkit.optimise.sequential.perceptron import MistakeDriven
-from crfkit.optimise.sequential.sequences import Mistakes, Sequences
+from crfkit.optimise.sequential.sequences import PerceptronSequences, Sequences
 from crfkit.structures import Chain
 from crfkit.structures.constraints import START, Forbid
 from tests.cases.stochastic import L, batch, layout_of, relabelled
@@ -57,7 +57,7 @@ class Textbook:
         self.method, self.layout, self.chain, self.data = method, layout, chain, data
         self.w, self.sum, self.count = w.copy(), w.copy(), 1
         self.variance = np.full(len(w), method.variance if isinstance(method, AROW) else np.nan)
-        arrays = Perceptron().bind(layout, chain, data).view(Mistakes)
+        arrays = Perceptron().bind(layout, chain, data).view(PerceptronSequences)
         size = len(chain.labels)
         barred = np.zeros((size + 2) * size) if arrays.forbidden is None else arrays.forbidden
         self.barred = barred.reshape(size + 2, size)
@@ -315,7 +315,7 @@ def test_bad_problems() -> None:
 def test_the_native_trainer_checks_what_it_is_given() -> None:
     data = batch()
     layout = layout_of(data)
-    arrays = Perceptron().bind(layout, Chain(L), data).view(Mistakes)
+    arrays = Perceptron().bind(layout, Chain(L), data).view(PerceptronSequences)
     weighted = Likelihood().bind(layout, Chain(L), batch(weights=True)).view(Sequences).native
     usual: tuple[Any, ...] = (0, True, False, 1.0, 0.0, 1.0)
     for given, message in (

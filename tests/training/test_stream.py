@@ -174,7 +174,7 @@ def test_a_stream_of_a_file(tmp_path: Path) -> None:
 
 
 def test_wrong_blocks(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="nothing to write"):
+    with pytest.raises(ValueError, match="parts is empty"):
         BlockedData.write(tmp_path / "none", iter([]))
     with pytest.raises(ValueError, match="holds no blocks"):
         BlockedData.open(tmp_path / "none")

@@ -63,7 +63,11 @@ def given(x: Any) -> Any:
         (lambda: tagger(fitted().model_).probability(X[0], "D"), TypeError, "labels is the string 'D'"),
         (lambda: train(X, Y), TypeError, r"data is a list.*ChainCRF\(\).fit\(X, y\)"),
         (lambda: fitted().model_.predict(given(3)), TypeError, "X is 3, expected a list of sequences"),
-        (lambda: fitted().model_.evaluate(given(X)), ValueError, "the data have no labels to compare with"),
+        (
+            lambda: fitted().model_.evaluate(given(X)),
+            ValueError,
+            "the data have no labels; give labelled data",
+        ),
         (
             lambda: crf(structure=chain(order="1")).fit(X, Y),
             TypeError,
@@ -127,5 +131,5 @@ def test_balanced_counts_what_is_plain() -> None:
     made = weighted("balanced", stop=stop(max_iterations=5))
     assert made.fit(X, [[{y: 1.0} for y in s] for s in Y]).predict(A_WORD) == [["D"]]
     made.fit(X, [["D", *([None] * (len(s) - 1))] if len(s) > 1 else ["N"] for s in Y])
-    with pytest.raises(ValueError, match="counts plain labels, and the data have none"):
+    with pytest.raises(ValueError, match="counts plain labels, but the data have none"):
         made.fit(X, [[{y, "V"} for y in s] for s in Y])

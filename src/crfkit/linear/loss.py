@@ -33,7 +33,7 @@ from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError
 from crfkit.optimise.scaling import Counted
-from crfkit.optimise.sequential.sequences import Mistakes, Scored, SequenceBlocks, Sequences
+from crfkit.optimise.sequential.sequences import PerceptronSequences, Scored, SequenceBlocks, Sequences
 from crfkit.structures.structure import Structure
 
 __all__ = ["LinearLoss"]
@@ -260,5 +260,5 @@ _VIEWS: dict[type, _View] = {
     Sequences: _View(sequences_lack, sequences_of),
     SequenceBlocks: _View(sequences_lack, blocks_of),
     Scored: _View(sequences_lack, _itself),
-    Mistakes: _View(perceptron_lack, perceptron_of),
+    PerceptronSequences: _View(perceptron_lack, perceptron_of),
 }

@@ -1,4 +1,4 @@
-"""Training: the loop around the optimisers, and what it needs; the function is `crfkit.train`."""
+"""Training: the loop around the optimisers and its parts; the function to call is `crfkit.train`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Why numbers are not finite from the first step on: what in the data is too large to compute with."""
+"""Finding what in the data is too large to compute with, when the first step is not finite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENORMOUS = 1e100
 
 
 def cause_of(data: TrainingData) -> str:
-    """Return what to do about it, with the place of the largest value where that is enormous."""
+    """Return the remedy, with the place of the largest value where that is enormous."""
     found, before = (0.0, ""), 0
     for batch in data.batches():
         for value, position, what in _largest(batch, data):
@@ -32,7 +32,7 @@ def cause_of(data: TrainingData) -> str:
 
 
 def _largest(batch: Batch, data: TrainingData) -> Iterator[tuple[float, int, str]]:
-    """Give the largest value of each kind, its position in the batch, and what it is."""
+    """Yield the largest value of each kind, its position in the batch, and its name."""
     for by, kind in (("node", "attributes"), ("edge", "edge_attributes"), ("segment", "segment_attributes")):
         items, names = batch.occurrences(by), getattr(data.names, kind)
         if items is None or items.value is None or not items.value.size:

@@ -1,4 +1,4 @@
-"""How far from the optimum a point is at most, in numbers and in words.
+"""Certificates: how far above the optimum a point is at most, in numbers and in words.
 
 A dual method knows its gap. Otherwise strong convexity gives one: with an L2 penalty of at least l2 on every
 weight, a convex loss P and any subgradient g at w,
@@ -23,7 +23,7 @@ __all__ = ["Certificate", "certify", "curvature_of", "exact_step"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """A bound on what is left to gain."""
+    """A bound on how far the objective is above its optimum."""
 
     objective: float
     gap: float  #: at most so far above the optimum; nan when unknown
@@ -54,7 +54,7 @@ def curvature_of(penalty: Penalty, convex: bool) -> float:
 
 
 def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate:
-    """Return what a step is known to be worth.
+    """Return the certificate of a step.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate
 
 
 def _percent(fraction: float) -> str:
-    """Two digits, rounded up: a promise must not be rounded away."""
+    """Return two digits, rounded up, so that the bound still holds."""
     if fraction <= 0.0:
         return "0 %"
     percent = 100.0 * fraction

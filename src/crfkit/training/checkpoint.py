@@ -58,7 +58,7 @@ class Checkpoints:
         return Path(self.folder) / "checkpoint.safetensors"
 
     def due(self, iteration: int, saved_at: float) -> bool:
-        """Tell whether it is time, when the last one was written at this time of the monotonic clock."""
+        """Return whether a checkpoint is due; `last` is when the one before was written."""
         by_count = self.iterations is not None and iteration % self.iterations == 0
         return by_count or (self.seconds is not None and time.monotonic() - saved_at >= self.seconds)
 
@@ -102,7 +102,7 @@ class Saver:
     keep : Checkpoints
     fingerprint : mapping
     record : RunRecord
-        Tells the iteration; that of now has a checkpoint, or is the begin.
+        Says which iteration it is; the current one has a checkpoint, or is the first.
     snapshot : function
         Returns all that a run needs to go on.
     tell : function of an event
@@ -123,7 +123,7 @@ class Saver:
         self.saved, self.at, self.tell, self.notes = record.iteration, time.monotonic(), tell, notes
 
     def __call__(self, last: bool) -> None:
-        """Write a checkpoint where one is due, or it is the last."""
+        """Write a checkpoint if one is due or the run ends."""
         keep, iteration = self.keep, self.record.iteration
         if iteration == self.saved or not (last or keep.due(iteration, self.at)):
             return

@@ -1,13 +1,13 @@
-"""Which objective, by name; which optimiser: by name, or the fastest sound one, with the reason.
+"""Choosing the objective and the optimiser: by name, or the fastest one that is sound, with the reason.
 
 =============================  ==================================================================
 penalised likelihood with L2   the dual method, which hands over to L-BFGS where that is faster
 the same, few weights          L-BFGS from the beginning
 the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
 are far apart
-L1, alone or with L2           L-BFGS in orthants (OWL-QN), which makes weights exactly zero
+L1, with or without L2         L-BFGS in orthants (OWL-QN), which makes weights exactly zero
 a loss with kinks              subgradients
-mistakes (the perceptron)      the averaged perceptron: nothing to tune
+the perceptron                 the averaged perceptron: nothing to tune
 everything else                L-BFGS: needs nothing but values and gradients
 =============================  ==================================================================
 
@@ -26,11 +26,11 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
-from crfkit.optimise.sequential.sequences import Mistakes, Sequences
+from crfkit.optimise.sequential.sequences import PerceptronSequences, Sequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
-_APART = 30.0  # of the scales of values, above which L-BFGS alone needs many times the steps
+_APART = 30.0  # of the scales of values, above which plain L-BFGS needs many times the steps
 _MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
 
 __all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "name_of", "objective_of"]
@@ -67,7 +67,7 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def check_blockwise(optimiser: Any, objective: Objective) -> None:
-    """Raise where an optimiser (or one of this name) cannot learn from blocks on disk.
+    """Raise an error if an optimiser (or one of this name) cannot learn from blocks on disk.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def check_blockwise(optimiser: Any, objective: Objective) -> None:
 def objective_of(
     given: Objective | str | None, optimiser: Any = "auto", default: str = "likelihood"
 ) -> Objective:
-    """Return an objective given by name or as an object; None: what the optimiser is for, or `default`.
+    """Return an objective given by name or as an object; None: the optimiser's own, or `default`.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def objective_of(
     """
     if given is None:
         made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
-        given = "perceptron" if Mistakes in getattr(made, "needs", ()) else default
+        given = "perceptron" if PerceptronSequences in getattr(made, "needs", ()) else default
     if isinstance(given, str):
         if given not in OBJECTIVES:
             raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(OBJECTIVES)}")
@@ -123,7 +123,7 @@ def by_name(
     if key not in NAMES:
         close = difflib.get_close_matches(key, [*NAMES, "auto"], n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"optimiser {name!r} is none of auto, {', '.join(NAMES)}{hint}")
+        raise ValueError(f"optimiser {name!r} is not known; expected one of auto, {', '.join(NAMES)}{hint}")
     kind, options = NAMES[key]
     made = getattr(optimise, kind)
     own = {f.name for f in fields(made)}
@@ -138,8 +138,8 @@ def name_of(optimiser: Any) -> str:
 
 
 def check_suits(problem: Any, optimiser: Optimiser) -> None:
-    """Refuse an optimiser that lacks what it needs, or that minimises where the least teaches nothing."""
-    if not problem.minimises and Mistakes not in optimiser.needs:
+    """Refuse an optimiser that lacks what it needs, or one that minimises the perceptron's loss."""
+    if not problem.minimises and PerceptronSequences not in optimiser.needs:
         raise NotCoveredError(
             f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
             "use perceptron, pa or arow"
@@ -170,16 +170,14 @@ def choose(
         For optimisers that have them.
     """
     if not problem.minimises:
-        return by_name(
-            "perceptron", seed
-        ), "the averaged perceptron learns from mistakes, with nothing to tune"
+        return by_name("perceptron", seed), "the averaged perceptron has nothing to tune"
     if penalty.sparse:
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
     if problem.lacks(Differentiable):
         return by_name("subgradient", seed, threads), "the loss has kinks, where only subgradients are sound"
     apart = _scales_apart(problem)
     if _APART < apart < np.inf and not problem.lacks(Curvature):
-        why = f"scales of values differ by {apart:,.0f}, which the diagonal of the Hessian makes good for"
+        why = f"scales of values differ by {apart:,.0f}, which the diagonal of the Hessian corrects"
         return by_name("plbfgs", seed, threads), why
     against = _against_dual(problem, penalty)
     if against:
@@ -196,7 +194,7 @@ def _scales_apart(problem: Any) -> float:
     batch = problem.batch if isinstance(problem, LinearLoss) else None
     scales = []
     if batch is not None and batch.value is not None and len(batch.attr):
-        with np.errstate(over="ignore"):  # inf: values that no optimiser can do with, as it will say
+        with np.errstate(over="ignore"):  # inf: values that no optimiser can use; it says so itself
             squares = np.bincount(batch.attr, batch.value**2)
         counts = np.bincount(batch.attr)
         scales.append(np.sqrt(squares[counts > 0] / counts[counts > 0]))  # root mean square of each attribute

@@ -1,4 +1,4 @@
-"""Whether a run has converged, and the warning where it has not: the one place for this rule.
+"""The one rule for whether a run has converged, and the warning where it has not.
 
 A run has converged when its method says so (the gradient, the gap or the fall of the objective is below the
 tolerance), or when its weights are certified to be within the tolerance of the optimum, however it ended.
@@ -10,8 +10,8 @@ There is a `ConvergenceWarning` when a run that has not converged ends by
 - numbers that are no longer finite.
 
 There is none when the end was asked for: `max_seconds`, `patience`, a listener that raises `StopTraining`,
-Ctrl-C, SIGTERM, `max_iterations` of 0, or the passes of a method that learns from mistakes, which has no
-optimum to reach. The summary tells about every end.
+Ctrl-C, SIGTERM, `max_iterations` of 0, or the passes of the perceptron and its kin, which have no
+optimum to reach. The summary reports every end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def has_converged(end: End, excess: float, tolerance: float) -> bool:
-    """Tell whether a run has met its tolerance.
+    """Return whether a run has met its tolerance.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def remedy_for(end: End, optimiser: Any, max_iterations: int | None) -> str:
 
 
 def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str = "") -> None:
-    """Warn that a run has missed its tolerance, where it has; `known` says how far it is from it."""
+    """Warn if a run has missed its tolerance; `known` says how far it is from it."""
     if converged or end not in _MISSED:
         return
     category: type[Warning] = UserWarning
@@ -100,7 +100,7 @@ def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Warn as UserWarning: the command line shows words alone, and loading scikit-learn takes a second."""
+    """Warn as UserWarning: the command line shows only the words, and loading scikit-learn is slow."""
     token = _plain.set(True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What training learns from: a data set in memory, or blocks on disk, behind one face."""
+"""Training data, in memory or in blocks on disk, behind one interface."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["TrainingData", "check_learnable", "checked_dataset", "partial_pairs"
 
 
 def checked_dataset(data: Any, argument: str) -> Dataset:
-    """Return a data set, or say what to do with what was given instead."""
+    """Return a data set, or raise an error that says how to make one of what was given."""
     if isinstance(data, Dataset):
         return data
     remedies = {
@@ -54,7 +54,7 @@ def partial_pairs(
 ) -> Pointers | None:
     """Return the (attribute, label) pairs [n, 2] that sets of labels and distributions show; None: no others.
 
-    A position whose label is not known at all shows none, as one with a label shows that label alone, which
+    A position whose label is not known at all shows none, as one with a label shows only that label, which
     the layout knows by itself.
 
     Parameters
@@ -97,7 +97,7 @@ def partial_pairs(
 def check_learnable(
     positions: int, counts: Pointers, names: Sequence[str], *, sure: bool, known: bool
 ) -> None:
-    """Raise where data as a whole teach nothing; a part of them may have one label, or none.
+    """Raise an error if there is nothing to learn from all data; parts may have one label, or none.
 
     Parameters
     ----------
@@ -112,12 +112,14 @@ def check_learnable(
         Whether positions without a label may say something else of it.
     """
     if positions == 0:
-        raise ValueError("there is no position to learn from: the data are empty")
+        raise ValueError("the data are empty; training needs at least one position")
     if sure and np.count_nonzero(counts) == 1:
         name = names[int(np.argmax(counts))]
-        raise ValueError(f"all {positions} positions have the label {name!r}: nothing to learn")
+        raise ValueError(
+            f"all {positions} positions have the label {name!r}: training needs two labels or more"
+        )
     if not known and not np.any(counts):
-        raise ValueError("no position has a label: training needs some")
+        raise ValueError("no position has a label; training needs some")
 
 
 class TrainingData:
@@ -137,7 +139,7 @@ class TrainingData:
         self.hashed = None if self.extractor is None else self.extractor.hashed
         self.threads = threads
         if not len(self.labels):
-            raise ValueError("the data have no labels: training needs some")
+            raise ValueError("the data have no labels; training needs some")
 
     @property
     def sequences(self) -> int:
@@ -161,7 +163,7 @@ class TrainingData:
         return iter(self.data if isinstance(self.data, BlockedData) else [self.data.batch])
 
     def check(self, structure: Structure) -> list[str]:
-        """Raise where there is nothing to learn, or gold is impossible; return remarks."""
+        """Raise an error if there is nothing to learn or gold is impossible; return remarks."""
         before, known = 0, False
         for batch in self.batches():
             structure.gold(batch, before)

@@ -1,9 +1,9 @@
-"""What happens in training, as it happens (events) and in the end (a summary).
+"""Events of training, as they happen, and the summary in the end.
 
-A listener is any function of one event; the progress display, logs and web pages are listeners. Nobody parses
-text. A listener that raises `StopTraining` ends the run with its message as the reason; any other exception
-of a listener ends it too, and reaches the caller of `train` after a checkpoint is written (where there are
-any) and every listener has heard of it as `Failed`.
+A listener is any function of one event; the progress display, logs and web pages are listeners, so that no
+program parses text. A listener that raises `StopTraining` ends the run with its message as the reason; any
+other exception of a listener ends it too, and reaches the caller of `train` after a checkpoint is written
+(where there are any) and every listener has received it as `Failed`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-if TYPE_CHECKING:  # whoever opens a model needs no optimiser
+if TYPE_CHECKING:  # opening a model must not load the optimisers
     from crfkit.arrays import Floats
     from crfkit.optimise.problem import Step
 
@@ -80,7 +80,7 @@ class Unsaved:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """How a model came about: numbers, strings and arrays only, so that any format can keep it."""
+    """How a model was trained: numbers, strings and arrays only, so that any format can keep it."""
 
     objective: str  #: the options, as they would be written
     loss: float  #: value of the objective (loss plus penalty) at the weights
@@ -99,8 +99,8 @@ class Summary:
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`
-    end: str = ""  #: the value of the `crfkit.optimise.End` of the run; empty in files that do not tell
-    converged: bool | None = None  #: whether the tolerance was met; None in files that do not tell
+    end: str = ""  #: the value of the `crfkit.optimise.End` of the run; empty in files that do not say
+    converged: bool | None = None  #: whether the tolerance was met; None in files that do not say
 
     def __str__(self) -> str:
         kept = "" if self.kept == self.iterations else f", weights of iteration {self.kept}"
@@ -126,7 +126,7 @@ class Finished:
 
 @dataclass(frozen=True, eq=False)
 class Failed:
-    """Training ends by an exception, which is raised when every listener has been told."""
+    """Training ends by an exception, which is raised when every listener has received the event."""
 
     error: BaseException
     model: Any  #: a `Model` with the weights so far; its ``training.kept`` is 0 where nothing was learned

@@ -1,6 +1,6 @@
-"""One training: what is learned from what, and how; the steps from data to a model.
+"""One training: its parts, and the steps from data to a model.
 
-Bind the objective to a layout and data, choose the optimiser, find the start, follow the run, sum it up.
+Bind the objective to a layout and data, choose the optimiser, find the start, follow the run, summarise it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ENOUGH = 1e-4  # the tolerance by default
 
 
 class Fit:
-    """One training: what is to be learned from what, and how."""
+    """One training: data, structure, layout, objective, optimiser and when to stop."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Fit:
         audience: Sequence[Listener],
         begun: float,
     ) -> Model:
-        """Train, from the checkpoint where there is one; tell about it, and warn where it falls short."""
+        """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
         with interrupts() as heard:  # from here on there is something to lose
             try:
                 outcome, summary = self._run(dev, metric, keep, audience, begun)

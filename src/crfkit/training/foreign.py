@@ -1,4 +1,4 @@
-"""Options that do not exist: a hint; for those of other tools, and old ones of ours, what to write here.
+"""Hints for options that do not exist; for those of other tools and old ones of crfkit, what to write.
 
 Penalties of the tools, beside l1 * |w|_1 + l2/2 * |w|_2^2 here:
 
@@ -217,7 +217,7 @@ def _listed(words: list[str]) -> str:
 
 
 def _shown(here: _Here, value: Any) -> str:
-    """Return a value as it is written here; dots where it is none that the other tool could have had."""
+    """Return a value as it is written here; dots where the other tool could not have had it."""
     try:
         return repr(here.value(value))
     except (TypeError, ValueError, ZeroDivisionError, IndexError):

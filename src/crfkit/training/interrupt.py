@@ -1,7 +1,7 @@
-"""Signals: the first asks the loop to end after the step at work, the second ends the step.
+"""Signals: the first asks the loop to end after the current step, the second ends the step.
 
-`train` listens for Ctrl-C while it works. The command line listens for SIGTERM too (`listening`), from before
-the first step until the model is saved; `train` then uses its ears.
+`train` handles Ctrl-C while it works. The command line handles SIGTERM too (`listening`), from before the
+first step until the model is saved; `train` then uses its handlers.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def listening(*numbers: signal.Signals) -> Iterator[Interrupts]:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Have the first signal noted only: those that are listened for already, or else Ctrl-C."""
+    """Only note the first signal: one that is handled already, or else Ctrl-C."""
     heard = signal.getsignal(signal.SIGINT)
     if not isinstance(heard, Interrupts) or threading.current_thread() is not threading.main_thread():
         with listening(signal.SIGINT) as heard, _patient(heard):

@@ -1,7 +1,7 @@
-"""The loop: step a run until it stops, the budget is spent, the dev score stays behind, or the user says so.
+"""The loop: step a run until it stops, the budget is spent, the dev score stays behind, or the user ends it.
 
 Everything that a decision needs is in the record of the run, which a checkpoint keeps: a resumed run decides
-as the uninterrupted one would have done. (The clock alone cannot be repeated; it goes on where it was.)
+as the uninterrupted one would have done. (Only the clock cannot be repeated; it goes on where it was.)
 
 However a run ends, nothing that it has is lost: the last sound state goes to `save`, and where an exception
 ends it (of a listener, of the dev metric, of a step), what it has so far goes to `rescue` before the
@@ -38,13 +38,13 @@ class NothingLearnedError(ValueError):
 
 @dataclass(frozen=True)
 class Facts:
-    """What decides about a run beside the options of the user: it follows from the data and the problem."""
+    """Facts that decide about a run beside the user's options; they follow from the data and the problem."""
 
     dev_passes: float = 0.0  #: least passes between dev evaluations, where `Stop.dev_every` is None
     enough: float = 1e-4  #: a run that is certified to be so near has converged, however it ended
     curvature: float = 0.0  #: strong convexity of the objective
     convex: bool = True
-    optimum: bool = True  #: whether there is one to reach: not when learning from mistakes
+    optimum: bool = True  #: whether there is an optimum to reach: not for the perceptron
     halted: Stopped | None = None  #: why the run must not begin at all
 
 
@@ -74,7 +74,7 @@ def _verdict(stop: Stop, facts: Facts, record: RunRecord, seconds: float) -> Sto
 
 
 def _due(stop: Stop, facts: Facts, record: RunRecord, step: Step) -> bool:
-    """Tell whether the dev set is to be evaluated after the step that comes next in a record."""
+    """Return whether to evaluate the dev set after the next step of a record."""
     if stop.dev_every is not None:
         return (record.iteration + 1) % stop.dev_every == 0
     now = step.evaluations or record.iteration + 1.0
@@ -118,7 +118,7 @@ def follow(
     record : RunRecord
         What it has done before; written on.
     stop : Stop
-        Where its tolerance is None, none is asked for.
+        A tolerance of None asks for none.
     facts : Facts, optional
     validate : function of the weights, optional
         The dev score; the weights of the highest one are kept.
@@ -202,7 +202,7 @@ def _outcome(
 
 
 def _attempt(run: Run, iteration: int) -> tuple[Step | None, Stopped | None]:
-    """Take a step; where it has failed, say why."""
+    """Take a step, and return why it failed, if it did."""
     kept = f"the weights of iteration {iteration - 1} are kept" if iteration > 1 else "it has not moved"
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # found below, and said in words

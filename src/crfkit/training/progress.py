@@ -34,7 +34,7 @@ def display_for(progress: bool | None) -> Display | None:
 
 
 class Lenient:
-    r"""A log that goes quiet where it can no longer be written: nobody reads the pipe, the disk is full.
+    r"""A log that stops quietly when it cannot be written: nobody reads the pipe, or the disk is full.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Lenient:
         self._file = file
 
     def write(self, text: str) -> int:
-        """Write, if that goes."""
+        """Write, if that is possible."""
         try:
             return self._file.write(text)
         except (OSError, ValueError):  # ValueError: the file is closed
@@ -59,14 +59,14 @@ class Lenient:
             return len(text)
 
     def flush(self) -> None:
-        """Flush, if that goes."""
+        """Flush, if that is possible."""
         try:
             self._file.flush()
         except (OSError, ValueError):
             self._hush()
 
     def _hush(self) -> None:
-        """Let the rest go nowhere, so that what buffers still hold does not fail when the program ends."""
+        """Discard the rest, so that full buffers do not fail when the program ends."""
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._file.fileno())

@@ -1,4 +1,4 @@
-"""What a run has done so far: all that decides how it goes on, so that a checkpoint can keep it."""
+"""The record of a run so far: all that decides how it goes on, so that a checkpoint can keep it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunRecord:
         return Stopped(End(self.end or End.CONVERGED), self.stopped) if self.stopped else None
 
     def step(self, iteration: int) -> Step:
-        """Return what the run said after an iteration, counted from 1."""
+        """Return the step of an iteration, counted from 1."""
         objective, gradient_norm, length, evaluations, gap, *_ = self.rows[iteration - 1]
         return Step(objective, gradient_norm, length, evaluations, gap)
 

@@ -1,6 +1,6 @@
-"""Where training starts: at zero, at the weights of a model, at those of a local model, or where you say.
+"""Where training starts: at zero, at the weights of a model, at those of a local model, or at given weights.
 
-Weights of a model are found again by the names of attributes and labels; what is new starts at zero.
+Weights of a model are matched by the names of attributes and labels; new ones start at zero.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When training ends: `Stop`, what the user says about it as one value."""
+"""`Stop`: the options that say when training ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Stop:
     ----------
     patience : float, optional
         Training ends when the best dev score is so many passes over the data old, and the objective fell by
-        less than 1 % in as many passes; before it settles, dev scores are no reason to end. None: it goes on.
+        less than 1 % in as many passes; before it settles, dev scores do not end it. None: never.
         Passes are counted as `Step.evaluations` are, the same for every optimiser.
     dev_every : int, optional
         Steps between dev evaluations. Default: after each step, but with passes over the data between them
@@ -59,7 +59,7 @@ class Stop:
 
     @classmethod
     def of(cls, given: Any) -> Stop:
-        """Return what was given if it is a Stop, else say what to write."""
+        """Return a Stop, or raise an error that says what to write."""
         if isinstance(given, cls):
             return given
         raise TypeError(f"stop is {given!r}, expected Stop(...), as in stop=Stop(max_iterations=50)")

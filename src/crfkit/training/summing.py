@@ -1,4 +1,4 @@
-"""What is said of a training: the summary in the end, and events to every listener on the way."""
+"""The summary of a training in the end, and events to every listener on the way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["summed_up", "tell"]
 
 
 def summed_up(fit: Fit, outcome: Outcome, record: RunRecord, facts: Facts, metric: str) -> Summary:
-    """Return how a training went; `metric` is the name of the dev score."""
+    """Return the summary of a training; `metric` is the name of the dev score."""
     evaluations = record.rows[-1][3] if record.rows else 0.0
     step = record.step(outcome.kept) if outcome.kept else None
     if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
@@ -62,7 +62,7 @@ def summed_up(fit: Fit, outcome: Outcome, record: RunRecord, facts: Facts, metri
 
 
 def tell(audience: Sequence[Listener], event: Event) -> None:
-    """Tell every listener; where training has failed already, another failure is only warned of."""
+    """Send an event to every listener; after a failure of training, only warn of failures of listeners."""
     for listener in audience:
         try:
             listener(event)

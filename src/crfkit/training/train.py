@@ -1,4 +1,4 @@
-"""From data to a model: `train` puts the parts together."""
+"""`train`: data in, a model out."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def train(
         Labelled sequences, from an extractor or a reader; blocks on disk where memory is short. The model
         remembers the extractor (`Dataset.extractor`), so that it can do the same to new data.
     dev : Dataset, optional
-        Judges the weights as they go: training ends when they get no better, and the best are kept.
+        Data to score the weights on: training ends when the score no longer rises, and the best are kept.
     structure : a structure, or "chain" or "local-chain"
         What is labelled how: a `Chain`, a `LocalChain` (a maximum-entropy Markov model) or `SemiMarkov`
         segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their names are found
@@ -66,7 +66,7 @@ def train(
         ``Features(which=...)``.
     objective : an objective, or its name, optional
         What to optimise, penalty included: ``Likelihood(l2=0.5)``, `MaxMargin`, `Perceptron` or `Local`.
-        "perceptron" learns from mistakes, and has optimisers of its own: "perceptron", "pa" and "arow".
+        "perceptron" has optimisers of its own: "perceptron", "pa" and "arow".
         Default: the perceptron for these three, else the structure's own: the likelihood, for a local chain
         the local loss.
     optimiser : an optimiser, its name, or "auto"
@@ -76,19 +76,19 @@ def train(
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
         al. 2001), or at ``init(problem, layout)``. Default: at zero.
     metric : str or function, optional
-        How the dev set is judged; by default "segment_f1" where labels spell segments, else
+        The score of the dev set; by default "segment_f1" where labels spell segments, else
         "token_accuracy". A function of gold and predicted labels, more is better.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
     checkpoint : path or Checkpoints, optional
         A folder: training goes on from the checkpoint there, with the same result as if it had never been
-        interrupted. One that cannot be written (a full disk) is warned of; training goes on.
+        interrupted. One that cannot be written (a full disk) gives a warning; training goes on.
     seed : int
         For optimisers that draw and are given by name.
     threads : int, optional
         Default: all cores. The result does not depend on it.
     listeners : sequence of functions
-        Each is called with every event; see `crfkit.training.events`. What one raises reaches the caller,
+        Each is called with every event; see `crfkit.training.events`. Its exceptions reach the caller,
         after a checkpoint is written where there are any.
     progress : bool, optional
         Show progress; by default where standard error is a terminal.
@@ -96,7 +96,7 @@ def train(
     Returns
     -------
     Model
-        ``model.training`` tells how it came about. Ctrl-C ends training and returns the model so far:
+        ``model.training`` says how it was trained. Ctrl-C ends training and returns the model so far:
         ``model.training.end`` is then "interrupted".
 
     Warns
@@ -192,7 +192,7 @@ def _labelled(structure: Structure, names: Sequence[str]) -> Structure:
 
 
 def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -> None:
-    """Refuse parts that do not exist, before any work is done."""
+    """Refuse wrong arguments before any work begins."""
     if isinstance(optimiser, str):
         if optimiser != "auto":
             by_name(optimiser)

@@ -37,7 +37,7 @@ def read_tree(path: Path, *, mapped: bool = False) -> dict[str, Any]:
     ----------
     path : Path
     mapped : bool
-        Leave the arrays in the file: they are read-only, and come into memory as they are looked at.
+        Leave the arrays in the file: they are read-only, and come into memory as they are used.
     """
     try:
         data = map_file(path) if mapped else np.fromfile(path, dtype=np.uint8).data

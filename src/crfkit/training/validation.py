@@ -31,7 +31,7 @@ def metric_for(labels: Iterable[str]) -> str:
 
 
 def function_of(metric: Metric | str) -> Metric | None:
-    """Return a metric by its name, checked; None for the likelihood, which is no function of labels."""
+    """Return a metric by its name, checked; None for the likelihood, which is not a function of labels."""
     if callable(metric):
         return metric
     if not isinstance(metric, str):
@@ -51,7 +51,7 @@ class Validation:
     model : Model
         Whose weights vary; it may change while the alphabets stay.
     dev : Dataset
-        Positions without a label cannot be judged: their sequences are left out.
+        Positions without a label cannot be scored: their sequences are left out.
     metric : str, function or None
         A name of `crfkit.metrics`; "log_likelihood", the mean over positions; a function of gold and
         predicted labels, where more is better; None: what fits the labels.
@@ -82,13 +82,13 @@ class Validation:
         """Return the sequences that have a label at every position."""
         label = dev.batch.label
         if label is None or not dev.batch.positions:
-            raise ValueError("dev has no labels: a dev set is judged by them")
+            raise ValueError("dev has no labels; give a dev set with labels")
         lacking = np.add.reduceat(np.append(label < 0, 0), dev.batch.seq_ptr[:-1]) > 0  # [N]
         lacking &= np.diff(dev.batch.seq_ptr) > 0
         if not lacking.any():
             return dev
         if lacking.all():
-            raise ValueError("every sequence of dev lacks labels: a dev set is judged by them")
+            raise ValueError("every sequence of dev lacks labels; give a dev set with labels")
         count = int(lacking.sum())
         self.notes.append(f"{count} sequences of the dev set lack labels and are left out")
         return dev[~lacking]

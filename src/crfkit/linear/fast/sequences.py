@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Family
-from crfkit.optimise.sequential.sequences import Mistakes, OneBlock, Sequences
+from crfkit.optimise.sequential.sequences import OneBlock, PerceptronSequences, Sequences
 from crfkit.structures.chain import Chain, is_chain
 from crfkit.structures.gold import Path
 
@@ -57,9 +57,9 @@ def sequences_of(loss: LinearLoss) -> Sequences:
     return _made(loss, Sequences)
 
 
-def perceptron_of(loss: LinearLoss) -> Mistakes:
+def perceptron_of(loss: LinearLoss) -> PerceptronSequences:
     """Return the flat arrays of a loss that the native perceptrons take."""
-    return _made(loss, Mistakes)
+    return _made(loss, PerceptronSequences)
 
 
 def blocks_of(loss: LinearLoss) -> OneBlock:

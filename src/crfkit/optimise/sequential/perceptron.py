@@ -30,7 +30,7 @@ from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty, Step, view_of
-from crfkit.optimise.sequential.sequences import Mistakes, Sequences, begin_at
+from crfkit.optimise.sequential.sequences import PerceptronSequences, Sequences, begin_at
 
 __all__ = ["AROW", "AveragedPerceptron", "MistakeDriven", "MistakeDrivenRun", "PassiveAggressive", "Variant"]
 
@@ -54,7 +54,7 @@ class MistakeDriven(ABC):
     @property
     def needs(self) -> tuple[type, ...]:
         """Needs labelled sequences, and the loss of the perceptron."""
-        return (Mistakes,)
+        return (PerceptronSequences,)
 
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -258,4 +258,4 @@ class MistakeDrivenRun:
 def _sequences_of(problem: Any, penalty: Penalty, who: str) -> Sequences:
     if np.any(penalty.l1) or np.any(penalty.l2):
         raise ValueError(f"{who} has no penalty, and l1 or l2 is not 0; set both to 0")
-    return view_of(problem, Mistakes, who)
+    return view_of(problem, PerceptronSequences, who)

@@ -15,7 +15,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.optimise.problem import Penalty
 
-__all__ = ["Mistakes", "OneBlock", "Scored", "SequenceBlocks", "Sequences", "begin_at"]
+__all__ = ["OneBlock", "PerceptronSequences", "Scored", "SequenceBlocks", "Sequences", "begin_at"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Sequences:
         return first[0], first[1]
 
 
-class Mistakes(Sequences):
+class PerceptronSequences(Sequences):
     """Labelled sequences of a perceptron loss."""
 
     remedy: ClassVar[str] = "use the objective Perceptron(), or another optimiser"

@@ -1,10 +1,10 @@
-"""Objectives of data in blocks: one block in memory at a time, and one on its way.
+"""Losses of data in blocks: one block in memory at a time, and the next one being read.
 
 The loss of all data is the sum of the losses of the blocks, so that every method that asks for values and
 gradients works block by block; stochastic methods visit the sequences of one block after the other.
 
 A block is bound to a layout of the attributes that it shows (`restrict.py`), and what its evaluations need is
-made once and kept in a temporary file beside the blocks (`block_store.py`). On CoNLL-2000 in blocks of
+made once and kept in a temporary file beside the blocks (`store.py`). On CoNLL-2000 in blocks of
 100,000 positions an evaluation takes 1.6 times as long as in memory, 2.0 times in blocks of 25,000; bound
 anew each time they took 5.6 and 7.4 times as long.
 """
@@ -57,9 +57,9 @@ class BlockedProblem:
     bind : function of a layout and a batch
         Gives the loss of one block: ``lambda layout, block: objective.bind(layout, structure, block)``.
     threads : int, optional
-        For those who ask the problem, as online methods do; `bind` has its own.
+        For stochastic methods, which ask the problem; `bind` has its own.
     prefetch : bool
-        Read the next block while one is at work.
+        Read the next block while one is used.
     keep : bool
         Keep what a block needs for evaluations in a temporary file in the folder of the blocks, three to six
         times as large as they are. Where nothing may be written there, it is made for each evaluation.
@@ -99,7 +99,7 @@ class BlockedProblem:
         return each * (2 if self.prefetch else 1) + 3 * 8 * cells
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
-        """Return the loss at w [F]; its gradient goes to `gradient` [F]."""
+        """Return the loss at w [F], and write its gradient to `gradient` [F]."""
         value = 0.0
         gradient[:] = 0.0
         for problem, shown in self.blocks():
@@ -118,7 +118,7 @@ class BlockedProblem:
         return diagonal
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the problem of each block; blocks without any knowledge are left out."""
+        """Yield the problem of each block, except blocks that say nothing about their labels."""
         numbers = range(self.data.blocks)
         made = ahead(self._block, numbers) if self.prefetch else map(self._block, numbers)
         return (block for block in made if block is not None)
@@ -130,29 +130,29 @@ class BlockedProblem:
 
     @property
     def convex(self) -> bool:
-        """Whether every local optimum is one."""
+        """Whether every local optimum is a global one."""
         return self._whole.objective.convex and self.kind != "set"
 
     @property
     def minimises(self) -> bool:
-        """Whether its least value teaches anything."""
+        """Whether minimising it trains a model."""
         return self._whole.minimises
 
     def lacks(self, kind: type) -> str:
-        """Tell why there is no such view of this loss; empty where there is one."""
+        """Return why this loss has no such view; empty where it has one."""
         if kind not in BLOCKWISE:
             return "data in blocks: it needs all of them in memory"
         return self._whole.lacks(kind)
 
     def view(self, kind: type[V]) -> V:
-        """Return this loss as an optimiser wants to see it."""
+        """Return the view of this loss that an optimiser needs."""
         against = self.lacks(kind)
         if against:
             raise NotCoveredError(against)
         return cast(V, self)
 
     def sizes(self, who: str) -> Pointers:
-        """Return how many sequences of each block are not empty; raise where they cannot be visited."""
+        """Return how many sequences of each block are not empty; refuse those that cannot be visited."""
         every = (view_of(self._bind(self.layout, block), Sequences, who) for block in self.data)
         return np.array([len(sequences.filled) for sequences in every])
 
@@ -184,7 +184,7 @@ class BlockedProblem:
 
 
 def _knows(batch: Batch) -> bool:
-    """Tell whether a block says anything about its labels."""
+    """Return whether a block says anything about its labels."""
     if batch.allowed is not None or batch.soft is not None:
         return True
     return batch.label is not None and bool((batch.label >= 0).any())

@@ -1,4 +1,4 @@
-"""What evaluations need of a block, made once and kept on disk: arrays by block, mapped when they are read.
+"""Arrays that evaluations need of each block, made once, kept on disk, and mapped when they are read.
 
 The file has no name (where the system allows it), so that it goes with the process, however that ends.
 """
@@ -60,7 +60,7 @@ class BlockStore:
         self._places[i] = begin, places
 
     def get(self, i: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of block i, which stay in the file until they are looked at."""
+        """Return the arrays of block i, which stay in the file until they are used."""
         begin, places = self._places[i]
         data = np.memmap(self._file, dtype=np.uint8, mode="r", offset=begin)
         made = {}

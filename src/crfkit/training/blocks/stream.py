@@ -102,7 +102,7 @@ class BlockedData:
                 shown[: len(counts)] += counts
                 counts = shown
         if first is None or not sizes:
-            raise ValueError("the stream has no sequence with a position: there is nothing to write")
+            raise ValueError("parts is empty, expected at least one sequence with a position")
         names = {name: getattr(first, name).freeze() for name in ALPHABETS.values()}
         tree = {
             "format": _FORMAT,
@@ -155,7 +155,7 @@ class BlockedData:
         return Batch(**self.arrays(i))
 
     def arrays(self, i: int) -> dict[str, Any]:
-        """Return the arrays of one block, which stay in the file until they are looked at."""
+        """Return the arrays of one block, which stay in the file until they are used."""
         if not 0 <= i < self.blocks:
             raise IndexError(f"block {i} does not exist; there are {self.blocks}")
         return read_tree(_block(self.folder, i), mapped=True)
