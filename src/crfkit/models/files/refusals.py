@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from crfkit.features.recipe import Recipe
 from crfkit.models.model import Model
-from crfkit.structures.chain import Chain
+from crfkit.structures.chain import is_chain
 from crfkit.structures.local import LocalChain
 
 __all__ = ["check_recipe", "refuse_lost"]
@@ -29,7 +29,7 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
     ValueError: the model has order 2, which CRF++'s format cannot hold; save it with Model.save, or train one without
     """  # noqa: E501
     layout, parts = model.layout, model.layout.parts
-    if not isinstance(model.structure, Chain):
+    if not (is_chain(model.structure) or isinstance(model.structure, LocalChain)):
         raise ValueError(
             f"the model is {model.structure.describe()}, which {program}'s format cannot hold; {_REMEDY}"
         )
