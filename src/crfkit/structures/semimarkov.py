@@ -66,7 +66,6 @@ class SemiMarkov:
     min_length: tuple[int, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     resolved: Resolved | None = field(init=False, repr=False, compare=False)
-    given: tuple[Lengths, Lengths] | None = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -79,8 +78,8 @@ class SemiMarkov:
             raise TypeError(
                 "max_length is missing: say how long segments may be, as in SemiMarkov(max_length=4)"
             )
-        if labels is None:
-            self._later(max_length, min_length, constraints)
+        if labels is None or (isinstance(labels, tuple) and not labels):
+            self._keep((), max_length, min_length, constraints, None)  # as given, until there are labels
             return
         names = label_names(labels)
         longest = _per_label(max_length, names, "max_length")
@@ -93,20 +92,21 @@ class SemiMarkov:
         for name, low, high in zip(names, shortest, longest, strict=True):
             if low > high:
                 raise ValueError(f"min_length of {name!r} is {low}, above its max_length {high}")
+        self._keep(names, tuple(longest.tolist()), tuple(shortest.tolist()), constraints, resolved)
+
+    def _keep(
+        self,
+        names: tuple[str, ...],
+        longest: Lengths,
+        shortest: Lengths,
+        constraints: Sequence[Constraint],
+        resolved: Resolved | None,
+    ) -> None:
         object.__setattr__(self, "labels", names)
-        object.__setattr__(self, "max_length", tuple(longest.tolist()))
-        object.__setattr__(self, "min_length", tuple(shortest.tolist()))
+        object.__setattr__(self, "max_length", longest)
+        object.__setattr__(self, "min_length", shortest)
         object.__setattr__(self, "constraints", tuple(constraints))
         object.__setattr__(self, "resolved", resolved)
-        object.__setattr__(self, "given", None)
-
-    def _later(self, max_length: Lengths, min_length: Lengths, constraints: Sequence[Constraint]) -> None:
-        """Keep the given lengths until the labels are known."""
-        for name in ("labels", "max_length", "min_length"):
-            object.__setattr__(self, name, ())
-        object.__setattr__(self, "constraints", tuple(constraints))
-        object.__setattr__(self, "resolved", None)
-        object.__setattr__(self, "given", (max_length, min_length))
 
     def potentials(
         self,
@@ -173,8 +173,7 @@ class SemiMarkov:
 
     def with_labels(self, names: Sequence[str]) -> Self:
         """Return the same structure over these labels."""
-        longest, shortest = (self.max_length, self.min_length) if self.given is None else self.given
-        return type(self)(names, longest, shortest, self.constraints)
+        return type(self)(names, self.max_length, self.min_length, self.constraints)
 
     def describe(self) -> str:
         """Return the name that messages use for the structure."""
