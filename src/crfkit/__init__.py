@@ -1,9 +1,10 @@
-"""crfkit: conditional random fields; chains are trained, segments and trees are for inference.
+"""crfkit: conditional random fields; chains and segments are trained, trees are for inference.
 
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
 ==============  ========================================================================================
-to learn        `train`, `ChainCRF`; `Chain`, `Features`, `Likelihood`, `Stop`; `optimise`, `training`
+to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
+                `optimise`, `training`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     )
     from crfkit._native import __version__
     from crfkit.data.dataset import Dataset
-    from crfkit.estimators import ChainCRF
+    from crfkit.estimators import ChainCRF, SemiCRF
     from crfkit.inference import reference
     from crfkit.linear.features import Features
     from crfkit.models import explain
@@ -51,6 +52,7 @@ __all__ = [
     "Likelihood",
     "Model",
     "Perceptron",
+    "SemiCRF",
     "SemiMarkov",
     "Stop",
     "Tagger",
@@ -83,6 +85,7 @@ _HOMES = {
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
+    "SemiCRF": ("crfkit.estimators", "SemiCRF"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),
     "Stop": ("crfkit.training.stop", "Stop"),
     "Tagger": ("crfkit.models.tagger", "Tagger"),

@@ -16,7 +16,12 @@ PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROO
 PROMISES: dict[str, list[str]] = {
     "README.md": ["[['number', 'street', 'street', 'city']]"],
     "docs/adding.md": [],  # its programs print nothing: tests/whole/test_adding.py uses them
-    "docs/guide.md": ["['D', 'N']", "4 18 ['B', 'I', 'O']", "[['number', 'street', 'street', 'city']]"],
+    "docs/guide.md": [
+        "['D', 'N']",
+        "4 18 ['B', 'I', 'O']",
+        "[['number', 'street', 'street', 'city']]",
+        "[[(2, 4, 'CITY')]]",
+    ],
     "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
 }
 

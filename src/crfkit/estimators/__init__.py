@@ -1,5 +1,6 @@
 """Estimators that follow the conventions of scikit-learn."""
 
 from crfkit.estimators.chain import ChainCRF
+from crfkit.estimators.segments import SemiCRF
 
-__all__ = ["ChainCRF"]
+__all__ = ["ChainCRF", "SemiCRF"]

@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.labelling import labelled
 from crfkit.estimators.adapting import adapt
-from crfkit.estimators.params import PartParams
-from crfkit.estimators.queries import ChainQueries, dev_metric, weights_of
+from crfkit.estimators.fitting import Fitting, weighted
+from crfkit.estimators.queries import ChainQueries, dev_metric
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
@@ -27,9 +26,8 @@ from crfkit.structures import Chain
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag, refuse_unknown
-from crfkit.training.interrupt import pass_on
 from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of, train
+from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,7 +41,7 @@ _LIKELIHOOD: Final = Likelihood()
 _STOP: Final = Stop()
 
 
-class ChainCRF(ChainQueries, PartParams):
+class ChainCRF(ChainQueries, Fitting):
     """A linear-chain conditional random field that follows the conventions of scikit-learn.
 
     Parameters
@@ -113,9 +111,6 @@ class ChainCRF(ChainQueries, PartParams):
         "stop": None,
     }
 
-    classes_: NDArray[np.object_]
-    n_iter_: int
-
     def __init__(
         self,
         structure: Chain | str = _CHAIN,
@@ -142,19 +137,6 @@ class ChainCRF(ChainQueries, PartParams):
         self.metric = metric
         self.seed = seed
         self.threads = threads
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of parts among them, as ``objective__l2``; return self."""
-        refuse_flag(params.get("stop"), type(self).__name__)
-        return super().set_params(**params)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.dict = tags.input_tags.string = tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = tags.target_tags.two_d_labels = False
-        return tags
 
     def fit(
         self,
@@ -186,7 +168,7 @@ class ChainCRF(ChainQueries, PartParams):
         """
         recipe = recipe_of(self.template)
         data = self._labelled(read(X, recipe, self.threads), y, sample_weight)
-        model = self._train(data, self._dev(X_dev, y_dev, recipe), progress)
+        model = self._fitted(data, progress, self._dev(X_dev, y_dev, recipe))
         return self._learned(_with(model, recipe))
 
     def partial_fit(
@@ -218,7 +200,7 @@ class ChainCRF(ChainQueries, PartParams):
         if y is None and classes is not None:  # the data brought labels of their own
             data = replace(data, labels=Alphabet([*data.labels.strings(), *classes]))
         if before is None:
-            return self._learned(_with(self._train(data, None, progress), recipe))
+            return self._learned(_with(self._fitted(data, progress), recipe))
         model = adapt(
             before,
             data,
@@ -233,6 +215,9 @@ class ChainCRF(ChainQueries, PartParams):
         )
         return self._learned(_with(model, recipe))
 
+    def _fitted(self, data: Dataset, progress: bool | None, dev: Dataset | None = None) -> Model:
+        return self._train(data, progress, dev, self.init, dev_metric(self.metric, self._scheme))
+
     def _labelled(
         self, data: Dataset, y: Any, sample_weight: ArrayLike | None, known: Sequence[str] = ()
     ) -> Dataset:
@@ -244,10 +229,7 @@ class ChainCRF(ChainQueries, PartParams):
                 "y is missing: ChainCRF requires y to be passed, but the target y is None; give one list of "
                 "labels for each sequence"
             )
-        if not len(data):
-            raise ValueError("X has no sequences (0 samples), expected at least one")
-        weight = weights_of(sample_weight, len(data))
-        return data if weight is None else replace(data, batch=replace(batch, weight=weight))
+        return weighted(data, sample_weight)
 
     def _dev(self, X: Any, y: Any, recipe: Recipe | None) -> Dataset | None:
         if X is None and y is None:
@@ -258,29 +240,6 @@ class ChainCRF(ChainQueries, PartParams):
             )
         data = read(X, recipe, self.threads)
         return data if y is None else labelled(data, y, Alphabet())
-
-    def _train(self, data: Dataset, dev: Dataset | None, progress: bool | None) -> Model:
-        return train(
-            data.freeze(),  # the model takes these very alphabets, so that ids need no renaming
-            dev,
-            structure=self.structure,
-            features=self.features,
-            objective=self.objective,
-            optimiser=self.optimiser,
-            init=self.init,
-            metric=dev_metric(self.metric, self._scheme),
-            stop=self.stop,
-            seed=self.seed,
-            threads=self.threads,
-            progress=progress,
-        )
-
-    def _learned(self, model: Model) -> Self:
-        self.model_ = model
-        self.classes_ = np.array(model.structure.labels, dtype=object)
-        self.n_iter_ = 0 if model.training is None else model.training.iterations
-        pass_on(model.training)
-        return self
 
 
 def _with(model: Model, recipe: Recipe | None) -> Model:

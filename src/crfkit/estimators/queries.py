@@ -17,10 +17,9 @@ from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model, gold_labels
-from crfkit.structures import Chain
 from crfkit.structures.constraints import Scheme
 
-__all__ = ["ChainQueries", "PerSequence", "dev_metric", "metric_of", "weights_of"]
+__all__ = ["ChainQueries", "PerSequence", "dev_metric", "judged", "metric_of", "weights_of"]
 
 
 def metric_of(metric: Metric | str, scheme: str | Scheme | None) -> Metric:
@@ -88,14 +87,14 @@ class ChainQueries:
 
     model_: Model
     metric: Metric | str | None
-    structure: Chain | str
+    structure: Any
     seed: int
     threads: int | None
 
     @property
     def _scheme(self) -> Scheme | None:
         """How labels spell segments, where the structure says so."""
-        rules = () if isinstance(self.structure, str) else self.structure.constraints
+        rules = getattr(self.structure, "constraints", ())
         return next((rule for rule in rules if isinstance(rule, Scheme)), None)
 
     def predict(self, X: Any) -> list[list[str]]:
@@ -214,7 +213,7 @@ class ChainQueries:
         gold = gold_labels(data)
         found = self.model_.predict(data, threads=self.threads)
         metric = metric_of(name, self._scheme)
-        return float(metric(gold, found)) if weight is None else _weighted(metric, gold, found, weight)
+        return judged(metric, gold, found, weight)
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
@@ -230,8 +229,12 @@ class ChainQueries:
         return self.model_.potentials(self.model_.batch_of(data), threads=self.threads)
 
 
-def _weighted(metric: Metric, gold: list[list[str]], found: list[list[str]], weight: Floats) -> float:
-    """Return a metric of weighted sequences: metrics are functions of counts that add up."""
+def judged(
+    metric: Metric, gold: list[list[str]], found: list[list[str]], weight: Floats | None = None
+) -> float:
+    """Return a metric; of weighted sequences [N]: metrics are functions of counts that add up."""
+    if weight is None:
+        return float(metric(gold, found))
     if not isinstance(metric, NamedMetric):
         raise ValueError("sample_weight: the metric is a function of labels, which cannot be weighted")
     encoded = encode({"y_true": gold, "y_pred": found}, None, None)

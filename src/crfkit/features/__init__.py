@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.features.gazetteer import Gazetteer
     from crfkit.features.items import ItemExtractor
     from crfkit.features.recipe import Field, Recipe, Template
+    from crfkit.features.segments import segment_features
     from crfkit.features.wapiti import parse_wapiti
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "parse_recipe",
     "parse_wapiti",
     "read_recipe",
+    "segment_features",
 ]
 
 _HOMES = {
@@ -40,6 +42,7 @@ _HOMES = {
     "parse_recipe": "dialects",
     "parse_wapiti": "wapiti",
     "read_recipe": "dialects",
+    "segment_features": "segments",
 }
 
 
