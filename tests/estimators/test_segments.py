@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from crfkit import Likelihood, SemiCRF, SemiMarkov, Stop
-from crfkit.features.segments import last_word, phrase
+from crfkit import Likelihood, Model, SemiCRF, SemiMarkov, Stop
+from crfkit.features.segments import last_word, phrase, segment_features
 from crfkit.structures.constraints import Forbid
 
 WORDS = [
@@ -129,6 +130,16 @@ def test_conventions_of_scikit_learn() -> None:
     assert len(cross_val_score(crf(), X, Y, cv=2)) == 2
     search = GridSearchCV(crf(), {"structure__max_length": [2, 3]}, cv=2, refit=False)
     assert np.isfinite(search.fit(X, TAGS).cv_results_["mean_test_score"]).all()
+
+
+def test_a_saved_model_asks_for_its_functions(tmp_path: Path) -> None:
+    fitted = crf().fit(X, Y)
+    fitted.model_.save(tmp_path / "m.crf")
+    again = Model.load(tmp_path / "m.crf")
+    data = segment_features(X, 2, [phrase, last_word], like=again)
+    assert again.predict(data) == fitted.predict(X) == fitted.predict(data)
+    with pytest.raises(ValueError, match=r"has weights of segments, .*segment_features\(X"):
+        again.predict(X)
 
 
 def test_constraints_hold() -> None:

@@ -7,9 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.fitting import Fitting, weighted
 from crfkit.estimators.queries import ChainQueries, PerSequence, judged, weights_of
@@ -214,14 +216,16 @@ class SemiCRF(ChainQueries, Fitting):
         return _by_sequence(data, label, begin, self.model_.structure.labels)
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
+        check_is_fitted(self, "model_")
         X = list(X) if isinstance(X, Iterator) else X
+        if not isinstance(X, Batch):
+            X = self._with_segments(read(X, None, self.threads), X, self.model_.structure, self.model_)
         data = super()._data(X)
-        data = self._with_segments(data, X, self.model_.structure, self.model_)
         return data if y is None else segmented(data, y, Alphabet(self.classes_))[0]
 
     def _with_segments(self, data: Dataset, X: Any, structure: Any, like: Any = None) -> Dataset:
-        """Return data with what the functions say of segments."""
-        if not self.segment_features:
+        """Return data with what the functions say of segments, unless they have attributes of segments."""
+        if not self.segment_features or data.batch.segment_ptr is not None:
             return data
         seen = X if isinstance(X, list | tuple) else None
         return segment_features(data, max(structure.max_length), self.segment_features, X=seen, like=like)

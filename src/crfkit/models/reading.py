@@ -84,6 +84,11 @@ class Reader:
                 "the attributes of the model are ids without names: give X as a Batch or a Dataset"
             )
         _check_nesting(X, recipe)
+        if model.layout.has("segment"):
+            raise ValueError(
+                "the model has weights of segments, whose attributes are made by functions: give X as "
+                "crfkit.features.segment_features(X, max_length, functions, like=model)"
+            )
         if recipe is None:
             if isinstance(X, Columns):
                 raise ValueError(
