@@ -20,6 +20,7 @@ LEVELS = {
     "_native": 0,
     "native": 0,
     "arrays": 0,
+    "lazy": 0,
     "checks": 0,
     "data": 1,
     "structures": 2,

@@ -19,8 +19,9 @@ Templates turn `Columns` into a `Dataset`; a `Dataset` has attributes already. T
 CSV, the name); pass ``say=print`` to see which format was chosen and why.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.data.assemble import concatenate
@@ -50,32 +51,27 @@ __all__ = [
     "write",
 ]
 
-_HOMES = {
-    "Columns": "formats.columns",
-    "Dataset": "dataset",
-    "FormatError": "source",
-    "Guess": "formats.guess",
-    "concatenate": "assemble",
-    "from_table": "formats.tables",
-    "guess": "formats.guess",
-    "read": "reading",
-    "stream": "reading",
-    "to_table": "formats.tables",
-    "write": "writing",
-}
+_lazily, __dir__ = lazily(
+    __name__,
+    {
+        "Columns": ".formats.columns",
+        "Dataset": ".dataset",
+        "FormatError": ".source",
+        "Guess": ".formats.guess",
+        "concatenate": ".assemble",
+        "from_table": ".formats.tables",
+        "guess": ".formats.guess",
+        "read": ".reading",
+        "stream": ".reading",
+        "to_table": ".formats.tables",
+        "write": ".writing",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "FORMATS":
+    if name == "FORMATS":  # as the registry has them now
         from crfkit.data.formats.registry import names
 
         return names()
-    if name not in _HOMES:
-        raise AttributeError(f"module 'crfkit.data' has no attribute {name!r}")
-    value = getattr(import_module(f"crfkit.data.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return _lazily(name)

@@ -4,8 +4,9 @@ Names are loaded when they are first used, so that tagging does not wait for rea
 need.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.features.crfpp import parse_crfpp
@@ -31,28 +32,19 @@ __all__ = [
     "segment_features",
 ]
 
-_HOMES = {
-    "Extractor": "extract",
-    "Field": "recipe",
-    "Gazetteer": "gazetteer",
-    "ItemExtractor": "items",
-    "Recipe": "recipe",
-    "Template": "recipe",
-    "parse_crfpp": "crfpp",
-    "parse_recipe": "dialects",
-    "parse_wapiti": "wapiti",
-    "read_recipe": "dialects",
-    "segment_features": "segments",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'crfkit.features' has no attribute {name!r}")
-    value = getattr(import_module(f"crfkit.features.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Extractor": ".extract",
+        "Field": ".recipe",
+        "Gazetteer": ".gazetteer",
+        "ItemExtractor": ".items",
+        "Recipe": ".recipe",
+        "Template": ".recipe",
+        "parse_crfpp": ".crfpp",
+        "parse_recipe": ".dialects",
+        "parse_wapiti": ".wapiti",
+        "read_recipe": ".dialects",
+        "segment_features": ".segments",
+    },
+)

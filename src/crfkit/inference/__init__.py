@@ -24,13 +24,13 @@ raise a `NoLabellingError` that names the sequence, and so does every query of a
 An empty sequence has exactly one labelling, of score 0.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
 from crfkit.inference.results import NoLabellingError
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
 from crfkit.inference.training import best, expected
+from crfkit.lazy import lazily
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labelling, Marginals
 
@@ -57,8 +57,4 @@ __all__ = [
     "span_probability",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "reference":  # loaded when it is used
-        return import_module("crfkit.inference.reference")
-    raise AttributeError(f"module 'crfkit.inference' has no attribute {name!r}")
+__getattr__, __dir__ = lazily(__name__, {}, modules=("reference",))

@@ -1,7 +1,8 @@
 """Models: what training gives, tagging with it, why a label won, and its files (`crfkit.models.files`)."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.models import explain, files
@@ -10,17 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "Tagger", "explain", "files"]
 
-_HOMES = {
-    "Model": "crfkit.models.model",
-    "Tagger": "crfkit.models.tagger",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("explain", "files"):
-        return import_module(f"crfkit.models.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'crfkit.models' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Model": ".model",
+        "Tagger": ".tagger",
+    },
+    modules=("explain", "files"),
+)

@@ -1,7 +1,8 @@
 """Training: the loop around the optimisers and its parts; the function to call is `crfkit.train`."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.linear.features import Likely
@@ -12,19 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockedData", "Checkpoints", "Likely", "Stop", "events"]
 
-_HOMES = {
-    "BlockedData": "crfkit.training.blocks.stream",
-    "Checkpoints": "crfkit.training.checkpoint",
-    "Likely": "crfkit.linear.features",
-    "Stop": "crfkit.training.stop",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name == "events":
-        return import_module("crfkit.training.events")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'crfkit.training' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "BlockedData": ".blocks.stream",
+        "Checkpoints": ".checkpoint",
+        "Likely": "crfkit.linear.features",
+        "Stop": ".stop",
+    },
+    modules=("events",),
+)

@@ -5,8 +5,9 @@
 CRFsuite, CRF++ or Wapiti.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.models.files.convert import guess_kind, read_model, read_model_bytes, write_model
@@ -27,27 +28,18 @@ __all__ = [
     "written",
 ]
 
-_HOMES = {
-    "About": "native",
-    "Kind": "kinds",
-    "about": "native",
-    "doubled": "mallet",
-    "guess_kind": "convert",
-    "kinds": "kinds",
-    "read_model": "convert",
-    "read_model_bytes": "convert",
-    "write_model": "convert",
-    "written": "kinds",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'crfkit.models.files' has no attribute {name!r}")
-    value = getattr(import_module(f"crfkit.models.files.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "About": ".native",
+        "Kind": ".kinds",
+        "about": ".native",
+        "doubled": ".mallet",
+        "guess_kind": ".convert",
+        "kinds": ".kinds",
+        "read_model": ".convert",
+        "read_model_bytes": ".convert",
+        "write_model": ".convert",
+        "written": ".kinds",
+    },
+)
