@@ -1,5 +1,5 @@
-// What is given from outside is checked once, where it comes in; an error names what is wrong with
-// it.  In Python these are ValueErrors.
+// Input from outside is checked once, where it comes in; an error names what is wrong with it.  In
+// Python these are ValueErrors.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What kernels make and have to be given back: tables of a problem, and working memory of one call.
+// Owners of what kernels make: tables of a problem, and working memory of one call.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The likelihood of a batch for Python: made once, evaluated again and again.
+// The likelihood of a batch for Python: made once, evaluated many times.
 #include <memory>
 #include <mutex>
 #include <optional>

@@ -69,7 +69,7 @@ struct Kernels {
   // Learning from mistakes (perceptron.hpp): a pass over some sequences.
   double (*mistake_pass)(Mistakes&, const std::int64_t* order, std::int64_t count, void* scratch);
 
-  // The likelihood with shared sums (compose.hpp, likelihood.hpp).
+  // The native likelihood (compose.hpp, likelihood.hpp).
   int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most
   void* (*make_workspace)();                       // of one thread at a time
   void (*drop_workspace)(void*);

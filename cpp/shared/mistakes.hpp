@@ -1,4 +1,4 @@
-// Learning from mistakes: what the binding and the kernels share (perceptron.hpp).
+// The perceptron and its kin: what the binding and the kernels share (perceptron.hpp).
 #pragma once
 
 #include "shared/learned.hpp"

@@ -1,5 +1,5 @@
 // Strings <-> ids.  Grows by interning, in order of first appearance; frozen, it is four flat
-// arrays that can be memory-mapped: bytes of all strings end to end, where each begins, and an open
+// arrays that can be memory-mapped: bytes of all strings in a row, where each begins, and an open
 // hash table of (hash, id) pairs.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Names that a frozen alphabet answers to many at once, with the items they belong to.
+// Look-ups of many names at once in a frozen alphabet, with the items that they belong to.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Loss and gradient of the likelihood of one batch, again and again for other weights.
+// Loss and gradient of the likelihood of one batch, for many weights.
 //
 // An evaluation fills the table of rows level by level, scores and sums block by block, and gathers
 // credits level by level in the other direction.  Sums of blocks are added in their order: the same

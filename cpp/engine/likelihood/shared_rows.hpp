@@ -1,4 +1,4 @@
-// Shared sums: which attributes always come together, so that their rows need adding only once.
+// Which attributes always come together, so that their rows need adding only once (shared sums).
 //
 // Attribute b implies attribute a when every position that has b also has a: the word "of" implies
 // its part of speech, a trigram its bigrams.  The occurrence of a at the positions of b can then

@@ -1,4 +1,4 @@
-// Learning from mistakes: passes over the sequences in a native loop (perceptron.hpp has the
+// The perceptron and its kin: passes over the sequences in a native loop (perceptron.hpp has the
 // formulas).
 #pragma once
 

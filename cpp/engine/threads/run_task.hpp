@@ -1,6 +1,6 @@
 // A task on blocks of sequences.
 //
-// Which sequences form a block depends on the data alone, and sums over blocks are added in the
+// Which sequences form a block depends on the data only, and sums over blocks are added in the
 // order of the blocks: the same bits for any number of threads.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Loss and credits of groups of sequences: scores, sums and gold while a group is in the cache.
+// Loss and gradients by scores of groups of sequences, while a group is in the cache.
 //
 // The loss of a sequence is weight * (log Z - score of its gold), Sutton & McCallum (2006)
 // eq. 1.20; where gold is a set of labels its score is the log of a second sum, over scores with

@@ -1,4 +1,4 @@
-// Learning from mistakes: the best labels of a sequence, and an update where they are wrong.
+// The perceptron and its kin: the best labels of a sequence, and an update where they are wrong.
 //
 // With d = features of the gold labels - features of the best labels, m wrong labels of T, and the
 // score difference s = -d.w >= 0:

@@ -1,4 +1,4 @@
-// What the rules of stochastic training do to vectors of weights.
+// The updates of stochastic training, on vectors of weights.
 //
 // k adaptive steps without gradient, each w <- soft(w, a l1) / (1 + a l2), are exactly
 //     |w| <- max(0, |w| b^k - l1 / l2 (1 - b^k)), b = 1 / (1 + a l2);  l2 = 0: max(0, |w| - k a

@@ -1,4 +1,5 @@
-// Weights to scores and credits to gradients with shared sums (see shared_rows.hpp).
+// Weights to scores and gradients by scores to gradients by weights, with the sums of rows that
+// attributes share (shared_rows.hpp).  Gradients by scores are called credits in the code.
 //
 //   compose  table[s]    = row(attribute of s) + sum over members m: table[m]      from low levels
 //   up score    node[p]     = sum over the occurrences left at p: their rows and weights gather

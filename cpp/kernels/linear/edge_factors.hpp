@@ -1,4 +1,5 @@
-// Steps that edge attributes change: the table of one position, and the credits of its cells.
+// Steps that edge attributes change: the table of one position, and the gradients of its cells
+// (credits in the code).
 //
 //   probability[i, j] = shared[i, j] * product over occurrences of exp(value * weight[cell i, j])
 //

@@ -1,4 +1,4 @@
-// Scores from weights and gradients from credits.
+// Scores from weights, and gradients by weights from gradients by scores (credits in the code).
 //
 //   score    out[p, :]    = base + sum over occurrences i of position p: value_i * row(attr_i)
 //   scatter  gradient[k]  = sum over occurrences i of attribute a: value_i * credit[position_i,

@@ -1,5 +1,5 @@
 // The dense steps: rows times a matrix under (+, *) or (max, +), and the sum of outer products for
-// pooled edge credits.
+// pooled marginals of edges.
 //
 // A matrix [n_in, n_out] is stored in panels of kPanel vectors of columns, each panel contiguous
 // over the n_in rows, so that a tile of kTile rows by one panel lives in registers while its panel

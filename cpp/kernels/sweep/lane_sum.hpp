@@ -1,6 +1,6 @@
 // The sum query for chains of order 1 whose steps share a table: lanes side by side on packed rows.
 //
-// Scores are copied there and credits back, which costs less than reading them in place row by row:
+// Scores are copied there and marginals back, which costs less than reading them in place by row:
 // the copies stream, and sums of packed rows have one term to a row.
 #pragma once
 
