@@ -188,7 +188,7 @@ def test_cross_validation_ends(monkeypatch: pytest.MonkeyPatch, text: Path) -> N
 
     monkeypatch.setattr("crfkit.training.train.train", tell)
     with pytest.raises(KeyboardInterrupt):
-        cross_validate([str(text)], quiet=True)
+        cross_validate(data=[str(text)], quiet=True)
     assert len(fits) == 1
 
 
