@@ -2,7 +2,7 @@
 
     python -m bench.perceptron [--data conll2000] [--methods ap,arow] [--passes 10] [--repetitions 5]
 
-Both have python-crfsuite's face, and passes run on one thread: their seconds are those of the processor, from
+Both have python-crfsuite's interface, and passes run on one thread: seconds are those of the processor, from
 one line of the log to the next. Seconds of a training are those of `Trainer.train` by the clock: features,
 passes and the model file. CRFsuite draws its orders without a seed, so that losses and scores differ from run
 to run. Writes bench/results/perceptron.json. Needs a corpus (CRFKIT_DATA) and `pip install python-crfsuite`.

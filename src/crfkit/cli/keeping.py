@@ -67,11 +67,11 @@ def signals() -> Iterator[Interrupts]:
     """Listen for Ctrl-C and SIGTERM; end with the status of the signal that came, 130 or 143."""
     from crfkit.training.interrupt import listening
 
-    with listening(signal.SIGINT, signal.SIGTERM) as heard:
+    with listening(signal.SIGINT, signal.SIGTERM) as caught:
         try:
-            yield heard
+            yield caught
         except KeyboardInterrupt:
             print("crfkit: interrupted before there was anything to save", file=sys.stderr)
-            raise typer.Exit(128 + (heard.number or signal.SIGINT)) from None
-        if heard.asked:
-            raise typer.Exit(128 + heard.number)
+            raise typer.Exit(128 + (caught.number or signal.SIGINT)) from None
+        if caught.asked:
+            raise typer.Exit(128 + caught.number)

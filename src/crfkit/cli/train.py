@@ -131,7 +131,7 @@ def train(
         log: Any = Lenient(sys.stderr)  # a log that nobody reads must not lose a model
         stack.enter_context(redirect_stderr(log))
         stack.enter_context(plain_warnings())
-        heard = stack.enter_context(signals())
+        caught = stack.enter_context(signals())
         learn: learning.Learning[Any]
         if block_positions is None:
             learn = learning.prepare(data, given, **making)
@@ -160,7 +160,7 @@ def train(
             listeners=[keeper],
             progress=not quiet,
         )
-        if heard.asked and not (model.training and model.training.iterations):
+        if caught.asked and not (model.training and model.training.iterations):
             raise KeyboardInterrupt  # nothing was learned that could take the place of a file
         with interrupts():
             keeper.save(model)

@@ -195,9 +195,9 @@ def unpack(
         _damaged(source, "the sum of its header is wrong")
     about = _parsed(metadata["about"], source)
     arrays = _arrays(memoryview(data)[8 + size :], header, source)
-    told = about.pop("sums", None)
+    sums_given = about.pop("sums", None)
     for name, array in arrays.items() if sums else ():
-        if not isinstance(told, dict) or told.get(name) != _sum(array):
+        if not isinstance(sums_given, dict) or sums_given.get(name) != _sum(array):
             _damaged(source, f"the sum of {name} is wrong")
     return arrays, about
 

@@ -141,12 +141,12 @@ class Fit:
         begun: float,
     ) -> Model:
         """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
-        with interrupts() as heard:  # from here on there is something to lose
+        with interrupts() as signals:  # from here on there is something to lose
             try:
                 outcome, summary = self._run(dev, metric, keep, audience, begun)
             except NothingLearnedError as error:
                 raise ValueError(f"nothing can be learned: {error}. {cause_of(self.data)}") from error
-            if heard.asked:  # perhaps after the last step
+            if signals.asked:  # perhaps after the last step
                 summary = replace(summary, end=End.INTERRUPTED.value)
         model = self.model(outcome.w, summary)
         try:

@@ -53,14 +53,14 @@ def listening(*numbers: signal.Signals) -> Iterator[Interrupts]:
 
     A signal raises KeyboardInterrupt, unless it comes inside of `interrupts`.
     """
-    heard = Interrupts()
+    caught = Interrupts()
     ours = []
     if threading.current_thread() is threading.main_thread():
         ours = [number for number in numbers if signal.getsignal(number) is _USUAL[number]]
     for number in ours:
-        signal.signal(number, heard)
+        signal.signal(number, caught)
     try:
-        yield heard
+        yield caught
     finally:
         for number in ours:
             signal.signal(number, _USUAL[number])
@@ -69,13 +69,13 @@ def listening(*numbers: signal.Signals) -> Iterator[Interrupts]:
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
     """Only note the first signal: one that is handled already, or else Ctrl-C."""
-    heard = signal.getsignal(signal.SIGINT)
-    if not isinstance(heard, Interrupts) or threading.current_thread() is not threading.main_thread():
-        with listening(signal.SIGINT) as heard, _patient(heard):
-            yield heard
+    caught = signal.getsignal(signal.SIGINT)
+    if not isinstance(caught, Interrupts) or threading.current_thread() is not threading.main_thread():
+        with listening(signal.SIGINT) as caught, _patient(caught):
+            yield caught
         return
-    with _patient(heard):
-        yield heard
+    with _patient(caught):
+        yield caught
 
 
 def pass_on(training: Summary | None) -> None:
@@ -85,9 +85,9 @@ def pass_on(training: Summary | None) -> None:
 
 
 @contextmanager
-def _patient(heard: Interrupts) -> Iterator[None]:
-    heard.patient += 1
+def _patient(caught: Interrupts) -> Iterator[None]:
+    caught.patient += 1
     try:
         yield
     finally:
-        heard.patient -= 1
+        caught.patient -= 1

@@ -144,11 +144,11 @@ def follow(
     good = run.w.copy()  # [F] the last weights that are finite
     whole = True
 
-    def steps(heard: Interrupts) -> Stopped:
+    def steps(signals: Interrupts) -> Stopped:
         nonlocal whole
         try:
             while (end := _verdict(stop, facts, record, clock())) is None:
-                if heard.asked:
+                if signals.asked:
                     raise KeyboardInterrupt
                 whole = False
                 step, failed = _attempt(run, record.iteration + 1)
@@ -164,14 +164,14 @@ def follow(
                 if save is not None:
                     save(False)
         except KeyboardInterrupt:
-            return Stopped(End.INTERRUPTED, heard.why)
-        except StopTraining as told:
-            return Stopped(End.LISTENER, str(told) or "a listener has asked for it")
+            return Stopped(End.INTERRUPTED, signals.why)
+        except StopTraining as asked:
+            return Stopped(End.LISTENER, str(asked) or "a listener has asked for it")
         return end
 
-    with interrupts() as heard:
+    with interrupts() as signals:
         try:
-            ended = steps(heard)
+            ended = steps(signals)
             moved = record.iteration - (record.end == End.DIVERGED)  # a step that says so has gone back
             if ended.end is End.DIVERGED and not moved:
                 raise NothingLearnedError(ended.why)

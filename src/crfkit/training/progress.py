@@ -42,7 +42,7 @@ class Lenient:
     >>> there, here = os.pipe()
     >>> os.close(there)
     >>> log = Lenient(os.fdopen(here, "w", buffering=1))
-    >>> log.write("nobody hears this\n")
+    >>> log.write("nobody reads this\n")
     18
     >>> log.close()
     """
