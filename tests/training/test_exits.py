@@ -148,7 +148,7 @@ def test_fit_holds_what_it_has_and_raises(monkeypatch: pytest.MonkeyPatch) -> No
     def tell(*given: Any, **named: Any) -> Model:
         return train(*given, **{**named, "listeners": [pressed]})
 
-    monkeypatch.setattr("crfkit.estimators.chain.train", tell)
+    monkeypatch.setattr("crfkit.estimators.fitting.train", tell)
     crf = ChainCRF(optimiser=Descent())
     with pytest.raises(KeyboardInterrupt):
         crf.fit(X, Y)
