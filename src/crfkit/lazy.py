@@ -29,9 +29,9 @@ def lazily(
     >>> get, names = lazily("crfkit.data", {"Dataset": ".dataset"})
     >>> get("Dataset").__name__, "Dataset" in names()
     ('Dataset', True)
-    >>> get("Datset")
+    >>> get("Table")
     Traceback (most recent call last):
-    AttributeError: module 'crfkit.data' has no attribute 'Datset'
+    AttributeError: module 'crfkit.data' has no attribute 'Table'
     """
     within = {*modules}
 
