@@ -186,7 +186,7 @@ def test_a_structure_is_trained_saved_and_loaded(
         again = Model.load(tmp_path / "m.crf")
         assert isinstance(again.structure, made.SymmetricChain)
         assert again.predict(X_TEST) == model.predict(X_TEST)
-    with pytest.raises(ValueError, match="is a symmetric chain, for which CRFsuite"):
+    with pytest.raises(ValueError, match="the model is a symmetric chain, which CRFsuite"):
         refuse_lost(model, "CRFsuite")
     crf = ChainCRF(structure=made.SymmetricChain(), objective=objective, stop=Stop(max_iterations=100)).fit(
         X, Y
