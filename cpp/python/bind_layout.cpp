@@ -88,7 +88,7 @@ void each_row(Pointers ptr, Integers chosen, std::size_t whole, std::size_t part
   std::int64_t to = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const std::int32_t a = chosen.data()[i];
-    if (a < 0 || a >= A) refuse("chosen[" + text(static_cast<std::int64_t>(i)) + "] is no row");
+    if (a < 0 || a >= A) refuse("chosen[" + text(static_cast<std::int64_t>(i)) + "] is not a row");
     const std::int64_t first = ptr.data()[a], n = ptr.data()[a + 1] - first;
     if (first < 0 || n < 0 || first + n > static_cast<std::int64_t>(whole) ||
         to + n > static_cast<std::int64_t>(part))

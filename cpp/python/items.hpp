@@ -51,9 +51,9 @@ class ItemWalk {
   // The items of sequence n; returns how many there are.
   std::int64_t append(PyObject* sequence, std::int64_t n) {
     start(n);
-    if (is_text(sequence)) fail(PyExc_ValueError, "a plain string is no sequence of items");
+    if (is_text(sequence)) fail(PyExc_ValueError, "a plain string is not a sequence of items");
     if (PyDict_Check(sequence))
-      fail(PyExc_TypeError, "a dict is no sequence; expected a list of items");
+      fail(PyExc_TypeError, "a dict is not a sequence; expected a list of items");
     const bool list = PyList_CheckExact(sequence);
     each(sequence, "the sequence", "expected an iterable of items",
          [this, list, sequence](PyObject* one) {
@@ -289,7 +289,7 @@ class ItemWalk {
       if (PyBytes_AsStringAndSize(x, &s, &size)) throw PythonError();
       const std::string_view view(s, static_cast<std::size_t>(size));
       if (valid_utf8(view)) return view;
-      fail_in(end, std::string(what) + " is bytes that are no UTF-8");
+      fail_in(end, std::string(what) + " is bytes that are not UTF-8");
     }
     fail_in(end, std::string(what) + " is " + kind(x) + ", expected a string", PyExc_TypeError);
   }

@@ -21,7 +21,7 @@ from tests.cases.items import entries
 
 ok = [["a"]]
 BAD: list[tuple[Any, type[Exception], str]] = [
-    (["abc"], ValueError, "sequence 0: a plain string is no sequence of items"),
+    (["abc"], ValueError, "sequence 0: a plain string is not a sequence of items"),
     ([ok, b"abc"], ValueError, "sequence 1: a plain string is no sequence"),
     (
         [ok, [["a"], "abc"]],
@@ -29,7 +29,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
         "sequence 1, position 1: the item is a plain string; put it in a list",
     ),
     ([[bytearray(b"abc")]], ValueError, "sequence 0, position 0: the item is a plain string"),
-    ([{"a": 1}], TypeError, "sequence 0: a dict is no sequence"),
+    ([{"a": 1}], TypeError, "sequence 0: a dict is not a sequence"),
     ([None], TypeError, "sequence 0: the sequence is None; expected an iterable of items"),
     ([3], TypeError, "sequence 0: the sequence is of type int"),
     ([[["a"], None]], TypeError, "sequence 0, position 1: the item is None; expected a dict, or an iterable"),
@@ -55,8 +55,8 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     ([[["\ud800"]]], ValueError, "position 0: the name of an attribute holds a lone surrogate"),
     ([[{"k": "\udcff"}]], ValueError, "attribute 'k': the value holds a lone surrogate"),
     ([[{"\udcff": 1}]], ValueError, "the name of an attribute holds a lone surrogate"),
-    ([[[b"\xff"]]], ValueError, "the name of an attribute is bytes that are no UTF-8"),
-    ([[{"k": b"\xed\xa0\x80"}]], ValueError, "attribute 'k': the value is bytes that are no UTF-8"),
+    ([[[b"\xff"]]], ValueError, "the name of an attribute is bytes that are not UTF-8"),
+    ([[{"k": b"\xed\xa0\x80"}]], ValueError, "attribute 'k': the value is bytes that are not UTF-8"),
     ("abc", ValueError, "X is a plain string"),
     (np.zeros((2, 3)), ValueError, "X is one matrix"),
     (scipy.sparse.eye_array(2), ValueError, "X is one matrix"),
