@@ -22,7 +22,7 @@ from tests.cases.items import entries
 ok = [["a"]]
 BAD: list[tuple[Any, type[Exception], str]] = [
     (["abc"], ValueError, "sequence 0: a plain string is not a sequence of items"),
-    ([ok, b"abc"], ValueError, "sequence 1: a plain string is no sequence"),
+    ([ok, b"abc"], ValueError, "sequence 1: a plain string is not a sequence"),
     (
         [ok, [["a"], "abc"]],
         ValueError,
