@@ -167,7 +167,8 @@ def test_rows_that_do_not_exist_are_refused() -> None:
     ptr, w, part = np.array([0, 2, 3]), np.arange(3.0), np.zeros(3)
     _native.take_rows(ptr, np.array([1, 0], dtype=np.int32), w, part)
     assert part.tolist() == [2.0, 0.0, 1.0]
-    for chosen, message in (([2], "is not a row"), ([-1], "is not a row"), ([0, 0], "longer than the weights")):
+    outside = "is not a row"
+    for chosen, message in (([2], outside), ([-1], outside), ([0, 0], "longer than the weights")):
         for call in (_native.take_rows, _native.add_rows):
             with pytest.raises(ValueError, match=message):
                 call(ptr, np.array(chosen, dtype=np.int32), w, part)
