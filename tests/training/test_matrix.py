@@ -26,7 +26,8 @@ from crfkit.structures.kinds import STRUCTURES as KINDS
 from crfkit.training.choose import NAMES, by_name, check_suits
 from tests.cases.batches import random_batch
 
-L, D = 3, 3
+L, LONGEST = 3, [1, 2, 4]
+D = max(LONGEST)  # other than L, so that a length taken for a label shows
 LENGTHS = [4, 1, 0, 3, 2]
 
 STRUCTURES: dict[str, Any] = {
@@ -35,8 +36,8 @@ STRUCTURES: dict[str, Any] = {
     "order 2": Chain(L, order=2),
     "constraints": Chain(L, constraints=[Forbid("0", "0")]),
     "local": LocalChain(L),
-    "semi": SemiMarkov(L, max_length=[1, 2, 3]),
-    "semi constraints": SemiMarkov(L, max_length=[1, 2, 3], constraints=[Forbid("0", "0")]),
+    "semi": SemiMarkov(L, max_length=LONGEST),
+    "semi constraints": SemiMarkov(L, max_length=LONGEST, constraints=[Forbid("0", "0")]),
 }
 GOLDS = ("path", "set", "soft")
 EDGES = ("order 1", "constraints", "local", "semi")  # structures whose steps may have attributes
@@ -75,7 +76,7 @@ def segments(batch: Batch, label: Any, rng: np.random.Generator) -> dict[str, An
     run = 0
     for p in range(batch.positions):  # none longer than its label allows
         run = 1 if begin[p] else run + 1
-        if run > [1, 2, 3][label[p]]:
+        if run > LONGEST[label[p]]:
             begin[p], run = True, 1
     return {
         "segment_ptr": np.concatenate([[0], np.cumsum(counts)]),
