@@ -15,6 +15,7 @@ that the new data do not show: added afterwards they would change what was learn
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -31,6 +32,7 @@ from crfkit.linear.objective import Objective
 from crfkit.models.model import Model
 from crfkit.models.names import Names
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
+from crfkit.structures.gold import Gold
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit
@@ -111,6 +113,12 @@ class Anchored(Objective):
         """Return the L1 part; the other one is in the loss."""
         l1 = self.objective.penalty(layout).l1
         return Penalty(l1=np.where(self._before(layout) == 0.0, l1, 0.0) if np.any(l1) else 0.0)
+
+    def loss(
+        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+    ) -> tuple[float, Mapping[str, Floats]]:
+        """Return the loss of the objective; the distance from the model is not one of scores."""
+        return self.objective.loss(potentials, gold, weight, threads=threads)
 
     def bind(self, layout: Layout, structure: Structure, batch: Batch, *, threads: int | None = None) -> Any:
         """Return the loss of this batch and the distance from the model as a function of the weights."""

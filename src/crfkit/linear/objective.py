@@ -7,6 +7,7 @@ subclass of `Objective`, and a line in `crfkit.objectives`; see docs/adding.md.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -39,7 +40,7 @@ class Family(Enum):
 
 
 @dataclass(frozen=True)
-class Objective:
+class Objective(ABC):
     """Options of an objective; class variables say what it can do."""
 
     name: ClassVar[str]  #: in messages and on the command line
@@ -47,9 +48,8 @@ class Objective:
     golds: ClassVar[frozenset[GoldKind]] = frozenset({"path"})  #: what gold it takes
     convex: ClassVar[bool] = True  #: with gold that is a path or a distribution
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
-    minimises: ClassVar[bool] = (
-        True  #: False: it is least at weights of 0, so that minimising it does not train a model
-    )
+    #: Whether its least value trains a model; the perceptron's is at weights of 0.
+    minimises: ClassVar[bool] = True
 
     def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
         """Return why it cannot be used on a structure with these kinds of gold; empty where it can."""
@@ -74,11 +74,11 @@ class Objective:
         """Return the weight of each sequence, [N]."""
         return np.ones(batch.sequences) if batch.weight is None else batch.weight
 
+    @abstractmethod
     def loss(
         self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return the loss of some sequences, each times its weight [N], and its gradient by scores."""
-        raise NotImplementedError(f"{type(self).__name__} has no loss")
 
     def bind(
         self, layout: Layout, structure: Structure, batch: Batch, *, threads: int | None = None
