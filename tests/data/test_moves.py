@@ -33,6 +33,12 @@ FULL: dict[str, Any] = {
     "segment_ptr": [0, 1, 3, 3, 3, 4, 4],  # at 0: lengths 1 and 2; at 2: length 1
     "segment_attr": [3, 1, 2, 0],
     "segment_value": [1.0, 2.0, 3.0, 4.0],
+    "begin_ptr": [0, 1, 1, 3],
+    "begin_attr": [2, 0, 3],
+    "begin_value": [1.0, -1.0, 2.0],
+    "end_ptr": [0, 0, 2, 2],
+    "end_attr": [1, 3],
+    "end_value": [0.5, 1.5],
     "begin": [True, False, True],
 }
 

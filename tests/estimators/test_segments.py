@@ -194,8 +194,12 @@ def test_mistakes_are_named_in_one_sentence(
 
 
 def test_a_missing_length_is_named() -> None:
-    with pytest.raises(TypeError, match="max_length is missing: say how long segments may be"):
-        SemiMarkov()
+    with pytest.raises(ValueError, match="no max_length yet: give it"):
+        SemiMarkov(["A", "B"]).slots()
+    with pytest.raises(ValueError, match="no labels yet: give them"):
+        SemiMarkov(max_length=2).slots()
+    with pytest.raises(ValueError, match="max_length has 0, expected whole numbers of 1 or more"):
+        SemiMarkov(max_length={"A": 0})
     wrong: dict[str, Any] = {"max_length": 3}
     with pytest.raises(TypeError, match="SemiCRF"):
         SemiCRF(**wrong)

@@ -78,7 +78,14 @@ def segments(batch: Batch, label: Any, rng: np.random.Generator) -> dict[str, An
         run = 1 if begin[p] else run + 1
         if run > LONGEST[label[p]]:
             begin[p], run = True, 1
+    ends = {}
+    for kind in ("begin", "end"):
+        each = rng.integers(0, 3, batch.positions)
+        ends[f"{kind}_ptr"] = np.concatenate([[0], np.cumsum(each)])
+        ends[f"{kind}_attr"] = rng.integers(0, 4, each.sum()).astype(np.int32)
+        ends[f"{kind}_value"] = rng.uniform(0.5, 1.5, each.sum())
     return {
+        **ends,
         "segment_ptr": np.concatenate([[0], np.cumsum(counts)]),
         "segment_attr": rng.integers(0, 4, counts.sum()).astype(np.int32),
         "segment_value": rng.uniform(0.5, 1.5, counts.sum()),
@@ -175,6 +182,9 @@ def feature_vector(loss: LinearLoss, n: int, label: tuple[int, ...], begin: tupl
         if semi and end - p <= D:
             for attribute, value in ragged("segment", (a + p) * D + end - p - 1):
                 add(("segment", attribute, label[p]), value)
+            for kind, place in (("begin", a + p), ("end", a + end - 1)):
+                for attribute, value in ragged(kind, place):
+                    add((kind, attribute, label[p]), value)
             cell = (end - p - 1) * L + label[p]
             out[layout.parts["length"].start + cell] += 1.0
         barred = getattr(loss.structure, "constraints", ()) and label[p - 1] == 0 == label[p]

@@ -17,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 
 __all__ = ["Along", "Axis", "along", "axes"]
 
-#: "segment place" has D entries a position; the last three are entries of attributes.
-Along = Literal["sequence", "position", "segment place", "node", "edge", "segment"]
+#: "segment place" has D entries a position; the last five are entries of attributes.
+Along = Literal["sequence", "position", "segment place", "node", "edge", "begin", "end", "segment"]
 #: What entries or columns number.
 Names = Literal["labels", "attributes", "edges", "segments"]
 

@@ -3,7 +3,8 @@
 Position p has the attributes ``attr[attr_ptr[p] : attr_ptr[p + 1]]`` with values ``value`` (all 1 when
 absent); edge attributes describe the step from p - 1 to p in the same way, and the first position of a
 sequence has none. Segment attributes belong to place ``p * D + d - 1``, the segment of d positions that
-begins at p. Real-valued rows (`dense`) need no names.
+begins at p; those of beginnings and ends belong to all segments that begin or end at p. Real-valued rows
+(`dense`) need no names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged
 from crfkit.data import moves
 from crfkit.data.axes import Along, along, axes
 
-__all__ = ["Batch"]
+__all__ = ["KINDS", "Batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,18 @@ class Batch:
     segment_attr: Ids | None = field(default=None, metadata=along("segment", np.int32, numbers="segments"))
     #: [segment nnz]
     segment_value: Floats | None = field(default=None, metadata=along("segment", np.float64, absent=1.0))
+    #: [P + 1]
+    begin_ptr: Pointers | None = field(default=None, metadata=along("position", np.int64, opens="begin"))
+    #: [begin nnz]
+    begin_attr: Ids | None = field(default=None, metadata=along("begin", np.int32, numbers="segments"))
+    #: [begin nnz]
+    begin_value: Floats | None = field(default=None, metadata=along("begin", np.float64, absent=1.0))
+    #: [P + 1]
+    end_ptr: Pointers | None = field(default=None, metadata=along("position", np.int64, opens="end"))
+    #: [end nnz]
+    end_attr: Ids | None = field(default=None, metadata=along("end", np.int32, numbers="segments"))
+    #: [end nnz]
+    end_value: Floats | None = field(default=None, metadata=along("end", np.float64, absent=1.0))
     #: [P] where the gold segments begin
     begin: Bools | None = field(default=None, metadata=along("position", np.bool_))
 
@@ -181,7 +194,7 @@ class Batch:
         return 0 if ids is None else len(ids)
 
     def occurrences(self, by: str) -> Ragged | None:
-        """Return attributes by place, of "node", "edge" or "segment"; None where there are none.
+        """Return attributes by place, of one kind of `KINDS`; None where there are none.
 
         Examples
         --------
@@ -193,7 +206,7 @@ class Batch:
         return None if ptr is None else Ragged(ptr, ids, value)
 
     def places(self, by: str) -> int:
-        """Return how many places "node", "edge" or "segment" attributes have: P, P or P * D."""
+        """Return how many places attributes of a kind have: P, or P * D for those of segments."""
         return self.size(axes(Batch)[_OCCURRENCES[by][0]].along)
 
     def weight_by_place(self, by: str) -> Floats:
@@ -268,8 +281,12 @@ class Batch:
 _OCCURRENCES = {
     "node": ("attr_ptr", "attr", "value"),
     "edge": ("edge_ptr", "edge_attr", "edge_value"),
+    "begin": ("begin_ptr", "begin_attr", "begin_value"),
+    "end": ("end_ptr", "end_attr", "end_value"),
     "segment": ("segment_ptr", "segment_attr", "segment_value"),
 }
+#: The kinds of attributes: of positions, steps, and of where segments begin, where they end, and the whole.
+KINDS = tuple(_OCCURRENCES)
 
 
 def _chosen(N: int, sequences: Sequence[int] | slice | Pointers | Bools) -> Pointers | slice:

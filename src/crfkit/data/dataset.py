@@ -15,7 +15,7 @@ from crfkit.data.batch import Batch
 if TYPE_CHECKING:
     from crfkit.features.recipe import Recipe
 
-__all__ = ["ALPHABETS", "Dataset", "ExtractorSpec"]
+__all__ = ["ALPHABETS", "ALPHABET_OF", "Dataset", "ExtractorSpec"]
 
 #: The alphabets of a dataset, by the word of `Batch.renamed` for what they name.
 ALPHABETS = {
@@ -23,6 +23,14 @@ ALPHABETS = {
     "attributes": "attributes",
     "edges": "edge_attributes",
     "segments": "segment_attributes",
+}
+#: The alphabet of each kind of attributes in `crfkit.data.batch.KINDS`.
+ALPHABET_OF = {
+    "node": "attributes",
+    "edge": "edge_attributes",
+    "begin": "segment_attributes",
+    "end": "segment_attributes",
+    "segment": "segment_attributes",
 }
 
 

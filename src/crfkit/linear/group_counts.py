@@ -105,7 +105,7 @@ def _totals(loss: LinearLoss) -> Floats:
 
 
 def _check_counts(batch: Batch) -> None:
-    for name in ("value", "edge_value", "dense"):
+    for name in ("value", "edge_value", "begin_value", "end_value", "segment_value", "dense"):
         array = getattr(batch, name)
         if array is not None and (array < 0.0).any():
             at = tuple(np.argwhere(array < 0.0)[0].tolist())

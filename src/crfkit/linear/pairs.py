@@ -13,6 +13,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.batch import Batch
+from crfkit.data.dataset import ALPHABET_OF
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -98,20 +99,24 @@ def pairs_of(plan: Plan, slot: str, attributes: int) -> Pairs:
 
 
 class _Every:
-    """Attributes that are seen often enough, with all cells."""
+    """Attributes that are seen often enough, with all cells; once, where other kinds share their alphabet."""
 
     def __init__(self, plan: Plan, slot: str, width: int, attributes: int) -> None:
         self.width = width
         self.counts: Pointers | None = None
-        if plan.minimum > 0.0:
+        shared = list(ALPHABET_OF.values()).count(ALPHABET_OF[slot]) > 1
+        if plan.minimum > 0.0 or shared:
             sums = np.zeros(attributes)
             for batch in plan.batches:
                 items = batch.occurrences(slot)
                 if items is not None:
                     inside = items.id < attributes
-                    each = _each(plan, batch, slot)[inside]
+                    each = (_each(plan, batch, slot) if plan.minimum > 0.0 else np.ones(len(items.id)))[
+                        inside
+                    ]
                     sums += np.bincount(items.id[inside], each, minlength=attributes)
-            self.counts = np.where(sums >= plan.minimum, width, 0)
+            least = plan.minimum if plan.minimum > 0.0 else 1.0
+            self.counts = np.where(sums >= least, width, 0)
 
     def columns(self, ptr: Pointers) -> Ids:
         return np.tile(np.arange(self.width, dtype=np.int32), int(ptr[-1]) // self.width)

@@ -15,6 +15,7 @@ import numpy as np
 
 from crfkit.arrays import Ids, Pointers
 from crfkit.data.batch import Batch
+from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.block import Block
 from crfkit.linear.pairs import pairs_of
 from crfkit.native import threads_or_all
@@ -132,11 +133,12 @@ class Plan:
     def _attributes(self) -> dict[str, int]:
         """Return how many attributes the occurrences of each slot have."""
         sizes = {}
-        for by, name in _COUNTED.items():
+        for by, name in ALPHABET_OF.items():
             given: int | None = self.options.get(name)  # type: ignore[assignment]
             if given is not None and given < 0:
                 raise ValueError(f"{name} is {given}, expected 0 or more")
-            sizes[by] = self._shown(by) if given is None else given
+            alike = [kind for kind, alphabet in ALPHABET_OF.items() if alphabet == name]
+            sizes[by] = max(self._shown(kind) for kind in alike) if given is None else given
             if sizes[by] and by not in self.slots:
                 raise ValueError(
                     f"there are {sizes[by]} {by} attributes, which {self.structure.describe()} does not "
@@ -192,10 +194,6 @@ class Plan:
     def _whole_cells(self) -> Mapping[str, Pointers]:
         assert self.whole is not None
         return self.structure.gold_cells(self.whole)
-
-
-#: What the options call the number of attributes of each kind of occurrence.
-_COUNTED = {"node": "attributes", "edge": "edge_attributes", "segment": "segment_attributes"}
 
 
 def _check(

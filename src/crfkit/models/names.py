@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -66,22 +67,25 @@ class Names:
     def _with_labels(self, data: Dataset, labels: Alphabet, weighted: Weighted) -> Batch:
         batch, new = data.batch, None if data.labels is labels else labels.merge(data.labels)
         what = ("attributes", "edge attributes", "segment attributes")
+        segments = [batch.begin_attr, batch.end_attr, batch.segment_attr]
         words = [name if has else "" for name, has in zip(what, weighted, strict=True)]
         return batch.renamed(
             labels=new,
-            attributes=_new_ids(batch.attr, data.attributes, self.attributes, words[0]),
-            edges=_new_ids(batch.edge_attr, data.edge_attributes, self.edge_attributes, words[1]),
-            segments=_new_ids(batch.segment_attr, data.segment_attributes, self.segment_attributes, words[2]),
+            attributes=_new_ids([batch.attr], data.attributes, self.attributes, words[0]),
+            edges=_new_ids([batch.edge_attr], data.edge_attributes, self.edge_attributes, words[1]),
+            segments=_new_ids(segments, data.segment_attributes, self.segment_attributes, words[2]),
             label_count=len(labels),
         )
 
 
-def _new_ids(ids: Ids | None, theirs: Alphabet, ours: Alphabet, what: str) -> Ids | None:
+def _new_ids(ids: Sequence[Ids | None], theirs: Alphabet, ours: Alphabet, what: str) -> Ids | None:
     """Return our id of each of their attributes, -1 to drop it (all without `what`); None: all stay."""
-    if ids is None or not ids.size:
+    used = [each for each in ids if each is not None and each.size]
+    if not used:
         return None
     if not what:
-        return np.broadcast_to(np.int32(-1), int(ids.max()) + 1)  # one number in memory
+        most = max(int(each.max()) for each in used)
+        return np.broadcast_to(np.int32(-1), most + 1)  # one number in memory
     if theirs is ours or (not len(theirs) and not len(ours)):
         return None
     if not len(theirs):

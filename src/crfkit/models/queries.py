@@ -85,7 +85,8 @@ class Queries:
     @property
     def weighted(self) -> tuple[bool, bool, bool]:
         """Whether there are weights for attributes, edge attributes and segment attributes."""
-        node, edge, segment = (self.layout.rows_of(name) > 0 for name in ("node", "edge", "segment"))
+        kinds = (("node",), ("edge",), ("begin", "end", "segment"))
+        node, edge, segment = (any(self.layout.rows_of(name) > 0 for name in each) for each in kinds)
         return node, edge, segment
 
     def potentials(self, batch: Batch, *, threads: int | None = None) -> Any:

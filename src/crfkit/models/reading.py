@@ -84,7 +84,7 @@ class Reader:
                 "the attributes of the model are ids without names: give X as a Batch or a Dataset"
             )
         _check_nesting(X, recipe)
-        if model.layout.has("segment"):
+        if any(model.layout.has(kind) for kind in ("begin", "end", "segment")):
             raise ValueError(
                 "the model has weights of segments, whose attributes are made by functions: give X as "
                 "crfkit.features.segment_features(X, max_length, functions, like=model)"

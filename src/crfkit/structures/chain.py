@@ -166,6 +166,10 @@ class Chain:
 
     # ---- training
 
+    def settled(self, batches: Iterable[Batch]) -> Self:
+        """Return the chain itself: data have nothing to add."""
+        return self
+
     def describe(self) -> str:
         """Return the name that messages use for the chain."""
         return f"a chain of order {self.order}"

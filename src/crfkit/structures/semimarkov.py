@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from crfkit.structures.rules import constraints_of, plain_constraints
 from crfkit.structures.semimarkov_gold import add_segment_counts, begins_of, check_segments, segments_of
 from crfkit.structures.semimarkov_potentials import (
     SemiMarkovPotentials,
+    at_last_positions,
     sums_over_segments,
     whole_segments,
 )
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["SemiMarkov", "SemiMarkovPotentials"]
+
+_UNBOUNDED = 1 << 30  # no segment is so long
 
 Lengths = int | Mapping[str, int] | Sequence[int] | NDArray[np.int64]
 
@@ -45,7 +49,8 @@ class SemiMarkov:
     labels : int or list of str, optional
         Label names, or their number; without them, they are to be found in training data.
     max_length, min_length : int, or one per label (a list, or a dict by name; others are 1 long)
-        How many positions a segment may have.
+        How many positions a segment may have. Without `max_length`, the longest gold segment of each label
+        in the training data says it (`settled`).
     constraints : sequence of constraints
         On the labels of neighbouring segments; see `crfkit.structures.constraints`.
 
@@ -74,14 +79,17 @@ class SemiMarkov:
         min_length: Lengths = 1,
         constraints: Sequence[Constraint] = (),
     ) -> None:
-        if max_length is None:
-            raise TypeError(
-                "max_length is missing: say how long segments may be, as in SemiMarkov(max_length=4)"
-            )
+        if max_length is None or (isinstance(max_length, tuple) and not max_length):
+            max_length = ()  # to be found in the data
         if labels is None or (isinstance(labels, tuple) and not labels):
+            _check_lengths(max_length, "max_length")
+            _check_lengths(min_length, "min_length")
             self._keep((), max_length, min_length, constraints, None)  # as given, until there are labels
             return
         names = label_names(labels)
+        if isinstance(max_length, tuple) and not max_length:
+            self._keep(names, (), min_length, constraints, None)
+            return
         longest = _per_label(max_length, names, "max_length")
         shortest = _per_label(min_length, names, "min_length")
         resolved = resolve(constraints, names, segments=True) if constraints else None
@@ -137,7 +145,7 @@ class SemiMarkov:
         allowed : mask [P, L] or list of label sets
             What each position may be; a segment must be allowed at all its positions.
         """
-        L, D = len(self.labels), max(self.max_length)
+        L, D = len(self.labels), self._longest()
         if segment is None and node is None:
             raise ValueError("neither segment nor node is given; give at least one of them")
         nodes = None if node is None else as_finite_scores(node, "node")
@@ -175,16 +183,60 @@ class SemiMarkov:
         """Return the same structure over these labels."""
         return type(self)(names, self.max_length, self.min_length, self.constraints)
 
+    def settled(self, batches: Iterable[Batch]) -> Self:
+        """Return the structure with the longest gold segment of each label where no `max_length` is given.
+
+        Examples
+        --------
+        >>> batch = Batch(seq_ptr=[0, 3], attr_ptr=[0] * 4, attr=[], label=[0, 0, 1], begin=[1, 0, 1])
+        >>> SemiMarkov(["NAME", "O"]).settled([batch]).max_length
+        (2, 1)
+        """
+        if not self._open:
+            return self
+        longest = np.array(_per_label(self.min_length, self.labels, "min_length"))
+        for batch in batches:
+            gold = gold_of(batch, len(self.labels))
+            if not isinstance(gold, Path):
+                raise ValueError(
+                    "some positions have no gold label, so the data do not say how long segments are: give "
+                    "max_length, as in SemiMarkov(max_length=4)"
+                )
+            begin = batch.begin
+            if begin is None:
+                begin = begins_of(gold.seq_ptr, gold.label, (_UNBOUNDED,) * len(self.labels))
+            found = segments_of(Path(gold.seq_ptr, gold.label, begin))
+            np.maximum.at(longest, found.label, found.length)
+        return type(self)(self.labels, longest, self.min_length, self.constraints)
+
+    @property
+    def _open(self) -> bool:
+        """Whether the longest segments are still to be found in the data."""
+        given: object = self.max_length  # as given, until there are labels
+        return isinstance(given, tuple) and not given
+
+    def _longest(self) -> int:
+        """Return D."""
+        if self._open or not self.labels:
+            missing = "max_length" if self._open else "labels"
+            raise ValueError(
+                f"this structure has no {missing} yet: give {'it' if self._open else 'them'}, as in "
+                "SemiMarkov(['NAME', 'O'], max_length=4), or let training data say it"
+            )
+        return max(self.max_length)
+
     def describe(self) -> str:
         """Return the name that messages use for the structure."""
         return "a semi-Markov chain"
 
     def slots(self) -> dict[str, Slot]:
-        """Return the slots of scores: positions, segments, steps between them, ends and lengths."""
-        L, D = len(self.labels), max(self.max_length)
+        """Return the slots of scores: positions, where segments begin and end, segments, steps, lengths."""
+        L, D = len(self.labels), self._longest()
         one = ((L,),)
         return {
             "node": Slot(one, "position"),
+            "begin": Slot(one, "position"),
+            "end": Slot(one, "position"),
             "segment": Slot(one, "segment"),
             "edge": Slot(((L, L),), "step", base="transition"),
             "transition": Slot(((L, L),)),
@@ -196,9 +248,10 @@ class SemiMarkov:
     def potentials_of(self, scores: Scores, batch: Batch) -> SemiMarkovPotentials:
         """Return potentials of the scores of a batch; a slot that is missing counts as 0.
 
-        Scores of positions are added up over each segment.
+        Scores of positions are added up over each segment; a segment also has those of where it begins and of
+        where it ends.
         """
-        P, L, D = batch.positions, len(self.labels), max(self.max_length)
+        P, L, D = batch.positions, len(self.labels), self._longest()
         segment = np.zeros((P, D, L))
         if "segment" in scores:
             if scores["segment"].shape != (P * D, L):
@@ -209,6 +262,10 @@ class SemiMarkov:
             segment += scores["segment"].reshape(P, D, L)
         if "length" in scores:
             segment += scores["length"].reshape(D, L)
+        if "begin" in scores:
+            segment += scores["begin"][:, None]
+        if "end" in scores:
+            segment += at_last_positions(scores["end"], D)
         edge = scores.get("edge", scores.get("transition"))
         return self.potentials(
             segment,
@@ -236,28 +293,31 @@ class SemiMarkov:
 
     def gold_cells(self, batch: Batch) -> dict[str, Pointers]:
         """Return the cells that gold segments take."""
-        P, L, D = batch.positions, len(self.labels), max(self.max_length)
+        P, L, D = batch.positions, len(self.labels), self._longest()
         gold = gold_of(batch, L)
         label = np.full(P, -1, np.int32) if batch.label is None else batch.label
-        segment, edge = np.full(P * D, -1), np.full(P, -1)
+        begin, end, edge = (np.full(P, -1) for _ in range(3))
+        segment = np.full(P * D, -1)
         if isinstance(gold, Path):
             path = self.gold(batch)
             assert isinstance(path, Path)
             found = segments_of(path)
             segment[found.first * D + found.length - 1] = found.label
+            begin[found.first], end[found.first + found.length - 1] = found.label, found.label
             inner = np.flatnonzero(found.inner)
             edge[found.first[inner]] = found.label[inner - 1] * L + found.label[inner]
-        return {"node": label, "segment": segment, "edge": edge, "transition": edge[edge >= 0]}
+        steps = {"edge": edge, "transition": edge[edge >= 0]}
+        return {"node": label, "begin": begin, "end": end, "segment": segment, **steps}
 
     def add_counts(self, gold: Gold, weight: Floats, counts: Scores) -> None:
         """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""
         if not isinstance(gold, Path):
             raise ValueError("sets of labels have no counts: they depend on the weights")
-        add_segment_counts(gold, weight, len(self.labels), max(self.max_length), counts)
+        add_segment_counts(gold, weight, len(self.labels), self._longest(), counts)
 
     def cells(self) -> int:
         """Return how many scores a position has: one for each segment that begins there."""
-        return len(self.labels) * max(self.max_length)
+        return len(self.labels) * self._longest()
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the labels, as values that JSON can hold; `crfkit.structures.kinds` reads them.
@@ -284,6 +344,14 @@ class SemiMarkov:
                 raise ValueError(f"{name} is not a length for each of the {len(labels)} labels")
         longest, shortest = lengths
         return cls(labels, longest, shortest, constraints_of(plain["constraints"], labels))
+
+
+def _check_lengths(lengths: Lengths, argument: str) -> None:
+    """Refuse lengths below 1 before labels are known."""
+    given = lengths.values() if isinstance(lengths, Mapping) else np.atleast_1d(np.asarray(lengths)).tolist()
+    for value in given:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{argument} has {value!r}, expected whole numbers of 1 or more")
 
 
 def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArray[np.int64]:

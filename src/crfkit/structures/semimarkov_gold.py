@@ -103,6 +103,9 @@ def add_segment_counts(gold: Path, weight: Floats, L: int, D: int, counts: Score
         counts["node"][np.arange(len(gold.label)), gold.label] += by_position
     if "segment" in counts:
         counts["segment"][found.first * D + found.length - 1, found.label] += each
+    for name, at in (("begin", found.first), ("end", found.first + found.length - 1)):
+        if name in counts:
+            counts[name][at, found.label] += each
     if "length" in counts:
         np.add.at(counts["length"], (found.length - 1) * L + found.label, each)
     inner = np.flatnonzero(found.inner)
@@ -112,6 +115,6 @@ def add_segment_counts(gold: Path, weight: Floats, L: int, D: int, counts: Score
     if "transition" in counts:
         np.add.at(counts["transition"], step, each[inner])
     ends = {"start": ~found.inner, "stop": np.append(~found.inner[1:], True)[: len(each)]}
-    for name, at in ends.items():
+    for name, where in ends.items():
         if name in counts:
-            np.add.at(counts[name], found.label[at], each[at])
+            np.add.at(counts[name], found.label[where], each[where])

@@ -21,7 +21,7 @@ from crfkit.structures.semimarkov_gold import begins_of
 if TYPE_CHECKING:
     from crfkit.structures.semimarkov import SemiMarkov
 
-__all__ = ["SemiMarkovPotentials", "sums_over_segments", "whole_segments"]
+__all__ = ["SemiMarkovPotentials", "at_last_positions", "sums_over_segments", "whole_segments"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,18 +162,26 @@ class SemiMarkovPotentials:
         """Return arrays of 0 for a gradient by scores, also of what a segment's score can be made of."""
         P, D, L = self.segment.shape
         made = {slot: np.zeros_like(array) for slot, array in self.scores().items()}
-        return {**made, "node": np.zeros((P, L)), "length": np.zeros(D * L)}
+        places = {name: np.zeros((P, L)) for name in ("node", "begin", "end")}
+        return {**made, **places, "length": np.zeros(D * L)}
 
     def in_slots(self, marginals: Marginals) -> dict[str, Floats]:
         """Return marginals by slot; they may share memory with the marginals.
 
         Those of `scores`, and of what a segment's score can be made of: "node" [P, L], the probability that a
-        position lies in a segment of each label, and "length" [D * L], the segments of each length and label.
+        position lies in a segment of each label, "begin" and "end" [P, L], that one begins or ends there, and
+        "length" [D * L], the segments of each length and label.
         """
         segment = marginals.segment
         assert segment is not None
         made = self._slots(segment, marginals.edge, marginals.start, marginals.stop)
-        return {**made, "node": _coverage(segment), "length": segment.sum(axis=0).reshape(-1)}
+        return {
+            **made,
+            "node": _coverage(segment),
+            "begin": segment.sum(axis=1),
+            "end": _ending(segment),
+            "length": segment.sum(axis=0).reshape(-1),
+        }
 
     def _slots(
         self, segment: Floats, edge: Floats, start: Floats | None, stop: Floats | None
@@ -196,6 +204,24 @@ def _coverage(segment: Floats) -> Floats:
         change[d + 1 :] -= segment[: P - d, d]
     covered: Floats = np.cumsum(change[:P], axis=0)
     return covered
+
+
+def _ending(segment: Floats) -> Floats:
+    """Return the mass [P, L] of the segments of each label that end at a position."""
+    P, D, L = segment.shape
+    ending = np.zeros((P, L))
+    for d in range(min(D, P)):
+        ending[d:] += segment[: P - d, d]
+    return ending
+
+
+def at_last_positions(end: Floats, D: int) -> Floats:
+    """Return for every begin p and length d the row ``end[p + d - 1]``, [P, D, L]."""
+    P, L = end.shape
+    rows = np.zeros((P, D, L))  # [P, D, L]; what runs past the end of the data stays unused
+    for d in range(min(D, P)):
+        rows[: P - d, d] = end[d:]
+    return rows
 
 
 def sums_over_segments(node: Floats, D: int) -> Floats:

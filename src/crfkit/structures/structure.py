@@ -10,7 +10,7 @@ lines; see docs/adding.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -96,6 +96,10 @@ class Structure(Protocol):
 
     def with_labels(self, names: Sequence[str]) -> Structure:
         """Return the same structure over these labels."""
+        ...
+
+    def settled(self, batches: Iterable[Batch]) -> Structure:
+        """Return the structure with what was left open and the labelled data say; mostly itself."""
         ...
 
     def describe(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crfkit.data.batch import Batch
+from crfkit.data.dataset import ALPHABET_OF
 from crfkit.training.data import TrainingData
 
 __all__ = ["cause_of"]
@@ -33,7 +34,7 @@ def cause_of(data: TrainingData) -> str:
 
 def _largest(batch: Batch, data: TrainingData) -> Iterator[tuple[float, int, str]]:
     """Yield the largest value of each kind, its position in the batch, and its name."""
-    for by, kind in (("node", "attributes"), ("edge", "edge_attributes"), ("segment", "segment_attributes")):
+    for by, kind in ALPHABET_OF.items():
         items, names = batch.occurrences(by), getattr(data.names, kind)
         if items is None or items.value is None or not items.value.size:
             continue

@@ -11,6 +11,7 @@ import numpy as np
 
 from crfkit.arrays import Floats, Ids
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.models.model import Model
@@ -51,7 +52,7 @@ def warm_start(model: Model, layout: Layout, structure: Structure, names: Names)
             f"{', '.join(model.structure.labels[:5])}, ...); leave init out"
         )
     rows = {}
-    for by, kind in (("node", "attributes"), ("edge", "edge_attributes"), ("segment", "segment_attributes")):
+    for by, kind in ALPHABET_OF.items():
         theirs, ours = getattr(model.names, kind), getattr(names, kind)
         sizes = (model.layout.rows_of(by), layout.rows_of(by))
         rows[by] = _same_names(theirs, ours, *sizes, kind.replace("_", " "))

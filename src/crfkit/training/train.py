@@ -146,7 +146,8 @@ def train(
         check_blockwise(optimiser, goal)
     known = TrainingData(data, threads)
     dev = None if dev is None else checked_dataset(dev, "dev")
-    fit = Fit(known, _labelled(asked, known.labels.strings()), goal, kept, optimiser, ending, init, seed)
+    labelled = _labelled(asked, known.labels.strings()).settled(known.batches())
+    fit = Fit(known, labelled, goal, kept, optimiser, ending, init, seed)
     keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]

@@ -11,12 +11,16 @@ The last digits of scores and marginals may then differ.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Bools, Ids, Pointers, pointers
+from crfkit.arrays import Bools, Floats, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import ALPHABET_OF
+from crfkit.linear.block import Block
 from crfkit.models.model import Model
 
 __all__ = ["compacted", "without_idle"]
@@ -38,18 +42,24 @@ def without_idle(model: Model) -> Model:
     >>> without_idle(replace(model, w=w)).attributes.strings()
     ['dog']
     """
-    layout, part = model.layout, model.layout.parts["node"]
-    busy = _counts(layout.node_ptr, model.w[part] != 0.0) > 0  # [A]
-    if busy.all() or len(model.attributes) < len(busy):
-        return model
-    kept = np.repeat(busy, np.diff(layout.node_ptr))  # [node weights]
-    node_ptr, node_label, names = _rows(layout.node_ptr, layout.node_label, kept, model.attributes)
-    return replace(
-        model,
-        names=replace(model.names, attributes=names),
-        layout=layout.with_block("node", node_label, node_ptr),
-        w=np.concatenate([model.w[part][kept], model.w[part.stop :]]),
-    )
+    kept = {}
+    for block in model.layout.blocks:
+        weights = model.w[model.layout.parts[block.name]]
+        named = block.by in ALPHABET_OF and len(getattr(model.names, ALPHABET_OF[block.by])) > 0
+        idle = named and block.by != "edge"
+        busy = _counts(block.ptr, weights != 0.0) > 0 if idle else np.ones(len(block.ptr) - 1, np.bool_)
+        kept[block.name] = np.repeat(busy, np.diff(block.ptr))
+    return model if all(each.all() for each in kept.values()) and not _spare(model) else _smaller(model, kept)
+
+
+def _spare(model: Model) -> bool:
+    """Return whether an alphabet of segments or positions has names without any weight."""
+    counts = {block.by: np.diff(block.ptr) for block in model.layout.blocks if block.by in ALPHABET_OF}
+    for alphabet in ("attributes", "segment_attributes"):
+        busy = _busy(counts, alphabet)
+        if len(getattr(model.names, alphabet)) and not busy.all():
+            return True
+    return False
 
 
 def compacted(model: Model) -> Model:
@@ -68,46 +78,55 @@ def compacted(model: Model) -> Model:
     >>> compacted(replace(model, w=w)).attributes.strings()
     ['dog']
     """
-    layout, w = model.layout, model.w
-    parts = {name: w[part] for name, part in layout.parts.items()}
-    node_kept, edge_kept = parts["node"] != 0.0, parts["edge"] != 0.0
-    node = _rows(layout.node_ptr, layout.node_label, node_kept, model.attributes)
-    edge = _rows(layout.edge_ptr, layout.edge_cell, edge_kept, model.edge_attributes)
-    steps = parts["transition"] != 0.0
-    kept = {name: bool(parts[name].any()) for name in ("start", "stop", "dense")}
-    none = np.zeros(0, dtype=np.int32)
-    smaller = layout.with_block("node", node[1], node[0]).with_block("edge", edge[1], edge[0])
-    smaller = smaller.with_block("transition", layout.transition_cell[steps])
-    for name in ("start", "stop"):
-        smaller = smaller if kept[name] else smaller.with_block(name, none)
-    return replace(
-        model,
-        names=replace(model.names, attributes=node[2], edge_attributes=edge[2]),
-        layout=smaller,
-        w=np.concatenate(
-            [
-                parts["node"][node_kept],
-                parts["edge"][edge_kept],
-                parts["transition"][steps],
-                *(parts[name] for name in ("start", "stop") if kept[name]),
-                parts["dense"],
-            ]
-        ),
-    )
+    layout = model.layout
+    return _smaller(model, {b.name: _kept(b, model.w[layout.parts[b.name]]) for b in layout.blocks})
 
 
-def _rows(ptr: Pointers, column: Ids, kept: Bools, names: Alphabet) -> tuple[Pointers, Ids, Alphabet]:
-    """Return pointers, columns and names of the rows that are left."""
-    counts = _counts(ptr, kept)  # [A]
-    if len(names) and not (len(names) == len(counts) and counts.all()):
-        used = np.flatnonzero(counts)
-        used = used[used < len(names)]
-        if counts[len(names) :].any():
-            raise ValueError("the layout has weights of attributes that have no name")
-        counts = counts[used]
-        strings = names.strings()
-        names = Alphabet(strings[i] for i in used.tolist()).freeze()
-    return pointers(counts), column[kept], names
+def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
+    """Return a model with some of the weights of each block, and without the names that have none left."""
+    layout = model.layout
+    counts = {block.name: _counts(block.ptr, kept[block.name]) for block in layout.blocks}
+    names: dict[str, Alphabet] = {}
+    used: dict[str, Pointers] = {}  # rows of each alphabet that stay
+    for alphabet in dict.fromkeys(ALPHABET_OF.values()):
+        names[alphabet], used[alphabet] = _left(_busy(counts, alphabet), getattr(model.names, alphabet))
+    smaller = layout
+    for block in layout.blocks:
+        count = counts[block.name]
+        if block.by in ALPHABET_OF:
+            rows = used[ALPHABET_OF[block.by]]
+            count = count[rows[rows < len(count)]]
+        smaller = smaller.with_block(block.name, block.cell[kept[block.name]], pointers(count))
+    w = np.concatenate([model.w[part][kept[name]] for name, part in layout.parts.items()])
+    return replace(model, names=replace(model.names, **names), layout=smaller, w=w)
+
+
+def _busy(counts: Mapping[Any, Pointers], alphabet: str) -> Bools:
+    """Return which rows have a weight in any block whose attributes an alphabet names."""
+    kinds = [kind for kind, name in ALPHABET_OF.items() if name == alphabet and kind in counts]
+    busy = np.zeros(max((len(counts[kind]) for kind in kinds), default=0), dtype=np.bool_)
+    for kind in kinds:
+        busy[: len(counts[kind])] |= counts[kind] > 0
+    return busy
+
+
+def _kept(block: Block, weights: Floats) -> Bools:
+    """Return which weights of a block stay; start, stop and dense columns stay or go as a whole."""
+    if block.by == "dense" or block.slot in ("start", "stop"):
+        return np.full(len(weights), block.by == "dense" or bool(weights.any()))
+    busy: Bools = weights != 0.0
+    return busy
+
+
+def _left(busy: Bools, names: Alphabet) -> tuple[Alphabet, Pointers]:
+    """Return the names and the numbers of the rows that are left; without names all rows stay."""
+    if not len(names) or (len(names) == len(busy) and busy.all()):
+        return names, np.arange(len(busy))
+    if busy[len(names) :].any():
+        raise ValueError("the layout has weights of attributes that have no name")
+    used = np.flatnonzero(busy)
+    strings = names.strings()
+    return Alphabet(strings[i] for i in used.tolist()).freeze(), used
 
 
 def _counts(ptr: Pointers, kept: Bools) -> Pointers:
