@@ -244,6 +244,10 @@ def _in_slots(p: Potentials, parts: Marginals) -> dict[str, Any]:
     if parts.segment is not None:
         slots["segment"] = parts.segment.reshape(-1, parts.segment.shape[2])
         slots["length"] = parts.segment.sum(axis=0).ravel()
+        slots["begin"], slots["end"] = parts.segment.sum(axis=1), np.zeros_like(parts.node)
+        for first, length in np.ndindex(parts.segment.shape[:2]):
+            if first + length < len(parts.node):
+                slots["end"][first + length] += parts.segment[first, length]
     return slots
 
 

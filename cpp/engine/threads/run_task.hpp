@@ -47,9 +47,19 @@ inline Blocks make_blocks(const Problem& p, std::int64_t pooled_size) {
 }
 
 // Answers the task; returns the pooled credits, summed over the blocks (empty when they are not
-// wanted).
+// wanted).  Segments of one position each are a chain, and answered as one.
 inline std::vector<double> run_task(const Kernels& kernels, const Problem& p, const Task& task,
                                     bool credits, int threads) {
+  if (p.shape == Shape::segments && p.longest == 1) {
+    Problem chain = p;
+    chain.shape = Shape::chain;
+    chain.order = 1;
+    chain.node = p.segment;
+    Task same = task;
+    same.credits.node = task.credits.segment;
+    if (task.begin) std::fill_n(task.begin, task.k * p.seq_ptr[p.sequences], std::uint8_t{1});
+    return run_task(kernels, chain, same, credits, threads);
+  }
   const std::int64_t size = credits ? kernels.pooled_size(p) : 0;
   const Blocks blocks = make_blocks(p, size);
   const Handle tables = prepare(kernels, p, task);

@@ -107,14 +107,14 @@ def add_segment_counts(gold: Path, weight: Floats, L: int, D: int, counts: Score
         if name in counts:
             counts[name][at, found.label] += each
     if "length" in counts:
-        np.add.at(counts["length"], (found.length - 1) * L + found.label, each)
+        counts["length"] += np.bincount((found.length - 1) * L + found.label, each, minlength=D * L)
     inner = np.flatnonzero(found.inner)
     step = found.label[inner - 1] * L + found.label[inner]
     if "edge" in counts:
         counts["edge"][found.first[inner], step] += each[inner]
     if "transition" in counts:
-        np.add.at(counts["transition"], step, each[inner])
+        counts["transition"] += np.bincount(step, each[inner], minlength=L * L)
     ends = {"start": ~found.inner, "stop": np.append(~found.inner[1:], True)[: len(each)]}
     for name, where in ends.items():
         if name in counts:
-            np.add.at(counts[name], found.label[where], each[where])
+            counts[name] += np.bincount(found.label[where], each[where], minlength=L)

@@ -198,11 +198,10 @@ class SemiMarkovPotentials:
 def _coverage(segment: Floats) -> Floats:
     """Return the mass [P, L] of the segments of each label that a position lies in."""
     P, D, L = segment.shape
-    change = np.zeros((P + 1, L))  # [P + 1, L]
-    change[:P] = segment.sum(axis=1)
+    longer = np.cumsum(segment[:, ::-1], axis=1)[:, ::-1]  # [P, D, L] of at least d positions
+    covered = np.zeros((P, L))
     for d in range(min(D, P)):
-        change[d + 1 :] -= segment[: P - d, d]
-    covered: Floats = np.cumsum(change[:P], axis=0)
+        covered[d:] += longer[: P - d, d]
     return covered
 
 
