@@ -13,6 +13,7 @@
 #include "python/arrays.hpp"
 #include "python/frozen.hpp"
 #include "python/spans.hpp"
+#include "python/strings.hpp"
 #include "text/columns.hpp"
 #include "text/expand.hpp"
 #include "text/utf8.hpp"
@@ -27,17 +28,6 @@ nb::str text(std::string_view s) {
       PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape");
   if (!made) throw nb::python_error();
   return nb::steal<nb::str>(made);
-}
-
-// The bytes of a str, kept alive by it.
-std::string_view bytes_of(nb::handle h) {
-  Py_ssize_t n;
-  const char* p = PyUnicode_Check(h.ptr()) ? PyUnicode_AsUTF8AndSize(h.ptr(), &n) : nullptr;
-  if (!p) {
-    if (PyErr_Occurred()) throw nb::python_error();
-    throw nb::type_error("expected str");
-  }
-  return {p, static_cast<std::size_t>(n)};
 }
 
 template <class Find>

@@ -26,6 +26,7 @@ namespace crfkit {
 
 void bind_sequential(nb::module_& m);
 void bind_decoder(nb::module_& m);
+void bind_dictionary(nb::module_& m);
 void bind_evaluate(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_items(nb::module_& m);
@@ -275,5 +276,6 @@ NB_MODULE(_native, m) {
       .def("count", &count, "problem"_a, "prime"_a, "threads"_a);
   bind_evaluate(m);
   bind_decoder(m);
+  bind_dictionary(m);
   bind_render(m);
 }

@@ -436,6 +436,18 @@ class Decoder:
         self, ptr: NDArray[np.int64], attr: NDArray[np.int32], value: NDArray[np.float64] | None
     ) -> Reading: ...
 
+class Dictionary:
+    def __init__(self, tokens: list[str], ptr: NDArray[np.int64], source: NDArray[np.int32]) -> None: ...
+    def best(
+        self,
+        tokens: list[str],
+        ptr: NDArray[np.int64],
+        exclude: NDArray[np.int32],
+        similarity: str,
+        threads: int,
+    ) -> NDArray[np.float64]: ...
+    def every(self, tokens: list[str], similarity: str) -> NDArray[np.float64]: ...
+
 def render_lines(
     alphabets: list[Alphabet | FrozenAlphabet], ids: Sequence[NDArray[np.int32]], seq_ptr: NDArray[np.int64]
 ) -> bytes: ...

@@ -11,6 +11,7 @@ from crfkit.lazy import lazily
 if TYPE_CHECKING:
     from crfkit.features.crfpp import parse_crfpp
     from crfkit.features.dialects import parse_recipe, read_recipe
+    from crfkit.features.dictionary import Dictionary
     from crfkit.features.extract import Extractor
     from crfkit.features.gazetteer import Gazetteer
     from crfkit.features.items import ItemExtractor
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crfkit.features.wapiti import parse_wapiti
 
 __all__ = [
+    "Dictionary",
     "Extractor",
     "Field",
     "Gazetteer",
@@ -35,6 +37,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "Dictionary": ".dictionary",
         "Extractor": ".extract",
         "Field": ".recipe",
         "Gazetteer": ".gazetteer",
