@@ -16,6 +16,7 @@
 #include "python/strings.hpp"
 #include "text/columns.hpp"
 #include "text/expand.hpp"
+#include "text/expand_segments.hpp"
 #include "text/utf8.hpp"
 
 namespace crfkit {
@@ -80,8 +81,12 @@ nb::str string_at(const AlphabetView& a, std::int64_t i) {
 // ---- templates
 
 using RawView = std::tuple<int, std::string, std::string, bool>;  // column, kind, pattern, lower
-using RawPart = std::tuple<std::string, int, int, bool>;          // literal, view, offset, absolute
-using RawTemplate = std::tuple<bool, bool, std::vector<RawPart>>;  // node, edge, parts
+// literal, view, offset, and what the offset counts from: "token" or "sequence"; in segments
+// "begin", "end", "all" or "length"; "" where the literal ends the template
+using RawPart = std::tuple<std::string, int, int, std::string>;
+using RawTemplate = std::tuple<std::string, std::vector<RawPart>>;  // kind, parts
+
+using Pairs = nb::typed<nb::list, Tuple<Given<std::int64_t>, Given<std::int32_t>>>;
 
 class Features {
  public:
@@ -102,22 +107,18 @@ class Features {
       if (column < 0) throw nb::value_error("a view has a negative column");
       views_.push_back(std::move(view));
     }
-    for (const auto& [node, edge, parts] : templates) {
-      Template made{node, edge, {}};
-      for (const auto& [literal, view, offset, absolute] : parts) {
-        if (view >= static_cast<int>(views_.size()))
-          throw nb::value_error("a template names a view that is not there");
-        made.parts.push_back({literal, view, offset, absolute});
-      }
-      templates_.push_back(std::move(made));
-    }
-    expander_ = std::make_unique<Expander>(views_, templates_, padding_, node_names_, edge_names_);
+    for (const auto& [kind, parts] : templates)
+      kind == "segment" ? add_segment(parts) : add_template(kind, parts);
+    expander_ = std::make_unique<Expander>(views_, templates_, padding_, namings(names_));
+    segment_expander_ = std::make_unique<SegmentExpander>(views_, segments_, &names_.back());
   }
 
-  void freeze(std::shared_ptr<Frozen> node, std::shared_ptr<Frozen> edge) {
-    frozen_node_ = std::move(node), frozen_edge_ = std::move(edge);
-    expander_ = std::make_unique<Expander>(views_, templates_, padding_, node_names_, edge_names_);
-    expander_->freeze(frozen_node_->view(), frozen_edge_->view());
+  // Only strings of these alphabets count from now on; others are dropped.
+  void freeze(std::vector<std::shared_ptr<Frozen>> names) {
+    frozen_ = std::move(names);
+    expander_ = std::make_unique<Expander>(views_, templates_, padding_, namings(names_));
+    segment_expander_ =
+        std::make_unique<SegmentExpander>(views_, segments_, namings(names_).back());
   }
 
   // Brings the views of a column up to date with its tokens; returns how many tokens Python's views
@@ -140,30 +141,94 @@ class Features {
     }
   }
 
-  Tuple<Given<std::int64_t>, Given<std::int32_t>, Given<std::int64_t>, Given<std::int32_t>> expand(
-      const std::vector<KeptIntegers>& columns, Pointers seq_ptr, int threads) {
+  // Pointers and attributes of nodes, edges, begins, ends, and segments of at most `longest`
+  // positions.
+  Pairs expand(const std::vector<KeptIntegers>& columns, Pointers seq_ptr, int threads,
+               std::int64_t longest) {
     Tokens tokens;
     check(columns, seq_ptr);
     for (Integers ids : columns) tokens.column.push_back(ids.data());
     tokens.seq_ptr = seq_ptr.data();
     const std::int64_t N = static_cast<std::int64_t>(seq_ptr.size()) - 1;
-    Attributes node, edge;
+    if (longest < 0 || (longest > 0 && tokens.seq_ptr[N] > (std::int64_t{1} << 40) / longest))
+      throw nb::value_error("longest is negative, or there are too many segments");
+    Expanded out;
     {
       nb::gil_scoped_release release;
       if (threads <= 1 || N < 2 * threads) {
-        expander_->expand(tokens, 0, N, node, edge);
+        expand_range(*expander_, *segment_expander_, tokens, 0, N, longest, out);
       } else {
-        expand_in_ranges(tokens, N, threads, node, edge);
+        expand_in_ranges(tokens, N, threads, longest, out);
       }
     }
-    return nb::make_tuple(give(std::move(node.ptr)), give(std::move(node.attr)),
-                          give(std::move(edge.ptr)), give(std::move(edge.attr)));
+    nb::list pairs;
+    for (Attributes& one : out)
+      pairs.append(nb::make_tuple(give(std::move(one.ptr)), give(std::move(one.attr))));
+    return pairs;
   }
 
-  const Alphabet& node_names() const { return node_names_; }
-  const Alphabet& edge_names() const { return edge_names_; }
+  Alphabet& names(int naming) { return names_[naming]; }
 
  private:
+  using Alphabets = std::array<Alphabet, kNamings>;
+
+  void add_template(const std::string& kind, const std::vector<RawPart>& parts) {
+    Template made{kind == "edge"    ? kEdge
+                  : kind == "begin" ? kBegin
+                  : kind == "end"   ? kEnd
+                                    : kNode,
+                  kind == "both",
+                  {}};
+    for (const auto& [literal, view, offset, from] : parts) {
+      check_view(view);
+      made.parts.push_back({literal, view, offset, from == "sequence"});
+    }
+    templates_.push_back(std::move(made));
+  }
+
+  void add_segment(const std::vector<RawPart>& parts) {
+    SegmentTemplate made;
+    for (const auto& [literal, view, offset, from] : parts) {
+      const SegmentPart::From place = from == "begin"    ? SegmentPart::begin
+                                      : from == "end"    ? SegmentPart::end
+                                      : from == "all"    ? SegmentPart::all
+                                      : from == "length" ? SegmentPart::length
+                                                         : SegmentPart::nothing;
+      check_view(view);
+      if (view < 0 && place > SegmentPart::length)
+        throw nb::value_error("a field of a segment has no view");
+      made.push_back({literal, place, view, offset});
+    }
+    if (made.empty() || made.back().from != SegmentPart::nothing)
+      throw nb::value_error("a template of segments does not end with a literal");
+    segments_.push_back(std::move(made));
+  }
+
+  void check_view(int view) const {
+    if (view >= static_cast<int>(views_.size()))
+      throw nb::value_error("a template names a view that is not there");
+  }
+
+  // Where strings get their ids: the frozen alphabets, or these.
+  Namings namings(Alphabets& growing) const {
+    Namings names;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      names[i] = frozen_.empty() ? Names(&growing[i]) : Names(frozen_[i]->view());
+    return names;
+  }
+
+  static void expand_range(Expander& expander, SegmentExpander& segments, const Tokens& tokens,
+                           std::int64_t first, std::int64_t last, std::int64_t longest,
+                           Expanded& out) {
+    if (segments.idle() || longest == 0) {
+      expander.expand(tokens, first, last, out, [](std::int64_t) {});
+      return;
+    }
+    segments.reserve(tokens.seq_ptr[last] - tokens.seq_ptr[first], longest, out[kSegment]);
+    expander.expand(tokens, first, last, out,
+                    [&](std::int64_t n) { segments.expand(tokens, n, longest, out[kSegment]); });
+  }
+
   void check(const std::vector<KeptIntegers>& columns, Pointers seq_ptr) const {
     if (seq_ptr.size() < 1 || seq_ptr.data()[0] != 0)
       throw nb::value_error("seq_ptr must begin with 0");
@@ -186,12 +251,12 @@ class Features {
 
   // Ranges of sequences with alphabets of their own, merged in order: ids as if one thread had seen
   // everything.
-  void expand_in_ranges(const Tokens& tokens, std::int64_t N, int threads, Attributes& node,
-                        Attributes& edge) {
+  void expand_in_ranges(const Tokens& tokens, std::int64_t N, int threads, std::int64_t longest,
+                        Expanded& out) {
     struct Range {
-      Alphabet node_names, edge_names;
+      Alphabets names;
       std::int64_t first, last;
-      Attributes node, edge;
+      Expanded out;
     };
     std::vector<Range> ranges(threads);
     const std::int64_t P = tokens.seq_ptr[N];
@@ -204,33 +269,34 @@ class Features {
     parallel_for(threads, threads, [&](std::int64_t t) {
       Range& range = ranges[t];
       if (t == 0) {  // the first range knows what came before it, and needs no merging
-        expander_->expand(tokens, range.first, range.last, range.node, range.edge);
+        expand_range(*expander_, *segment_expander_, tokens, range.first, range.last, longest,
+                     range.out);
         return;
       }
-      Expander local(views_, templates_, padding_, range.node_names, range.edge_names);
-      if (frozen_node_) local.freeze(frozen_node_->view(), frozen_edge_->view());
-      local.expand(tokens, range.first, range.last, range.node, range.edge);
+      const Namings names = namings(range.names);
+      Expander local(views_, templates_, padding_, names);
+      SegmentExpander local_segments(views_, segments_, names.back());
+      expand_range(local, local_segments, tokens, range.first, range.last, longest, range.out);
     });
-    std::vector<std::vector<std::int32_t>> node_id(threads), edge_id(threads);
-    if (!frozen_node_) {
-      for (int t = 1; t < threads; ++t) {
-        node_id[t] = node_names_.merge(ranges[t].node_names);
-        edge_id[t] = edge_names_.merge(ranges[t].edge_names);
+    using Renaming = std::array<std::vector<std::int32_t>, kNamings>;
+    std::vector<Renaming> id(threads);
+    if (frozen_.empty()) {
+      for (int t = 1; t < threads; ++t)
+        for (int i = 0; i < kNamings; ++i) id[t][i] = names_[i].merge(ranges[t].names[i]);
+    }
+    std::vector<std::array<std::size_t, kKinds>> at(threads + 1);
+    for (int kind = 0; kind < kKinds; ++kind) {
+      at[0][kind] = out[kind].attr.size();
+      for (int t = 0; t < threads; ++t) {
+        at[t + 1][kind] = at[t][kind] + ranges[t].out[kind].attr.size();
+        append_ptr(ranges[t].out[kind].ptr, at[t][kind], out[kind].ptr);
       }
+      out[kind].attr.resize(at[threads][kind]);
     }
-    std::vector<std::size_t> node_at(threads + 1, node.attr.size()),
-        edge_at(threads + 1, edge.attr.size());
-    for (int t = 0; t < threads; ++t) {
-      node_at[t + 1] = node_at[t] + ranges[t].node.attr.size();
-      edge_at[t + 1] = edge_at[t] + ranges[t].edge.attr.size();
-      append_ptr(ranges[t].node.ptr, node_at[t], node.ptr);
-      append_ptr(ranges[t].edge.ptr, edge_at[t], edge.ptr);
-    }
-    node.attr.resize(node_at[threads]);
-    edge.attr.resize(edge_at[threads]);
     parallel_for(threads, threads, [&](std::int64_t t) {
-      rename(ranges[t].node.attr, node_id[t], node.attr.data() + node_at[t]);
-      rename(ranges[t].edge.attr, edge_id[t], edge.attr.data() + edge_at[t]);
+      for (int kind = 0; kind < kKinds; ++kind)
+        rename(ranges[t].out[kind].attr, id[t][naming_of(kind)],
+               out[kind].attr.data() + at[t][kind]);
     });
   }
 
@@ -247,9 +313,11 @@ class Features {
   Padding padding_;
   std::vector<View> views_;
   std::vector<Template> templates_;
-  Alphabet node_names_, edge_names_;
+  std::vector<SegmentTemplate> segments_;
+  Alphabets names_;
   std::unique_ptr<Expander> expander_;
-  std::shared_ptr<Frozen> frozen_node_, frozen_edge_;
+  std::unique_ptr<SegmentExpander> segment_expander_;
+  std::vector<std::shared_ptr<Frozen>> frozen_;  // none, or one for each alphabet
 };
 
 }  // namespace
@@ -358,8 +426,9 @@ void bind_features(nb::module_& m) {
                     const std::string&>(),
            "views"_a, "templates"_a, "padding"_a)
       .def("freeze",
-           [](Features& f, const Frozen& node, const Frozen& edge) {
-             f.freeze(std::make_shared<Frozen>(node), std::make_shared<Frozen>(edge));
+           [](Features& f, const Frozen& node, const Frozen& edge, const Frozen& segment) {
+             f.freeze({std::make_shared<Frozen>(node), std::make_shared<Frozen>(edge),
+                       std::make_shared<Frozen>(segment)});
            })
       .def("update", &Features::update, "view"_a, "tokens"_a)
       .def(
@@ -372,9 +441,16 @@ void bind_features(nb::module_& m) {
           },
           "view"_a, "tokens"_a)
       .def("supply", &Features::supply, "view"_a, "values"_a)
-      .def("expand", &Features::expand, "columns"_a, "seq_ptr"_a, "threads"_a)
-      .def_prop_ro("node_names", &Features::node_names, nb::rv_policy::reference_internal)
-      .def_prop_ro("edge_names", &Features::edge_names, nb::rv_policy::reference_internal);
+      .def("expand", &Features::expand, "columns"_a, "seq_ptr"_a, "threads"_a, "longest"_a = 0)
+      .def_prop_ro(
+          "node_names", [](Features& f) -> Alphabet& { return f.names(0); },
+          nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "edge_names", [](Features& f) -> Alphabet& { return f.names(1); },
+          nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "segment_names", [](Features& f) -> Alphabet& { return f.names(2); },
+          nb::rv_policy::reference_internal);
 }
 
 }  // namespace crfkit

@@ -171,8 +171,9 @@ class Alphabet {
   }
 
   // The id of a string; a new one gets the next id.
-  std::int32_t add(std::string_view s) {
-    return add(s, static_cast<std::uint32_t>(hash_bytes(s) >> 32));
+  std::int32_t add(std::string_view s) { return add(s, hash_bytes(s)); }
+  std::int32_t add(std::string_view s, std::uint64_t hash) {
+    return add_marked(s, static_cast<std::uint32_t>(hash >> 32));
   }
 
   // A place among `size` for every string, by its hash.
@@ -193,7 +194,7 @@ class Alphabet {
     for (std::size_t i = 0; i < other.size(); ++i) {
       if (i + ahead < other.size())
         __builtin_prefetch(&slots_[other.marks_[i + ahead] & (slots_.size() - 1)], 1);
-      ids[i] = add(other.at(i), other.marks_[i]);
+      ids[i] = add_marked(other.at(i), other.marks_[i]);
     }
     return ids;
   }
@@ -220,14 +221,14 @@ class Alphabet {
       const std::uint32_t own = mark[i % ahead];
       if (i + ahead < count) prepare(i + ahead);
       if (!good(span(i))) return i;
-      add(span(i), own);
+      add_marked(span(i), own);
       if (size() == known) return i;
     }
     return count;
   }
 
  private:
-  std::int32_t add(std::string_view s, std::uint32_t mark) {
+  std::int32_t add_marked(std::string_view s, std::uint32_t mark) {
     for (std::uint64_t i = mark & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
       const std::uint64_t slot = slots_[i];
       if (slot == 0) {

@@ -8,12 +8,14 @@
 // merged in order, so the result does not depend on their number.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "text/alphabet.hpp"
+#include "text/names.hpp"
 #include "text/wapiti_regex.hpp"
 
 namespace crfkit {
@@ -61,8 +63,17 @@ struct Part {
   bool absolute = false;  // offset 1 is the first token, -1 the last
 };
 
+// What attributes belong to.  A template makes those of one kind, or of nodes and edges.
+enum Kind { kNode, kEdge, kBegin, kEnd, kSegment, kKinds };
+
+// Nodes, edges, and all that has to do with segments have an alphabet each.
+constexpr int kNamings = 3;
+constexpr int naming_of(int kind) { return kind < 2 ? kind : 2; }
+using Namings = std::array<Names, kNamings>;
+
 struct Template {
-  bool node, edge;
+  Kind kind;
+  bool both;  // kNode, and edges with the same names
   std::vector<Part> parts;
 };
 
@@ -122,18 +133,24 @@ struct Tokens {
 struct Attributes {
   std::vector<std::int64_t> ptr = {0};
   std::vector<std::int32_t> attr;
+  void close() { ptr.push_back(static_cast<std::int64_t>(attr.size())); }
 };
+using Expanded = std::array<Attributes, kKinds>;
+
+// What stands for a token so far outside of the sequence: _B-1 .. _B-8, _B+1 .. _B+8.
+inline void append_pad(std::string& text, bool before, int distance) {
+  text += before ? "_B-" : "_B+";
+  text += std::to_string(distance < 8 ? distance : 8);
+}
 
 class Expander {
  public:
-  // New strings go into the two alphabets.
   Expander(const std::vector<View>& views, const std::vector<Template>& templates, Padding padding,
-           Alphabet& node_names, Alphabet& edge_names)
+           const Namings& names)
       : views_(views),
         templates_(templates),
         padding_(padding),
-        node_names_(node_names),
-        edge_names_(edge_names),
+        names_(names),
         codes_(views.size()) {
     for (const Template& t : templates) {
       Memo memo;
@@ -148,24 +165,23 @@ class Expander {
     keys_.resize(templates.size());
   }
 
-  // Only strings of these alphabets count from now on; others are dropped.
-  void freeze(const AlphabetView& node, const AlphabetView& edge) {
-    frozen_node_ = node, frozen_edge_ = edge;
-    frozen_ = true;
-  }
-
-  void expand(const Tokens& tokens, std::int64_t first, std::int64_t last, Attributes& node,
-              Attributes& edge) {
+  // Attributes of positions; calls after(n) when sequence n is done.
+  template <class After>
+  void expand(const Tokens& tokens, std::int64_t first, std::int64_t last, Expanded& out,
+              After after) {
     // One attribute per template is what most recipes make; growing by doubling would need three
     // times the memory.
     const std::size_t positions =
         static_cast<std::size_t>(tokens.seq_ptr[last] - tokens.seq_ptr[first]);
-    std::size_t of_nodes = 0, of_edges = 0;
-    for (const Template& t : templates_) of_nodes += t.node, of_edges += t.edge;
-    node.attr.reserve(node.attr.size() + positions * of_nodes);
-    edge.attr.reserve(edge.attr.size() + positions * of_edges);
-    node.ptr.reserve(node.ptr.size() + positions);
-    edge.ptr.reserve(edge.ptr.size() + positions);
+    std::array<std::size_t, kKinds> count = {};
+    for (const Template& t : templates_) ++count[t.kind], count[kEdge] += t.both;
+    std::vector<Attributes*> used;
+    for (int kind = kNode; kind < kSegment; ++kind) {
+      if (kind > kEdge && !count[kind]) continue;
+      used.push_back(&out[kind]);
+      out[kind].attr.reserve(out[kind].attr.size() + positions * count[kind]);
+      out[kind].ptr.reserve(out[kind].ptr.size() + positions);
+    }
     for (std::int64_t n = first; n < last; ++n) {
       begin_ = tokens.seq_ptr[n];
       length_ = tokens.seq_ptr[n + 1] - begin_;
@@ -174,10 +190,10 @@ class Expander {
       for (std::int64_t t = 0; t < length_; ++t) {
         for (std::size_t i = 0; i < templates_.size(); ++i) prepare(i, t);
         for (std::size_t i = 0; i < templates_.size(); ++i)
-          if (templates_[i].node || t > 0) apply(i, tokens, t, node, edge);
-        node.ptr.push_back(static_cast<std::int64_t>(node.attr.size()));
-        edge.ptr.push_back(static_cast<std::int64_t>(edge.attr.size()));
+          if (templates_[i].kind != kEdge || t > 0) apply(i, tokens, t, out);
+        for (Attributes* one : used) one->close();
       }
+      after(n);
     }
   }
 
@@ -238,26 +254,25 @@ class Expander {
     }
   }
 
-  void apply(std::size_t i, const Tokens& tokens, std::int64_t t, Attributes& node,
-             Attributes& edge) {
+  void apply(std::size_t i, const Tokens& tokens, std::int64_t t, Expanded& out) {
     Memo& memo = memos_[i];
     const std::uint64_t key = keys_[i];
     if (memo.fields.empty()) {
       if (memo.plain == KeyMap::kUnset) memo.plain = make(i, nullptr);
-      return emit(i, memo.plain, t > 0, node, edge);
+      return emit(i, memo.plain, t > 0, out);
     }
     if (key == kSlow) {
       chosen_.assign(memo.fields.size(), 0);
-      return choose(i, 0, tokens, t, node, edge);
+      return choose(i, 0, tokens, t, out);
     }
     if (memo.fields.size() == 1) {
       if (key >= memo.direct.size()) memo.direct.resize(key + key / 2 + 64, KeyMap::kUnset);
       if (memo.direct[key] == KeyMap::kUnset) memo.direct[key] = make_near(i, t);
-      return emit(i, memo.direct[key], t > 0, node, edge);
+      return emit(i, memo.direct[key], t > 0, out);
     }
     std::int32_t& made = memo.packed[key];
     if (made == KeyMap::kUnset) made = make_near(i, t);
-    emit(i, made, t > 0, node, edge);
+    emit(i, made, t > 0, out);
   }
 
   std::int32_t make_near(std::size_t i, std::int64_t t) {
@@ -269,10 +284,9 @@ class Expander {
 
   // Chooses a value for field f and the ones after it; several values make several strings, none
   // makes none.
-  void choose(std::size_t i, std::size_t f, const Tokens& tokens, std::int64_t t, Attributes& node,
-              Attributes& edge) {
+  void choose(std::size_t i, std::size_t f, const Tokens& tokens, std::int64_t t, Expanded& out) {
     Memo& memo = memos_[i];
-    if (f == memo.fields.size()) return emit(i, look_up(i), t > 0, node, edge);
+    if (f == memo.fields.size()) return emit(i, look_up(i), t > 0, out);
     const Part& field = *memo.fields[f];
     const View& view = views_[field.view];
     const std::int64_t at = !field.absolute    ? t + field.offset
@@ -282,12 +296,12 @@ class Expander {
       const std::int64_t distance = at < 0 ? -at : at - length_ + 1;
       chosen_[f] = static_cast<std::int32_t>((distance < kPads ? distance : kPads) - 1 +
                                              (at < 0 ? 0 : kPads));
-      return choose(i, f + 1, tokens, t, node, edge);
+      return choose(i, f + 1, tokens, t, out);
     }
     const std::int32_t token = tokens.column[view.column][begin_ + at];
     for (std::int64_t k = view.ptr[token]; k < view.ptr[token + 1]; ++k) {
       chosen_[f] = 2 * kPads + view.list[k];
-      choose(i, f + 1, tokens, t, node, edge);
+      choose(i, f + 1, tokens, t, out);
     }
   }
 
@@ -313,13 +327,12 @@ class Expander {
   // it.
   static constexpr std::int32_t kUnknown = -2;
 
-  void emit(std::size_t i, std::int32_t made, bool inner, Attributes& node,
-            Attributes& edge) const {
-    if (templates_[i].node && templates_[i].edge) {
-      if (made_[made].node >= 0) node.attr.push_back(made_[made].node);
-      if (inner && made_[made].edge >= 0) edge.attr.push_back(made_[made].edge);
+  void emit(std::size_t i, std::int32_t made, bool inner, Expanded& out) const {
+    if (templates_[i].both) {
+      if (made_[made].node >= 0) out[kNode].attr.push_back(made_[made].node);
+      if (inner && made_[made].edge >= 0) out[kEdge].attr.push_back(made_[made].edge);
     } else if (made >= 0) {
-      (templates_[i].node ? node : edge).attr.push_back(made);
+      out[templates_[i].kind].attr.push_back(made);
     }
   }
 
@@ -330,14 +343,9 @@ class Expander {
       if (part.view >= 0) append_value(*codes++, views_[part.view]);
     }
     const Template& made = templates_[t];
-    Made ids{-1, -1};
-    if (made.node) ids.node = frozen_ ? frozen_node_.find(text_) : node_names_.add(text_);
-    if (made.edge) ids.edge = frozen_ ? frozen_edge_.find(text_) : edge_names_.add(text_);
-    if (!(made.node && made.edge)) {
-      const std::int32_t id = made.node ? ids.node : ids.edge;
-      return id < 0 ? kUnknown : id;
-    }
-    made_.push_back(ids);
+    const std::int32_t id = id_of(names_[naming_of(made.kind)], text_);
+    if (!made.both) return id < 0 ? kUnknown : id;
+    made_.push_back({id, id_of(names_[kEdge], text_)});
     return static_cast<std::int32_t>(made_.size() - 1);
   }
 
@@ -347,19 +355,16 @@ class Expander {
       return;
     }
     const int distance = code % kPads + 1;
-    std::string pad = padding_ == Padding::crfpp ? "_B" : "_x";
-    pad += code < kPads ? '-' : '+';
-    pad += padding_ == Padding::wapiti && distance > 4 ? "#" : std::to_string(distance);
-    text_ += padding_ == Padding::wapiti ? view.of(pad)
-                                         : pad;  // Wapiti's commands see the padding as a token
+    if (padding_ == Padding::crfpp) return append_pad(text_, code < kPads, distance);
+    const std::string pad = code < kPads ? "_x-" : "_x+";
+    // Wapiti's commands see the padding as a token.
+    text_ += view.of(pad + (distance > 4 ? "#" : std::to_string(distance)));
   }
 
   const std::vector<View>& views_;
   const std::vector<Template>& templates_;
   Padding padding_;
-  Alphabet &node_names_, &edge_names_;
-  bool frozen_ = false;
-  AlphabetView frozen_node_ = {}, frozen_edge_ = {};
+  Namings names_;
   std::vector<Memo> memos_;
   std::vector<Made> made_;
   std::int64_t begin_ = 0, length_ = 0;           // of the sequence at hand

@@ -48,4 +48,10 @@ class Hasher {
 // Where strings get their ids; a frozen alphabet answers -1 to unknown ones.
 using Names = std::variant<Alphabet*, AlphabetView, Hasher*>;
 
+inline std::int32_t id_of(const Names& names, std::string_view s) {
+  if (const auto* frozen = std::get_if<AlphabetView>(&names)) return frozen->find(s);
+  if (const auto* growing = std::get_if<Alphabet*>(&names)) return (*growing)->add(s);
+  return std::get<Hasher*>(names)->id(s);
+}
+
 }  // namespace crfkit

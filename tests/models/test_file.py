@@ -187,6 +187,10 @@ def test_recipes_of_every_dialect_come_back() -> None:
         Recipe.parse(r'regex(word, "[a-z]\\d")[0]; word[-3] & shape(pos)[2]; both: pos[0]'),
         Recipe.parse('regex(word, "a..b")[0]'),
         Recipe((Template("node", (Field("word", 1, lower=True),), ("by hand ", "!")),)),
+        Recipe.parse(
+            "begin: word[-1]; segment: shape(word)[..] & word[end+1] & length; segment: square(length, 0.1)"
+        ),
+        Recipe((Template("segment", (Field("word", 1, lower=True, anchor="end"),), ("by hand ", "!")),)),
     ]
     model = train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), stop=Stop(max_iterations=2))
     for recipe in recipes:

@@ -141,7 +141,7 @@ def test_random_models_survive(kind: Kind, seed: int) -> None:
     template = "\n".join(draw.sample(POOLS[kind], draw.randint(1, 6)))
     recipe = parse_recipe(template, kind)  # type: ignore[arg-type]
     extract = Extractor(recipe)
-    order = draw.choice([0, 1, 1, 1]) if not extract._has_edges else 1
+    order = draw.choice([0, 1, 1, 1]) if "edge" not in extract._made else 1
     options: dict[str, Any] = (
         {"features": Features(transitions=draw.choice(["all", "observed", "none"]))} if order else {}
     )

@@ -21,6 +21,8 @@ PROMISES: dict[str, list[str]] = {
         "4 18 ['B', 'I', 'O']",
         "[['number', 'street', 'street', 'city']]",
         "[[(2, 4, 'CITY')]]",
+        "segment:word[..]=New York",
+        "[0, 4, 8, 12, 16, 20, 20]",
     ],
     "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
 }

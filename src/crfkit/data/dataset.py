@@ -41,6 +41,7 @@ class ExtractorSpec:
     recipe: Recipe | None = None  #: how columns become attributes, where columns did
     label_column: str | int | None = None  #: of the recipe's data
     hashed: int | None = None  #: number of ids that attribute names are hashed to
+    longest: int | None = None  #: positions of the longest segments that have attributes
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,14 +25,13 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, pointers
 from crfkit.data.source import Place, open_input
+from crfkit.features.views import SIMILARITIES
 from crfkit.native import threads_or_all
 
 __all__ = ["SIMILARITIES", "Dictionary", "Phrase"]
 
 #: A string is cut at white space.
 Phrase: TypeAlias = "str | Sequence[str]"
-
-SIMILARITIES = ("jaccard", "tfidf", "jarowinkler")
 
 
 class Dictionary:

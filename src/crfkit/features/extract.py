@@ -2,29 +2,33 @@
 
 Tokens become ids of alphabets that the extractor owns, views are computed once per distinct token, and
 templates are expanded in C++. Ids are given in order of first appearance: the same for any number of
-threads, and for streamed or whole input. A template without fields that scores transitions (CRF++'s ``B``)
-does not make attributes; it asks for plain transitions.
+threads, and for streamed or whole input; those of numbers (``value(length)``, similarities) come first. A
+template without fields that scores transitions (CRF++'s ``B``) does not make attributes; it asks for plain
+transitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats, Ids, Ragged
+from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.features.recipe import Field, Recipe
+from crfkit.features.numbers import Numbers, moved, with_numbers
+from crfkit.features.recipe import Field, Kind, Recipe
 from crfkit.features.views import Value, make_view
 from crfkit.native import threads_or_all
 
 __all__ = ["Extractor"]
 
-_KIND = {"node": (True, False), "edge": (False, True), "both": (True, True)}
+_KINDS: tuple[Kind, ...] = ("node", "edge", "begin", "end", "segment")  # in the order of native results
 
 
 class Extractor:
@@ -39,6 +43,8 @@ class Extractor:
     hashed : int, optional
         Hash attribute names to this many ids; `collisions` counts the names that share the id of another.
         Datasets then carry no attribute names, and freezing drops no attribute.
+    longest : int, optional
+        Segments have so many positions at most; needed where the recipe has templates of segments.
 
     Examples
     --------
@@ -51,16 +57,36 @@ class Extractor:
     ['word[0]=the', 'suffix(word, 1)[-1]=_B-1', 'word[0]=dog', 'suffix(word, 1)[-1]=e']
     >>> dataset.labels.strings(), dataset.batch.label.tolist()
     (['D', 'N'], [0, 1])
+
+    Segments, as `crfkit.features.recipe` has them:
+
+    >>> extract = Extractor(Recipe.parse("begin: word[-1]; segment: word[..]"), label=None, longest=2)
+    >>> extract(data).segment_attributes.strings()[2:]
+    ['segment:word[..]=the', 'segment:word[..]=the dog', 'segment:word[..]=dog']
     """
 
-    def __init__(self, recipe: Recipe, label: str | int | None = -1, hashed: int | None = None) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        label: str | int | None = -1,
+        hashed: int | None = None,
+        longest: int | None = None,
+    ) -> None:
         if hashed is not None and not 1 <= hashed < 2**31:
             raise ValueError(f"hashed is {hashed}, expected 1 to 2**31 - 1")
+        if longest is not None:
+            check_number("longest", longest, 1, whole=True)
+        if recipe.lacks_mean:
+            raise ValueError(
+                "the recipe has square(length) without a mean; write it as square(length, 2.5), or take it "
+                "from the data: recipe.settled(mean)"
+            )
         self.recipe = recipe
         self.hashed = hashed
         self.label = label
+        self.longest = longest
         self.labels = Alphabet()
-        self._nameless = Alphabet(), Alphabet()  # of all datasets where names are hashed
+        self._nameless = Alphabet(), Alphabet(), Alphabet()  # of all datasets where names are hashed
         self.frozen = False
         self.tokens = {name: Alphabet() for name in recipe.columns}
         self._marks = Alphabet(["", "B", "I"])  # of gazetteers; the first stands for no match
@@ -70,33 +96,50 @@ class Extractor:
         self._sources: list[tuple[str, str | None]] = []  # of each native column: name, gazetteer
         views: list[tuple[int, str, str, bool]] = []
         templates = []
+        self._numbers = Numbers(recipe)
+        self._phrases: dict[int, Field] = {}  # views that are joined over segments
         for template in recipe.templates:
-            node, edge = _KIND[template.kind]
-            if edge and not template.fields:
-                edge = False
-            if not node and not edge:
+            if template.number is not None:
                 continue
+            kind = template.kind
+            if not template.fields and kind in ("edge", "both"):
+                if kind == "edge":
+                    continue
+                kind = "node"
             if template.fields and template.fields[0].view == "embedding":
                 self._vectors.append(template.fields[0])
                 continue
             parts = [
-                (literal, self._view(f, views), f.offset, f.absolute)
+                (literal, self._view(f, views), f.offset, _counted_from(f))
                 for literal, f in zip(template.literals, template.fields, strict=False)
             ]
-            parts.append((template.literals[-1], -1, 0, False))
-            templates.append((node, edge, parts))
+            parts.append((template.literals[-1], -1, 0, ""))
+            templates.append((kind, parts))
         self.plain_transitions = [
-            t.literals[0] for t in recipe.templates if t.kind != "node" and not t.fields
+            t.literals[0] for t in recipe.templates if t.kind in ("edge", "both") and not t.fields
         ]
-        self._has_edges = any(edge for _, edge, _ in templates)
+        made = {kind for kind, _ in [*templates, *self._numbers.names()]}
+        self._made = made | {"edge"} if "both" in made else made  # kinds that there are
         padding = "wapiti" if recipe.dialect == "wapiti" else "crfpp"
         self._native = _native.Features(views, templates, padding)
         self._views = views
         self.attributes = Alphabet.of_native(self._native.node_names)
         self.edge_attributes = Alphabet.of_native(self._native.edge_names)
+        self.segment_attributes = Alphabet.of_native(self._native.segment_names)
+        for number_kind, name in self._numbers.names():  # first: ids do not depend on how input is cut
+            self._names_of(number_kind).add(name)
+
+    def _names_of(self, kind: Kind) -> Alphabet:
+        if kind == "edge":
+            return self.edge_attributes
+        return self.attributes if kind == "node" else self.segment_attributes
 
     def _view(self, f: Field, views: list[tuple[int, str, str, bool]]) -> int:
+        if not f.column:
+            return -1  # the length of a segment
         key = (f.column, f.view, f.arguments, f.lower)
+        if f.anchor == "all":
+            self._phrases[self._fields.get(key, len(views))] = f
         if key in self._fields:
             return self._fields[key]
         source = (f.column, str(f.arguments[0]) if f.view == "gazetteer" else None)
@@ -119,8 +162,10 @@ class Extractor:
         """How many attribute names share their hashed id with an earlier one; 0 unless hashed."""
         if self.hashed is None:
             return 0
-        names = (self._native.node_names, self._native.edge_names)
-        return sum(len(name) - len(np.unique(name.hashed(self.hashed))) for name in names)
+        return sum(len(name) - len(np.unique(name.hashed(self.hashed))) for name in self._all_names())
+
+    def _all_names(self) -> tuple[_native.Alphabet, _native.Alphabet, _native.Alphabet]:
+        return self._native.node_names, self._native.edge_names, self._native.segment_names
 
     def freeze(self) -> Extractor:
         """Stop growing: from now on unknown attributes are dropped and unknown labels are -1."""
@@ -128,16 +173,29 @@ class Extractor:
             self.labels, self.frozen = self.labels.freeze(), True
         if not self.frozen:
             self.attributes, self.edge_attributes = self.attributes.freeze(), self.edge_attributes.freeze()
-            self.labels = self.labels.freeze()
-            node, edge = self.attributes._native, self.edge_attributes._native
-            assert isinstance(node, _native.FrozenAlphabet)
-            assert isinstance(edge, _native.FrozenAlphabet)
-            self._native.freeze(node, edge)
+            self.segment_attributes, self.labels = self.segment_attributes.freeze(), self.labels.freeze()
+            frozen = [self._names_of(kind)._native for kind in ("node", "edge", "segment")]
+            self._native.freeze(*(names for names in frozen if isinstance(names, _native.FrozenAlphabet)))
             self.frozen = True
         return self
 
-    def __call__(self, columns: Columns, threads: int | None = None) -> Dataset:
-        """Return the attributes of every position, with the labels if there is a label column."""
+    def __call__(self, columns: Columns, threads: int | None = None, *, leave_out: bool = False) -> Dataset:
+        """Return the attributes of every position, with the labels if there is a label column.
+
+        Parameters
+        ----------
+        columns : Columns
+        threads : int, optional
+            All cores by default; the result does not depend on it.
+        leave_out : bool
+            These are the data that internal dictionaries were made of, from the first sequence on: entries
+            that come from the sequence at hand only do not count.
+        """
+        if self.recipe.segmental and self.longest is None:
+            raise ValueError(
+                "the recipe has templates of segments, but longest is not given; give the positions of the "
+                "longest segments, as in Extractor(recipe, label, longest=6)"
+            )
         ids = [self._column(columns, name, gazetteer) for name, gazetteer in self._sources]
         for view, (column, kind, _, _) in enumerate(self._views):
             name, gazetteer = self._sources[column]
@@ -146,35 +204,45 @@ class Extractor:
             if kind == "python":
                 lacking = self._native.lacking(view, tokens)
                 if lacking:
-                    self._native.supply(view, self._functions[view](lacking))
+                    values = self._functions[view](lacking)
+                    if view in self._phrases:
+                        _check_single(self._phrases[view], lacking, values)
+                    self._native.supply(view, values)
             else:
                 self._native.update(view, tokens)
-        attr_ptr, attr, edge_ptr, edge_attr = self._native.expand(
-            ids, columns.seq_ptr, threads_or_all(threads)
-        )
+        expanded = self._native.expand(ids, columns.seq_ptr, threads_or_all(threads), self.longest or 0)
+        found = {kind: Ragged(*pair, None) for kind, pair in zip(_KINDS, expanded, strict=True)}
+        numbers = self._numbers(columns, self.longest or 0, leave_out, threads)
+        for kind in _KINDS:
+            mine = [(self._names_of(kind).find(name), v) for of, name, v in numbers if of == kind]
+            if mine and len(found[kind].ptr) == 1:  # there are no other templates of this kind
+                found[kind] = found[kind]._replace(ptr=np.zeros(len(mine[0][1]) + 1, dtype=np.int64))
+            found[kind] = with_numbers(found[kind], [(id, v) for id, v in mine if id >= 0])
         if self.hashed is not None:
-            attr = self._native.node_names.hashed(self.hashed)[attr]
-            edge_attr = self._native.edge_names.hashed(self.hashed)[edge_attr]
+            hashes = [names.hashed(self.hashed) for names in self._all_names()]
+            for kind, ids_of in zip(_KINDS, [*hashes, hashes[2], hashes[2]], strict=True):
+                found[kind] = found[kind]._replace(id=ids_of[found[kind].id])
         label = None
         if self.label is not None:
-            place = _place(columns, self.label)
+            place = columns.found(self.label)
             label = self.labels.merge(columns.alphabets[place])[columns.ids[place]]
-        batch = Batch(
-            columns.seq_ptr,
-            attr_ptr,
-            attr,
-            label=label,
-            edge_ptr=edge_ptr if self._has_edges else None,
-            edge_attr=edge_attr if self._has_edges else None,
-            dense=np.hstack([self._dense(columns, f) for f in self._vectors]) if self._vectors else None,
-        )
-        nodes, edges = (self.attributes, self.edge_attributes) if self.hashed is None else self._nameless
-        made_by = ExtractorSpec(self.recipe, self.label, self.hashed)
-        return Dataset(batch, self.labels, nodes, edges, extractor=made_by)
+        extra: dict[str, Any] = {
+            f"{kind}_{part}": array
+            for kind in _KINDS[1:]
+            if kind in self._made
+            for part, array in zip(("ptr", "attr", "value"), found[kind], strict=True)
+        }
+        node = found["node"]
+        dense = np.hstack([self._dense(columns, f) for f in self._vectors]) if self._vectors else None
+        batch = Batch(columns.seq_ptr, node.ptr, node.id, node.value, label, dense=dense, **extra)
+        named = (self.attributes, self.edge_attributes, self.segment_attributes)
+        nodes, edges, segments = named if self.hashed is None else self._nameless
+        made_by = ExtractorSpec(self.recipe, self.label, self.hashed, self.longest)
+        return Dataset(batch, self.labels, nodes, edges, segments, extractor=made_by)
 
     def _dense(self, columns: Columns, f: Field) -> Floats:
         """Return the vectors [P, K] of tokens at an offset; zeros where there is none."""
-        place = _place(columns, f.column)
+        place = columns.found(f.column)
         table = self.recipe.resources[str(f.arguments[0])]
         sizes = {len(vector) for vector in table.values()}
         if len(sizes) != 1:
@@ -182,16 +250,13 @@ class Extractor:
         size = sizes.pop()
         nothing = np.zeros(size)
         known = np.array([table.get(word, nothing) for word in columns.alphabets[place].strings()])  # [V, K]
-        P = len(columns.ids[place])
-        sequence = np.repeat(np.arange(len(columns)), np.diff(columns.seq_ptr))  # [P]
-        at = np.clip(np.arange(P) + f.offset, 0, max(P - 1, 0))  # [P]
-        inside = (sequence[at] == sequence) & (at == np.arange(P) + f.offset)  # [P]
+        at, inside = moved(columns.seq_ptr, f.offset)
         rows: Floats = known.reshape(-1, size)[columns.ids[place][at]] * inside[:, None]
         return rows
 
     def _column(self, columns: Columns, name: str, gazetteer: str | None) -> Ids:
         """Return token ids in the extractor's own alphabets, or the marks of a gazetteer."""
-        place = _place(columns, name)
+        place = columns.found(name)
         if gazetteer is None:
             return self.tokens[name].merge(columns.alphabets[place])[columns.ids[place]]
         marked = np.zeros(len(columns.ids[place]), dtype=np.int32)  # [P]
@@ -205,7 +270,18 @@ class Extractor:
         return marked
 
 
-def _place(columns: Columns, name: str | int) -> int:
-    """Return the place of a column by its name or number, which may be a string of digits."""
-    named = isinstance(name, str) and name in columns.names
-    return columns.place(int(name) if isinstance(name, str) and not named and name.isdigit() else name)
+def _check_single(f: Field, tokens: list[str], values: list[Value]) -> None:
+    """Refuse a token with several values in a phrase."""
+    for token, value in zip(tokens, values, strict=True):
+        if value is not None and not isinstance(value, str):
+            raise ValueError(
+                f"{f.text()} has several values for {token!r}, which do not make a phrase; use a table with "
+                "one value for each token"
+            )
+
+
+def _counted_from(f: Field) -> str:
+    """Return what native templates call that from which the offset of a field counts."""
+    if not f.column:
+        return "length"
+    return "sequence" if f.absolute else f.anchor

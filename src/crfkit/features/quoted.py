@@ -15,7 +15,9 @@ __all__ = ["STRING", "arguments_of", "quote"]
 STRING = r'"(?:\\.|[^"\\])*"'
 _PLAIN = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPE = re.compile(r"""\\(?:([\\"'nrt])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))""")
-_ARGUMENT = re.compile(rf"""\s*(?:([+-]?\d+)|({STRING}|'(?:\\.|[^'\\])*'))\s*(?:,|$)""", re.DOTALL)
+_ARGUMENT = re.compile(
+    rf"""\s*(?:([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|({STRING}|'(?:\\.|[^'\\])*'))\s*(?:,|$)""", re.DOTALL
+)
 
 
 def quote(text: str) -> str:
@@ -40,7 +42,7 @@ def quote(text: str) -> str:
     return f'"{"".join(written)}"'
 
 
-def arguments_of(text: str) -> tuple[int | str, ...]:
+def arguments_of(text: str) -> tuple[int | float | str, ...]:
     """Read numbers and quoted strings between commas.
 
     Examples
@@ -48,16 +50,20 @@ def arguments_of(text: str) -> tuple[int | str, ...]:
     >>> arguments_of('2, "a, b"')
     (2, 'a, b')
     """
-    found: list[int | str] = []
+    found: list[int | float | str] = []
     at = 0
     while at < len(text):
         matched = _ARGUMENT.match(text, at)
         if not matched:
             raise ValueError(f"the arguments {text.strip()!r} are not numbers or quoted strings")
         number, string = matched.groups()
-        found.append(int(number) if string is None else _ESCAPE.sub(_character, string[1:-1]))
+        found.append(_number(number) if string is None else _ESCAPE.sub(_character, string[1:-1]))
         at = matched.end()
     return tuple(found)
+
+
+def _number(text: str) -> int | float:
+    return float(text) if set(text) & set(".eE") else int(text)
 
 
 def _numbered(point: int) -> str:

@@ -11,6 +11,9 @@ fields with literal text into one attribute name. Three dialects write the same 
       suffix(word, 3)[0]
       edge: pos[0]                     # scores transitions
       both: pos[-1]                    # scores labels and transitions
+      begin: word[-3..0]               # around the first position of a segment
+      end: word[0..3]                  # around the last position of a segment
+      segment: shape(word)[..]         # of all positions of a segment: see `crfkit.features.fields`
 
 - CRF++ templates (`crfkit.features.crfpp`), with exactly its strings;
 - Wapiti patterns (`crfkit.features.wapiti`), with exactly its strings.
@@ -23,36 +26,19 @@ fields with literal text into one attribute name. Three dialects write the same 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, Literal, TypeAlias
 
-from crfkit.features.quoted import STRING, arguments_of, quote
-from crfkit.features.views import check_arguments
+from crfkit.features.fields import Field, parse_field
+from crfkit.features.quoted import STRING
+from crfkit.features.views import NUMBERS, RESOURCES, SIMILARITIES
 
 __all__ = ["Field", "Recipe", "Template"]
 
-Kind: TypeAlias = Literal["node", "edge", "both"]
+Kind: TypeAlias = Literal["node", "edge", "both", "begin", "end", "segment"]
 Dialect: TypeAlias = Literal["crfkit", "crfpp", "wapiti"]
-KINDS: tuple[Kind, ...] = ("node", "edge", "both")
-MOST_OFFSET = 1000
-
-
-@dataclass(frozen=True)
-class Field:
-    """A view of a column at an offset (or, `absolute`, at a place: 1 is the first token, -1 the last)."""
-
-    column: str
-    offset: int = 0
-    view: str = "same"  # same, one of VIEWS, or Wapiti's test and match
-    arguments: tuple[int | str, ...] = ()
-    lower: bool = False  # ASCII, Wapiti's upper-case commands
-    absolute: bool = False
-
-    def name(self) -> str:
-        """Return the field without its offset, as in crfkit's dialect."""
-        if self.view == "same":
-            return self.column
-        return f"{self.view}({', '.join([self.column, *map(_literal, self.arguments)])})"
+KINDS: tuple[Kind, ...] = ("node", "edge", "both", "begin", "end", "segment")
 
 
 @dataclass(frozen=True)
@@ -63,9 +49,24 @@ class Template:
     fields: tuple[Field, ...]
     literals: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        for f in self.fields:
+            f.check(segment=self.kind == "segment")
+            if f.view in NUMBERS and len(self.fields) > 1:
+                raise ValueError(f"{f.text()} is a number and stands alone; write it on a line of its own")
+            if f.view in SIMILARITIES and self.kind in ("edge", "both"):
+                raise ValueError(
+                    f"{f.text()} is a number, which does not score transitions; drop {self.kind}:"
+                )
+
+    @property
+    def number(self) -> Field | None:
+        """The field of a template that makes a number, such as ``value(length)``; None for names."""
+        return self.fields[0] if self.fields and self.fields[0].view in NUMBERS else None
+
     def text(self) -> str:
         """Return the template in crfkit's dialect."""
-        fields = " & ".join(f"{f.name()}[{f.offset}]" for f in self.fields) or "bias"
+        fields = " & ".join(f.text() for f in self.fields) or "bias"
         return fields if self.kind == "node" else f"{self.kind}: {fields}"
 
 
@@ -99,7 +100,36 @@ class Recipe:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that the recipe reads."""
-        return tuple(dict.fromkeys(f.column for template in self.templates for f in template.fields))
+        names = (f.column for template in self.templates for f in template.fields)
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    @property
+    def segmental(self) -> bool:
+        """Whether there are templates of segments, which need `longest` of an `Extractor`."""
+        return any(template.kind == "segment" for template in self.templates)
+
+    @property
+    def lacks_mean(self) -> bool:
+        """Whether a ``square(length)`` is still without the mean length that it is taken from."""
+        return any(f == _SQUARE for template in self.templates for f in template.fields)
+
+    def settled(self, mean: float) -> Recipe:
+        """Return the recipe with the mean length of segments in ``square(length)``.
+
+        Training takes the mean of the gold segments (`crfkit.features.segments.mean_length`); the recipe of
+        the model then has the number.
+
+        Examples
+        --------
+        >>> print(Recipe.parse("segment: square(length)").settled(2.5))
+        segment: square(length, 2.5)
+        """
+        if not isfinite(mean):
+            raise ValueError(f"mean is {mean}, expected a finite number")
+        if not self.lacks_mean:
+            return self
+        full = _join("segment", (replace(_SQUARE, arguments=(float(mean),)),))
+        return replace(self, templates=tuple(full if t.fields == (_SQUARE,) else t for t in self.templates))
 
     @classmethod
     def parse(cls, text: str, resources: dict[str, Any] | None = None, *, source: str = "recipe") -> Recipe:
@@ -110,7 +140,8 @@ class Recipe:
         text : str
             The recipe.
         resources : dict, optional
-            Tables for ``lookup`` (token -> value) and gazetteers, by the names that the recipe uses.
+            Tables for ``lookup`` (token -> value), gazetteers and dictionaries, by the names that the recipe
+            uses.
         source : str
             What error messages call the text.
         """
@@ -131,16 +162,12 @@ class Recipe:
                     raise ValueError(
                         f"{source}: {f.name()} is a vector, which scores labels only; put it on its own line"
                     )
-                if f.view in ("lookup", "gazetteer", "embedding") and f.arguments[0] not in recipe.resources:
+                if f.view in RESOURCES and f.arguments[0] not in recipe.resources:
                     known = ", ".join(recipe.resources) or "none"
                     raise ValueError(
                         f"{source}: {f.name()} names a resource that is not given; given: {known}"
                     )
         return recipe
-
-
-def _literal(argument: int | str) -> str:
-    return str(argument) if isinstance(argument, int) else quote(argument)
 
 
 def _split(line: str) -> list[str]:
@@ -154,15 +181,16 @@ def _split(line: str) -> list[str]:
 
 def _parse_template(text: str) -> list[Template]:
     kind: Kind = "node"
-    for name in KINDS:
-        if text.startswith(f"{name}:"):
-            kind, text = name, text[len(name) + 1 :].strip()
+    if prefix := re.match(r"(\w+)\s*:\s*", text):
+        if prefix[1] not in KINDS:
+            raise ValueError(f"{prefix[1]!r} is not a kind of template; kinds are {', '.join(KINDS)}")
+        kind, text = KINDS[KINDS.index(prefix[1])], text[prefix.end() :]
     if text == "bias":
         return [Template(kind, (), ("bias" if kind == "node" else f"{kind}:bias",))]
     choices: list[list[Field]] = [[]]
     parts = re.findall(rf'(?:^|&)((?:[^"&]|{STRING})*)', text)
     for part in parts:
-        fields = _parse_field(part)
+        fields = parse_field(part, segment=kind == "segment")
         if len(fields) > 1 and len(parts) > 1:
             raise ValueError("a window (..) cannot be in a conjunction; write it on a line of its own")
         choices = [[*chosen, f] for chosen in choices for f in fields]
@@ -170,40 +198,13 @@ def _parse_template(text: str) -> list[Template]:
 
 
 def _join(kind: Kind, fields: tuple[Field, ...]) -> Template:
-    """Name the attribute after its fields: ``word[-1]&word[0]=the|cat``."""
-    head = "&".join(f"{f.name()}[{f.offset}]" for f in fields)
+    """Name the attribute after its fields: ``word[-1]&word[0]=the|cat``; a number after its field alone."""
     prefix = "" if kind == "node" else f"{kind}:"
-    return Template(kind, fields, (f"{prefix}{head}=", *["|"] * (len(fields) - 1), ""))
+    head = prefix + "&".join(f.text() for f in fields)
+    if fields[0].view in NUMBERS:
+        return Template(kind, fields, (head, ""))
+    return Template(kind, fields, (f"{head}=", *["|"] * (len(fields) - 1), ""))
 
 
-_FIELD = re.compile(
-    rf"""(?P<body>[^\[\]"]+(?:{STRING}[^\[\]"]*)?)
-        \[ \s*(?P<low>[+-]?\d+)\s* (?:\.\.\s*(?P<high>[+-]?\d+)\s*)? \]""",
-    re.VERBOSE,
-)
-
-
-def _parse_field(text: str) -> list[Field]:
-    matched = _FIELD.fullmatch(text.strip())
-    if not matched:
-        raise ValueError(f"{text!r} is not a field; write column[offset] or view(column, ...)[offset]")
-    low = int(matched["low"])
-    high = low if matched["high"] is None else int(matched["high"])
-    if high < low:
-        raise ValueError(f"the window {low}..{high} is empty")
-    if low < -MOST_OFFSET or high > MOST_OFFSET:
-        raise ValueError(f"offsets go from -{MOST_OFFSET} to {MOST_OFFSET}")
-    column, view, arguments = _parse_view(matched["body"].strip())
-    return [Field(column, offset, view, arguments) for offset in range(low, high + 1)]
-
-
-def _parse_view(text: str) -> tuple[str, str, tuple[int | str, ...]]:
-    if re.fullmatch(r"\w+", text):
-        return text, "same", ()
-    called = re.fullmatch(r"(\w+)\s*\(\s*(\w+)\s*(?:,(.*))?\)", text)
-    if not called:
-        raise ValueError(f"{text!r} is neither a column nor view(column, ...)")
-    view, column, rest = called.groups()
-    arguments = arguments_of(rest) if rest else ()
-    check_arguments(view, arguments)
-    return column, view, arguments
+#: The length of a segment minus its mean, squared, where the mean is not known yet.
+_SQUARE = Field("", view="square", anchor="all")

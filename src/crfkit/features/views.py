@@ -16,6 +16,10 @@ time.
 ``length(word)``            number of characters, 9 for nine or more
 ``lookup(word, table)``     what a table (clusters, ...) says of the token
 ``embedding(word, table)``  the vector of the token, as real-valued columns; zeros where there is none
+``jaccard(word, entries)``  a number: how similar the token, or the phrase of a segment, is to its closest
+                            entry of a dictionary; also ``tfidf`` and ``jarowinkler``
+``value(length)``           a number: how many positions a segment has
+``square(length, mean)``    a number: (length - mean)^2
 ==========================  =====================================================================
 """
 
@@ -23,12 +27,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import Any, TypeAlias
 
-__all__ = ["VIEWS", "Value", "make_view"]
+__all__ = ["NUMBERS", "RESOURCES", "SIMILARITIES", "VIEWS", "Argument", "Value", "make_view"]
 
 Value: TypeAlias = "str | list[str] | None"
-Argument: TypeAlias = "int | str"
+Argument: TypeAlias = "int | float | str"
+
+SIMILARITIES = ("jaccard", "tfidf", "jarowinkler")  #: to the closest entry of a dictionary
+OF_LENGTH = ("value", "square")  #: of the length of a segment
+NUMBERS = (*OF_LENGTH, *SIMILARITIES)  #: views whose attributes have values
+#: Views that name a resource, and what it is.
+RESOURCES = {
+    **{name: name for name in ("lookup", "gazetteer", "embedding")},
+    **dict.fromkeys(SIMILARITIES, "dictionary"),
+}
 
 
 def _lower() -> Callable[[str], Value]:
@@ -101,6 +115,8 @@ VIEWS: dict[str, tuple[tuple[type, ...], Callable[..., Callable[[str], Value]]]]
     "lookup": ((str,), lambda table: table),
     "gazetteer": ((str,), lambda gazetteer: gazetteer),
     "embedding": ((str,), lambda table: table),
+    **{name: ((str,), lambda dictionary: dictionary) for name in SIMILARITIES},
+    **{name: ((), lambda length: length) for name in OF_LENGTH},
 }
 
 
@@ -109,6 +125,10 @@ def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
     if name not in VIEWS:
         raise ValueError(f"{name!r} is not a view; views are {', '.join(VIEWS)}")
     types = VIEWS[name][0]
+    if name == "square" and arguments:
+        if len(arguments) > 1 or isinstance(arguments[0], str) or not isfinite(arguments[0]):
+            raise ValueError(f"square takes the mean length, a finite number, not {arguments!r}")
+        return
     if tuple(map(type, arguments)) != types:
         wanted = ", ".join(kind.__name__ for kind in types) or "nothing"
         raise ValueError(f"{name} takes {wanted} after the column, not {arguments!r}")

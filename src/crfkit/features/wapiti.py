@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from crfkit.features.recipe import MOST_OFFSET, Field, Kind, Recipe, Template
+from crfkit.features.fields import MOST_OFFSET
+from crfkit.features.recipe import Field, Kind, Recipe, Template
 
 __all__ = ["parse_wapiti", "pattern_lines"]
 

@@ -128,6 +128,11 @@ class Columns:
             f"{where}there is no column {which!r}; the columns are {', '.join(self.names) or 'none'}"
         )
 
+    def found(self, name: str | int) -> int:
+        """Return the number of a column by its name or number, which may be a string of digits."""
+        named = isinstance(name, str) and name in self.names
+        return self.place(int(name) if isinstance(name, str) and not named and name.isdigit() else name)
+
     def sequence(self, n: int) -> list[tuple[str, ...]]:
         """Return one sequence as a list of rows (negative: from the last)."""
         if not -len(self) <= n < len(self):

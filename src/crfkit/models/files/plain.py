@@ -30,7 +30,7 @@ def plain_transitions(recipe: Recipe | None) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for template in recipe.templates if recipe is not None else ():
-        if template.kind != "node" and not template.fields:
+        if template.kind in ("edge", "both") and not template.fields:
             found[template.literals[0]] = found.get(template.literals[0], 0) + 1
     return found
 
@@ -85,7 +85,9 @@ def with_steps(model: Model, lines: Sequence[str], others: Sequence[str]) -> tup
 
 def _with_fields(recipe: Recipe) -> list[Template]:
     """Return the templates of transitions that have fields."""
-    return [template for template in recipe.templates if template.kind != "node" and template.fields]
+    return [
+        template for template in recipe.templates if template.kind in ("edge", "both") and template.fields
+    ]
 
 
 def _makes(template: Template, name: str) -> bool:

@@ -5,6 +5,7 @@ A recipe whose text does not say everything (templates made by hand) is kept tem
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from itertools import pairwise
@@ -15,15 +16,16 @@ import numpy as np
 from crfkit.arrays import Floats, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Field, Gazetteer, Recipe, Template, parse_recipe
-from crfkit.features.recipe import KINDS, MOST_OFFSET
-from crfkit.features.views import check_arguments
+from crfkit.features.fields import ANCHORS, MOST_OFFSET
+from crfkit.features.recipe import KINDS
+from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.store import Array
 
 __all__ = ["Embeddings", "plain_recipe", "recipe_of"]
 
 _DIALECTS = ("crfkit", "crfpp", "wapiti")
 _MOST_TEMPLATES = 20_000
-_RESOURCES = ("lookup", "gazetteer", "embedding")
+_ALL = re.compile(r"\[\s*\.\.\s*\]")
 
 
 class Embeddings(Mapping[str, Floats]):
@@ -79,12 +81,11 @@ def plain_recipe(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Array]]:
     if not _says_everything(recipe, text):
         plain["templates"] = [_plain_template(template) for template in recipe.templates]
     kinds: dict[str, str] = {}
-    for f in (f for template in recipe.templates for f in template.fields if f.view in _RESOURCES):
+    for f in (f for template in recipe.templates for f in template.fields if f.view in RESOURCES):
         name = str(f.arguments[0])
-        if kinds.setdefault(name, f.view) != f.view:
-            raise ValueError(
-                f"the resource {name!r} is used as {kinds[name]} and as {f.view}; name them apart"
-            )
+        kind = RESOURCES[f.view]
+        if kinds.setdefault(name, kind) != kind:
+            raise ValueError(f"the resource {name!r} is used as {kinds[name]} and as {kind}; name them apart")
     arrays: dict[str, Array] = {}
     for i, (name, kind) in enumerate(kinds.items()):
         made = _PACK[kind](name, recipe.resources[name])
@@ -106,13 +107,21 @@ def _says_everything(recipe: Recipe, text: str) -> bool:
 
 
 def _opens_windows(dialect: str, text: str) -> bool:
-    """Return whether the text may hold a window ``a..b``: a few bytes that make thousands of templates."""
-    return dialect == "crfkit" and ".." in text
+    """Return whether the text may hold a window ``a..b``: a few bytes that make thousands of templates.
+
+    ``[..]``, all positions of a segment, makes one.
+    """
+    return dialect == "crfkit" and ".." in _ALL.sub(" ", text)
 
 
 def _plain_template(template: Template) -> dict[str, Any]:
-    fields = [[f.column, f.offset, f.view, list(f.arguments), f.lower, f.absolute] for f in template.fields]
+    fields = [_plain_field(f) for f in template.fields]
     return {"kind": template.kind, "fields": fields, "literals": list(template.literals)}
+
+
+def _plain_field(f: Field) -> list[Any]:
+    plain = [f.column, f.offset, f.view, list(f.arguments), f.lower, f.absolute]
+    return plain if f.anchor == "token" else [*plain, f.anchor]
 
 
 def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
@@ -130,7 +139,7 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
         raise ValueError(f"the recipe has more than {_MOST_TEMPLATES:,} templates")
     resources = {}
     for i, (name, kind) in enumerate(kinds.items()):
-        if kind not in _RESOURCES:
+        if kind not in _UNPACK:
             raise ValueError(f"the recipe names the unknown kind {kind!r} of resource")
         prefix = f"resource.{i}."
         mine = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
@@ -144,8 +153,8 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
                 recipe = Recipe(recipe.templates, resources=resources)
     except (RecursionError, OverflowError, MemoryError) as error:
         raise ValueError(f"the recipe is wrong: {type(error).__name__}") from None
-    for f in (f for template in recipe.templates for f in template.fields if f.view in _RESOURCES):
-        if kinds.get(str(f.arguments[0])) != f.view:
+    for f in (f for template in recipe.templates for f in template.fields if f.view in RESOURCES):
+        if kinds.get(str(f.arguments[0])) != RESOURCES[f.view]:
             raise ValueError(f"the recipe lacks the resource of {f.name()}")
     return recipe
 
@@ -154,6 +163,9 @@ def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError("the recipe is damaged: a list is missing")
     return value
+
+
+_PARTS = [str, int, str, list, bool, bool]
 
 
 def _template(plain: object) -> Template:
@@ -167,17 +179,18 @@ def _template(plain: object) -> Template:
 
 
 def _field(plain: object) -> Field:
-    if not isinstance(plain, list) or list(map(type, plain)) != [str, int, str, list, bool, bool]:
+    if not isinstance(plain, list) or list(map(type, plain)) not in (_PARTS, [*_PARTS, str]):
         raise ValueError("the recipe is damaged: a field is wrong")
-    column, offset, view, arguments, lower, absolute = plain
-    if abs(offset) > MOST_OFFSET or not all(type(argument) in (int, str) for argument in arguments):
+    column, offset, view, arguments, lower, absolute, anchor = [*plain, "token"][:7]
+    good = abs(offset) <= MOST_OFFSET and all(type(argument) in (int, float, str) for argument in arguments)
+    if not good or anchor not in ANCHORS:
         raise ValueError("the recipe is damaged: a field is wrong")
     if view in ("test", "match"):
         if list(map(type, arguments)) != [str]:
             raise ValueError(f"the recipe is damaged: {view} needs an expression")
     elif view != "same":
         check_arguments(view, tuple(arguments))
-    return Field(column, offset, view, tuple(arguments), lower, absolute)
+    return Field(column, offset, view, tuple(arguments), lower, absolute, anchor)
 
 
 # ---- strings and tables as arrays

@@ -1,0 +1,158 @@
+// Templates of segments: strings made of all positions of a segment, of places around its ends and
+// of its length, for every segment of at most D positions.
+//
+// A phrase grows by a word when its segment does. Most phrases of several words are new, so that
+// each string is built, in one buffer, and looked up; the strings of all segments that begin at a
+// position are looked up together, as their slots are on the way meanwhile.  Ids are given in order
+// of first appearance: by where segments begin, by their length, and then by template.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "text/expand.hpp"
+
+namespace crfkit {
+
+struct SegmentPart {
+  enum From { nothing, length, all, begin, end };
+  std::string literal;  // before the field
+  From from = nothing;  // nothing: the literal ends the template
+  int view = -1;
+  int offset = 0;  // of begin and end
+};
+using SegmentTemplate = std::vector<SegmentPart>;
+
+class SegmentExpander {
+ public:
+  SegmentExpander(const std::vector<View>& views, const std::vector<SegmentTemplate>& templates,
+                  const Names& names)
+      : views_(views), templates_(templates), names_(names), phrases_(views.size()) {
+    for (const SegmentTemplate& parts : templates)
+      for (const SegmentPart& part : parts)
+        if (part.from == SegmentPart::all) phrases_[part.view].used = true;
+  }
+
+  bool idle() const { return templates_.empty(); }
+
+  void reserve(std::int64_t positions, std::int64_t longest, Attributes& out) const {
+    const auto places = static_cast<std::size_t>(positions * longest);
+    out.ptr.reserve(out.ptr.size() + places);
+    out.attr.reserve(out.attr.size() + places * templates_.size());
+  }
+
+  // Attributes of the segments of sequence n: `longest` places for each position.
+  void expand(const Tokens& tokens, std::int64_t n, std::int64_t longest, Attributes& out) {
+    const std::int64_t begin = tokens.seq_ptr[n], T = tokens.seq_ptr[n + 1] - begin;
+    for (std::int64_t t = 0; t < T; ++t) {
+      asked_.clear(), ends_.clear(), letters_.clear();
+      for (Phrase& phrase : phrases_) phrase.text.clear(), phrase.known = true;
+      for (std::int64_t d = 1; d <= longest && t + d <= T; ++d) {
+        for (std::size_t v = 0; v < phrases_.size(); ++v)
+          if (phrases_[v].used) grow(v, tokens.column[views_[v].column][begin + t + d - 1], d > 1);
+        for (const SegmentTemplate& parts : templates_) {
+          text_.clear();
+          build(parts, 0, tokens, Segment{begin, T, t, d});
+        }
+        ends_.push_back(asked_.size());
+      }
+      answer(out);
+      for (std::size_t d = ends_.size(); d < static_cast<std::size_t>(longest); ++d) out.close();
+    }
+  }
+
+ private:
+  struct Phrase {
+    bool used = false, known = true;  // known: all positions have a value
+    std::string text;
+  };
+  struct Asked {
+    std::size_t begin, size;  // in letters_
+    std::uint64_t hash;
+  };
+  struct Segment {
+    std::int64_t first, T, t, d;  // where the sequence begins, its length; the segment in it
+  };
+
+  void grow(std::size_t v, std::int32_t token, bool inner) {
+    Phrase& phrase = phrases_[v];
+    const View& view = views_[v];
+    phrase.known = phrase.known && view.ptr[token] < view.ptr[token + 1];
+    if (!phrase.known) return;
+    if (inner) phrase.text += ' ';
+    phrase.text += view.values.at(static_cast<std::size_t>(view.list[view.ptr[token]]));
+  }
+
+  // Appends part f and those after it to text_; several values make several strings, none makes
+  // none.
+  void build(const SegmentTemplate& parts, std::size_t f, const Tokens& tokens, const Segment& s) {
+    const SegmentPart& part = parts[f];
+    text_ += part.literal;
+    if (part.from == SegmentPart::nothing) return ask();
+    if (part.from == SegmentPart::length) {
+      char digits[20];
+      text_.append(digits, std::to_chars(digits, digits + sizeof digits, s.d).ptr);
+      return build(parts, f + 1, tokens, s);
+    }
+    if (part.from == SegmentPart::all) {
+      if (!phrases_[part.view].known) return;
+      text_ += phrases_[part.view].text;
+      return build(parts, f + 1, tokens, s);
+    }
+    const std::int64_t at =
+        s.t + part.offset + (part.from == SegmentPart::end ? s.d - 1 : std::int64_t{0});
+    if (at < 0 || at >= s.T) {
+      append_pad(text_, at < 0, static_cast<int>(at < 0 ? -at : at - s.T + 1));
+      return build(parts, f + 1, tokens, s);
+    }
+    const View& view = views_[part.view];
+    const std::int32_t token = tokens.column[view.column][s.first + at];
+    const std::size_t size = text_.size();
+    for (std::int64_t k = view.ptr[token]; k < view.ptr[token + 1]; ++k) {
+      text_.resize(size);
+      text_ += view.values.at(static_cast<std::size_t>(view.list[k]));
+      build(parts, f + 1, tokens, s);
+    }
+  }
+
+  // Keeps text_ until `answer`; its slot is on the way.
+  void ask() {
+    const std::uint64_t hash = hash_bytes(text_);
+    if (const auto* growing = std::get_if<Alphabet*>(&names_)) {
+      __builtin_prefetch((*growing)->view().first_slot(hash), 1);
+    } else if (const AlphabetView& frozen = std::get<AlphabetView>(names_); frozen.slot_count) {
+      __builtin_prefetch(frozen.first_slot(hash));
+    }
+    asked_.push_back({letters_.size(), text_.size(), hash});
+    letters_ += text_;
+  }
+
+  void answer(Attributes& out) {
+    std::size_t i = 0;
+    for (const std::size_t end : ends_) {
+      for (; i < end; ++i) {
+        const std::string_view text(letters_.data() + asked_[i].begin, asked_[i].size);
+        const auto* growing = std::get_if<Alphabet*>(&names_);
+        const std::int32_t id = growing ? (*growing)->add(text, asked_[i].hash)
+                                        : std::get<AlphabetView>(names_).find(text, asked_[i].hash);
+        if (id >= 0) out.attr.push_back(id);
+      }
+      out.close();
+    }
+  }
+
+  const std::vector<View>& views_;
+  const std::vector<SegmentTemplate>& templates_;
+  Names names_;
+  std::vector<Phrase> phrases_;    // [views]
+  std::vector<Asked> asked_;       // by the segments that begin at the position at hand
+  std::vector<std::size_t> ends_;  // of each segment, in asked_
+  std::string letters_, text_;
+};
+
+}  // namespace crfkit
