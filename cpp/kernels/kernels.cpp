@@ -5,6 +5,7 @@
 #include "kernels/learn/dual.hpp"
 #include "kernels/learn/likelihood.hpp"
 #include "kernels/learn/perceptron.hpp"
+#include "kernels/learn/segment_likelihood.hpp"
 #include "kernels/learn/sgd.hpp"
 #include "kernels/linear/score_scatter.hpp"
 #include "kernels/simd/vectors.hpp"
@@ -188,8 +189,9 @@ void drop_workspace(void* workspace) { delete static_cast<Workspace*>(workspace)
 bool evaluate(const Evaluation& e, const void* prepared, std::int64_t block, void* workspace,
               double* pooled, std::int64_t* impossible) {
   const Prepared& tables = *static_cast<const Prepared*>(prepared);
-  return evaluate_block(e, tables.probabilities, tables.scores, block,
-                        *static_cast<Workspace*>(workspace), pooled, impossible);
+  const auto evaluated = e.problem.shape == Shape::segments ? evaluate_segments : evaluate_block;
+  return evaluated(e, tables.probabilities, tables.scores, block,
+                   *static_cast<Workspace*>(workspace), pooled, impossible);
 }
 
 }  // namespace

@@ -53,16 +53,45 @@ void check_matrix(const char* name, const Given& given, std::int64_t rows, std::
   check_length((std::string("a row of ") + name).c_str(), given.shape(1), columns);
 }
 
+// The rows of segments; without `longest` there are none.  `all`: how many rows there are.
+Segmented segmented(int longest, bool begins, bool ends, const std::optional<KeptPointers>& place,
+                    std::int64_t all) {
+  if (longest < 0) refuse("longest is " + text(longest) + ", expected 0 or more");
+  if (longest == 0 && (begins || ends || place)) refuse("rows of segments need their longest");
+  const Segmented made{longest, begins, ends, place ? static_cast<std::int64_t>(place->size()) : 0,
+                       data_or_null(place)};
+  if (all < made.count || (all - made.count) % (1 + begins + ends) != 0)
+    refuse("attr_ptr does not fit the rows of positions and segments");
+  return made;
+}
+
+// Places rise, and segments end within the sequence in which they begin.
+void check_places(const Segmented& segments, Pointers seq_ptr, std::int64_t P) {
+  std::size_t n = 0;
+  for (std::int64_t i = 0; i < segments.count; ++i) {
+    const std::int64_t at = segments.place[i], p = at / segments.longest;
+    if (at <= (i > 0 ? segments.place[i - 1] : -1) || p >= P)
+      refuse("place[" + text(i) + "] is out of range or does not rise");
+    while (seq_ptr.data()[n + 1] <= p) ++n;
+    if (p + at % segments.longest >= seq_ptr.data()[n + 1])
+      refuse("place[" + text(i) + "] is a segment that runs past the end of its sequence");
+  }
+}
+
 std::unique_ptr<BoundEvaluator> make_evaluator(
     const Kernels& kernels, const RowPlan& rows, Pointers seq_ptr, Pointers attr_ptr, Integers attr,
     const std::optional<KeptReals>& value, const std::optional<KeptReals>& weight,
     const std::optional<KeptIntegers>& label, const std::optional<Matrix>& soft,
     const std::optional<Mask>& allowed, const RowPlan* edge_rows,
     const std::optional<KeptPointers>& edge_ptr, const std::optional<KeptIntegers>& edge_attr,
-    const std::optional<KeptReals>& edge_value, std::int64_t table_bytes) {
+    const std::optional<KeptReals>& edge_value, int longest, bool begins, bool ends,
+    const std::optional<KeptPointers>& place, std::int64_t table_bytes) {
   const Occurrences o = occurrences(attr_ptr, attr, value);
-  const std::int64_t P = static_cast<std::int64_t>(attr_ptr.size()) - 1;
+  const std::int64_t all = static_cast<std::int64_t>(attr_ptr.size()) - 1;
+  const Segmented segments = segmented(longest, begins, ends, place, all);
+  const std::int64_t P = (all - segments.count) / (1 + segments.begins + segments.ends);
   check_pointers(seq_ptr, "seq_ptr", P);
+  check_places(segments, seq_ptr, P);
   const std::int64_t N = static_cast<std::int64_t>(seq_ptr.size()) - 1;
   if (rows.weights() >= std::int64_t{1} << 31) refuse("2^31 node weights or more");
   if (label.has_value() + soft.has_value() + allowed.has_value() != 1)
@@ -78,9 +107,9 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
   if (soft) check_matrix("soft", *soft, P, rows.width);
   if (allowed) check_matrix("allowed", *allowed, P, rows.width);
   if (label) {
-    check_length("label", label->size(), P);
-    for (std::int64_t p = 0; p < P; ++p)
-      if (label->data()[p] < 0 || label->data()[p] >= rows.width)
+    check_length("label", label->size(), all);
+    for (std::int64_t p = 0; p < all; ++p)
+      if (label->data()[p] < (p < P ? 0 : -1) || label->data()[p] >= rows.width)
         refuse("label[" + text(p) + "] is out of range");
   }
   std::optional<BoundRows> bound_edges;
@@ -94,7 +123,8 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
                       data_or_null(weight),
                       data_or_null(label),
                       made->soft_data(),
-                      made->allowed_data()};
+                      made->allowed_data(),
+                      segments};
   nb::gil_scoped_release release;
   made->evaluator = std::make_unique<Evaluator>(kernels, batch, made->rows.unweighted(),
                                                 made->edges(), table_bytes);
@@ -135,17 +165,17 @@ std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const 
         kernels, ArchiveReader(packed.data(), packed.size()), made->soft_data(),
         made->allowed_data(), made->rows.unweighted(), made->edges());
   }
-  if (soft) check_matrix("soft", *soft, made->evaluator->positions(), width);
-  if (allowed) check_matrix("allowed", *allowed, made->evaluator->positions(), width);
+  if (soft) check_matrix("soft", *soft, made->evaluator->batch_positions(), width);
+  if (allowed) check_matrix("allowed", *allowed, made->evaluator->batch_positions(), width);
   return made;
 }
 
 // Loss and gradient; returns (loss, whether all scores are finite, a sequence without labelling).
-Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights, const Scores& edge,
-                                           const std::optional<Scores>& start,
-                                           const std::optional<Scores>& stop, Written gradient,
-                                           Written start_credit, Written stop_credit,
-                                           const WrittenMatrix& edge_credit, int threads) {
+Tuple<double, bool, std::int64_t> evaluate(
+    BoundEvaluator& bound, Reals weights, const Scores& edge, const std::optional<Scores>& start,
+    const std::optional<Scores>& stop, Written gradient, Written start_credit, Written stop_credit,
+    const WrittenMatrix& edge_credit, const std::optional<Scores>& length,
+    const std::optional<WrittenMatrix>& length_credit, int threads) {
   check_threads(threads);
   const std::int64_t L = bound.rows.width;
   if (static_cast<std::int64_t>(weights.size()) < bound.weights())
@@ -157,13 +187,23 @@ Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights,
   check_length("start_credit", start_credit.size(), L);
   check_length("stop_credit", stop_credit.size(), L);
   check_matrix("edge_credit", edge_credit, L, L);
+  const std::int64_t D = bound.evaluator->longest();
+  if (length.has_value() != (D > 0)) refuse("length is for segments, which need it");
+  if (length) check_shape(*length, "length", {D, L});
+  if (length_credit) check_matrix("length_credit", *length_credit, D, L);
   Loss loss;
   {
     nb::gil_scoped_release release;
     const std::lock_guard<std::mutex> lock(bound.guard);
-    loss = bound.evaluator->evaluate(
-        weights.data(), edge.data(), start ? start->data() : nullptr, stop ? stop->data() : nullptr,
-        gradient.data(), start_credit.data(), stop_credit.data(), edge_credit.data(), threads);
+    const Evaluator::Shared shared{edge.data(),
+                                   start ? start->data() : nullptr,
+                                   stop ? stop->data() : nullptr,
+                                   length ? length->data() : nullptr,
+                                   edge_credit.data(),
+                                   start_credit.data(),
+                                   stop_credit.data(),
+                                   length_credit ? length_credit->data() : nullptr};
+    loss = bound.evaluator->evaluate(weights.data(), shared, gradient.data(), threads);
   }
   return nb::make_tuple(loss.value, loss.finite, loss.impossible);
 }
@@ -176,7 +216,8 @@ void bind_evaluate(nb::module_& m) {
       .def_static("of", &make_evaluator, "kernels"_a, "rows"_a, "seq_ptr"_a, "attr_ptr"_a, "attr"_a,
                   "value"_a.none(), "weight"_a.none(), "label"_a.none(), "soft"_a.none(),
                   "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
-                  "edge_attr"_a.none(), "edge_value"_a.none(), "table_bytes"_a)
+                  "edge_attr"_a.none(), "edge_value"_a.none(), "longest"_a, "begins"_a, "ends"_a,
+                  "place"_a.none(), "table_bytes"_a)
       .def_static("unpack", &unpack, "kernels"_a, "width"_a, "ptr"_a, "column"_a,
                   "edge_row_ptr"_a.none(), "edge_column"_a.none(), "soft"_a.none(),
                   "allowed"_a.none(), "packed"_a)
@@ -184,7 +225,8 @@ void bind_evaluate(nb::module_& m) {
       .def("pack", &pack, "out"_a)
       .def_prop_ro("rows_left", [](const BoundEvaluator& b) { return b.evaluator->rows_left(); })
       .def("evaluate", &evaluate, "weights"_a, "edge"_a, "start"_a.none(), "stop"_a.none(),
-           "gradient"_a, "start_credit"_a, "stop_credit"_a, "edge_credit"_a, "threads"_a);
+           "gradient"_a, "start_credit"_a, "stop_credit"_a, "edge_credit"_a, "length"_a.none(),
+           "length_credit"_a.none(), "threads"_a);
 }
 
 }  // namespace crfkit

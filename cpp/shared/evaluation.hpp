@@ -42,7 +42,7 @@ struct Composed {
 // What the model is compared with; at most one is not null.  Positions of soft and allowed are
 // those of the batch, `source` maps those of the sweep to them.
 struct Gold {
-  const std::int32_t* label;    // [P], in the order of the sweep
+  const std::int32_t* label;    // [P], in the order of the sweep; -1 where the gold has no label
   const double* soft;           // [P, L]
   const std::uint8_t* allowed;  // [P, L]
   const std::int32_t* source;   // [P]
@@ -57,6 +57,24 @@ struct Block {
 struct Loose {
   const std::int32_t* attribute;
   Transposed credits;
+};
+
+// The row of a segment, counted from the first row of its group.
+struct SegmentRow {
+  std::int32_t length, row;
+};
+
+// The rows of segments.  The rows of a group are those of its positions, then one for each
+// position as the beginning of segments, then one as their end, then those of single segments: only
+// those that have attributes.
+struct SegmentRows {
+  int longest;               // D; 0: a chain, and all the rest is null
+  bool begins, ends;         // whether positions have rows as beginnings, and as ends
+  const double* length;      // [D, L] scores; -inf where a label has no segments of that length
+  bool counted;              // whether the credits of lengths are wanted
+  const std::int64_t* node;  // [groups] positions before each group
+  const std::int64_t *begin_ptr, *end_ptr;  // [positions + 1]
+  const SegmentRow *by_begin, *by_end;      // of each position, by rising length
 };
 
 // The step of an edge weight, and its place in a table with rows of `step`.
@@ -86,7 +104,7 @@ struct EdgeRows {
 };
 
 struct Evaluation {
-  Problem problem;         // labels, edge
+  Problem problem;         // shape, labels, edge
   const double* start;     // [L] or null
   const double* stop;      // [L] or null
   std::int64_t positions;  // P
@@ -101,6 +119,7 @@ struct Evaluation {
   Transposed partials;  // positions of each partial sum
   Loose loose;
   EdgeRows edges;
+  SegmentRows segments;
   double* node;      // [P + partial sums, step] in turn scores, probabilities and credits
   double* value;     // [lanes in all] weight * (log Z - node scores of the gold)
   double* gradient;  // [weights]

@@ -382,6 +382,10 @@ class Evaluator:
         edge_ptr: NDArray[np.int64] | None,
         edge_attr: NDArray[np.int32] | None,
         edge_value: NDArray[np.float64] | None,
+        longest: int,
+        begins: bool,
+        ends: bool,
+        place: NDArray[np.int64] | None,
         table_bytes: int,
     ) -> Evaluator: ...
     @staticmethod
@@ -411,6 +415,8 @@ class Evaluator:
         start_credit: NDArray[np.float64],
         stop_credit: NDArray[np.float64],
         edge_credit: NDArray[np.float64],
+        length: NDArray[np.float64] | None,
+        length_credit: NDArray[np.float64] | None,
         threads: int,
     ) -> tuple[float, bool, int]: ...
 

@@ -106,7 +106,7 @@ def test_strong_weights_lose_no_digits() -> None:
 
 @pytest.mark.parametrize("name", DATA)
 def test_same_bits_for_any_number_of_threads(name: str) -> None:
-    same_bits_for_threads(DATA[name](6), 6)
+    same_bits_for_threads(DATA[name](6), Chain(6))
 
 
 def test_rounds_add_up() -> None:

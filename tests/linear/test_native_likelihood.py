@@ -70,7 +70,7 @@ def test_scores_too_wide_for_scaled_sums(name: str, scale: float) -> None:
 
 @pytest.mark.parametrize("name", DATA)
 def test_same_bits_for_any_number_of_threads(name: str) -> None:
-    same_bits_for_threads(DATA[name](6), 6)
+    same_bits_for_threads(DATA[name](6), Chain(6))
 
 
 def test_sums_are_shared() -> None:

@@ -3,11 +3,13 @@
 // Sequences become groups of lanes and blocks of groups (evaluation.hpp); the occurrences that
 // shared sums leave over (shared_rows.hpp) are laid out in the order of the sweep, those of rows
 // that a block has several times as partial sums; loops are cut into tasks.  All of it depends on
-// the data and the width of the vectors alone, not on the number of threads.
+// the data and the width of the vectors alone, not on the number of threads.  Where there are
+// segments, what is called position here is any row of scores (segment_arrangement.hpp).
 #pragma once
 
 #include "engine/likelihood/archive.hpp"
 #include "engine/likelihood/edge_arrangement.hpp"
+#include "engine/likelihood/segment_arrangement.hpp"
 #include "engine/likelihood/shared_rows.hpp"
 #include "engine/linear/index.hpp"
 #include "engine/threads/run_task.hpp"
@@ -22,9 +24,10 @@ struct Batched {
   Occurrences occurrences;
   Occurrences edge_occurrences;  // null without edge attributes
   const double* weight;          // [N] or null
-  const std::int32_t* label;     // [P] or null
+  const std::int32_t* label;     // [rows] or null; -1 where the gold does not take a row
   const double* soft;            // [P, L] or null
   const std::uint8_t* allowed;   // [P, L] or null
+  Segmented segments;            // which rows the occurrences have beyond those of positions
 };
 
 class Arrangement {
@@ -35,7 +38,11 @@ class Arrangement {
   // The rows of the layout, as yet without weights.
   Arrangement(const Kernels& kernels, const Batched& batch, const Rows& rows, const Rows& edge_rows,
               std::int64_t table_bytes)
-      : kernels_(kernels), L_(rows.width), step_(padded(rows.width)), rows_(rows) {
+      : kernels_(kernels),
+        L_(rows.width),
+        step_(padded(rows.width)),
+        rows_(rows),
+        segments_(batch.segments) {
     order_positions(batch);
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
     edges_ = batch.edge_occurrences.ptr
@@ -51,16 +58,21 @@ class Arrangement {
               const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows)
       : kernels_(kernels), L_(rows.width), step_(padded(rows.width)), rows_(rows) {
     each_part(*this, from);
+    SegmentArrangement::each_part(segments_, from);
     edges_ = EdgeArrangement(from, edge_rows);
     gold_ = {label_.empty() ? nullptr : label_.data(), soft, allowed, source_.data()};
   }
 
   void pack(ArchiveWriter& to) const {
     each_part(*this, to);
+    SegmentArrangement::each_part(segments_, to);
     EdgeArrangement::each_part(edges_, to);
   }
 
   std::int64_t positions() const { return static_cast<std::int64_t>(source_.size()); }
+  // Those of the batch, of which soft and allowed gold have a row each.
+  std::int64_t batch_positions() const { return longest() ? segments_.nodes() : positions(); }
+  int longest() const { return segments_.longest(); }
   std::int64_t slots() const { return slots_.size(); }
   std::int64_t rows_left() const { return left_.ptr.back(); }
 
@@ -69,8 +81,10 @@ class Arrangement {
     std::int64_t first, last;
   };
 
-  // Doubles of the pooled sums of a block: start, stop and table.
-  std::int64_t pooled_size() const { return (static_cast<std::int64_t>(L_) + 2) * step_; }
+  // Doubles of the pooled sums of a block: start, stop, table and lengths.
+  std::int64_t pooled_size() const {
+    return (static_cast<std::int64_t>(L_) + 2 + segments_.longest()) * step_;
+  }
 
   const Kernels& kernels_;
   int L_, step_;
@@ -98,9 +112,10 @@ class Arrangement {
   std::vector<std::vector<Task>> compose_tasks_, gather_tasks_;  // by level
   std::vector<Task> loose_tasks_;
   EdgeArrangement edges_{0};
+  SegmentArrangement segments_;
 
  private:
-  // Everything that is made here, but for rows_, edges_ and gold_.
+  // Everything that is made here, but for rows_, edges_, segments_ and gold_.
   template <class Self, class Archive>
   static void each_part(Self& self, Archive& archive) {
     const auto each = [&](auto&... parts) { (archive(parts), ...); };
@@ -121,7 +136,9 @@ class Arrangement {
     p.seq_ptr = batch.seq_ptr;
     const Blocks blocks = make_blocks(p, pooled_size());
     const auto length = [&](std::int64_t n) { return batch.seq_ptr[n + 1] - batch.seq_ptr[n]; };
-    source_.reserve(batch.seq_ptr[batch.sequences]);
+    const std::int64_t P = batch.seq_ptr[batch.sequences];
+    source_.reserve(P);
+    std::vector<std::int32_t> found(batch.segments.longest ? P : 0);
     block_.push_back({0, 0, 0, 0});
     for (std::int64_t b = 0; b < blocks.count(); ++b) {
       std::int64_t i = blocks.first[b], end = blocks.first[b + 1];
@@ -130,6 +147,8 @@ class Arrangement {
         const std::int64_t rest = end - i, most = kernels_.lanes(L_, length(blocks.order[i]));
         const std::int64_t groups = (rest + most - 1) / most, lanes = (rest + groups - 1) / groups;
         add_group(batch, blocks.order.data() + i, lanes);
+        if (batch.segments.longest)
+          segments_.add_group(batch.segments, P, group_.back().first_position, &source_, &found);
         i += lanes;
       }
       if (static_cast<std::int64_t>(group_.size()) > block_.back().group)
@@ -157,7 +176,7 @@ class Arrangement {
   // The occurrences that are left, in the order of the sweep, and who has them.
   void lay_out(const Batched& batch, std::int64_t table_bytes) {
     const Occurrences& o = batch.occurrences;
-    Factoring f(o, batch.seq_ptr[batch.sequences], rows_.ptr, rows_.attributes, L_, table_bytes);
+    Factoring f(o, positions(), rows_.ptr, rows_.attributes, L_, table_bytes);
     slots_ = std::move(f.slots);
     order_loose(o, f);
     std::vector<std::int32_t> place(rows_.attributes, -1);

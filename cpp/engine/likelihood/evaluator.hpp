@@ -37,19 +37,24 @@ class Evaluator : public Arrangement {
     for (void* workspace : idle_) kernels_.drop_workspace(workspace);
   }
 
-  // Loss and gradient [node and edge weights] at the weights; credits of start and stop [L] and of
-  // the steps [L, L], of which the gold's are not yet taken off.
-  Loss evaluate(const double* weights, const double* edge, const double* start, const double* stop,
-                double* gradient, double* start_credit, double* stop_credit, double* edge_credit,
-                int threads) {
+  // Scores that all positions share, and where their credits go, of which the gold's are not yet
+  // taken off.
+  struct Shared {
+    const double *edge, *start, *stop;  // [L, L]; [L] or null
+    const double* length;               // [D, L], for segments only
+    double *edge_credit, *start_credit, *stop_credit;
+    double* length_credit;  // or null when they are not wanted
+  };
+
+  // Loss and gradient [node and edge weights] at the weights.
+  Loss evaluate(const double* weights, const Shared& shared, double* gradient, int threads) {
     rows_.weight = weights;
     EdgeRows edges;
     Loss loss;
     loss.finite = weigh_edges(weights, gradient, threads, &edges);
     if (!loss.finite) return loss;
     compose(threads);
-    loss = sum_blocks(edges, edge, start, stop, gradient, start_credit, stop_credit, edge_credit,
-                      threads);
+    loss = sum_blocks(edges, shared, gradient, threads);
     if (loss.finite && loss.impossible < 0) gather(gradient, threads);
     return loss;
   }
@@ -86,17 +91,16 @@ class Evaluator : public Arrangement {
     return finite;
   }
 
-  Loss sum_blocks(const EdgeRows& edges, const double* edge, const double* start,
-                  const double* stop, double* gradient, double* start_credit, double* stop_credit,
-                  double* edge_credit, int threads) {
+  Loss sum_blocks(const EdgeRows& edges, const Shared& shared, double* gradient, int threads) {
     Evaluation e = {};
     e.edges = edges;
-    e.problem.shape = Shape::chain;
+    e.problem.shape = longest() ? Shape::segments : Shape::chain;
     e.problem.labels = L_;
     e.problem.order = 1;
-    e.problem.edge[0] = edge;
-    e.start = start;
-    e.stop = stop;
+    e.problem.edge[0] = shared.edge;
+    e.start = shared.start;
+    e.stop = shared.stop;
+    if (longest()) e.segments = segments_.view(shared.length, shared.length_credit != nullptr);
     e.positions = positions();
     e.block = block_.data();
     e.group = group_.data();
@@ -143,9 +147,10 @@ class Evaluator : public Arrangement {
       if (lane >= 0 && (loss.impossible < 0 || sequence_[lane] < loss.impossible))
         loss.impossible = sequence_[lane];
     for (const double value : value_) loss.value += value;
-    add_pooled(0, 1, start_credit);
-    add_pooled(step_, 1, stop_credit);
-    add_pooled(2 * step_, L_, edge_credit);
+    add_pooled(0, 1, shared.start_credit);
+    add_pooled(step_, 1, shared.stop_credit);
+    add_pooled(2 * step_, L_, shared.edge_credit);
+    if (shared.length_credit) add_pooled((2 + L_) * step_, longest(), shared.length_credit);
     return loss;
   }
 

@@ -43,6 +43,46 @@ class Packed {
   std::int64_t* begin_;         // [rows + 1]
 };
 
+// What was taken out of the cells of each lane, as logarithms.
+class LaneOffsets {
+ public:
+  LaneOffsets(int lanes, Arena& arena)
+      : high_(arena.take<double>(padded(lanes), 0.0)),
+        low_(arena.take<double>(padded(lanes), 0.0)),
+        top_(arena.take<double>(padded(lanes), 0.0)) {}
+
+  // The largest score of this row, which `add_tops` adds for all lanes.
+  void see_top(int lane, double top) { top_[lane] = top; }
+  // The sum of two doubles of Offset, for W lanes at a time.
+  void add_tops(int lanes) {
+    for (int lane = 0; lane < lanes; lane += W) {
+      const Vec high = load(high_ + lane), x = load(top_ + lane), s = high + x, back = s - high;
+      store(low_ + lane, load(low_ + lane) + ((high - (s - back)) + (x - back)));
+      store(high_ + lane, s);
+      store(top_ + lane, Vec{});
+    }
+  }
+  // The power of two that brings the largest cell of a lane into [1, 2), taken note of.
+  double rescaled(int lane, double largest) {
+    int exponent;
+    std::frexp(largest, &exponent);
+    Offset offset{high_[lane], low_[lane]};
+    offset.add((exponent - 1) * 0.69314718055994530942);
+    high_[lane] = offset.high, low_[lane] = offset.low;
+    return std::ldexp(1.0, 1 - exponent);
+  }
+  Offset at(int lane) const {
+    Offset offset;
+    offset.add(high_[lane]);
+    offset.add(low_[lane]);
+    return offset;
+  }
+
+ private:
+  double *high_, *low_;  // [lanes] each the sum of two doubles
+  double* top_;          // [lanes]
+};
+
 // Credits of the table, in rows of `step`; `products` are still without the factor exp(score).
 struct EdgeSums {
   double *edge, *products;   // null when they are not wanted
@@ -65,15 +105,12 @@ class PackedSum {
         weight_(weight),
         watched_(watched),
         node_(node),
-        sums_(sums) {
+        sums_(sums),
+        offsets_(s.lanes(), arena) {
     stride_ = static_cast<std::ptrdiff_t>(s.lanes()) * step_;
     ring_rows_ = kOuterPositions / s.lanes() > 2 ? kOuterPositions / s.lanes() : 2;
-    const int lanes = padded(s.lanes());
     cell_ = arena.take<double>(static_cast<std::size_t>(stride_) * s.rows());
     ring_ = arena.take<double>(static_cast<std::size_t>(stride_) * ring_rows_);
-    high_ = arena.take<double>(lanes, 0.0);
-    low_ = arena.take<double>(lanes, 0.0);
-    top_ = arena.take<double>(lanes, 0.0);
     if (sums.factors) {
       back_ = arena.take<double>(static_cast<std::size_t>(stride_));
       steps_ = arena.take<Steps>(static_cast<std::size_t>(s.positions()));
@@ -93,15 +130,13 @@ class PackedSum {
     for (std::ptrdiff_t c = lanes * step_; c < stride_; c += W) store(cells + c, Vec{});
     double* node = node_ + s.begin(r) * step_;
     for (int lane = 0; lane < lanes; ++lane) weigh(node + lane * step_, cells + lane * step_, lane);
-    for (int lane = 0; lane < lanes; lane += W) add_tops(lane);
+    offsets_.add_tops(lanes);
   }
 
   // log Z of a lane that has `length` positions.
   double value(const Packed& s, int lane, std::int64_t length) const {
     const double taken = table_.spread.safe_top(), steps = static_cast<double>(length - 1);
-    Offset offset;
-    offset.add(high_[lane]);
-    offset.add(low_[lane]);
+    Offset offset = offsets_.at(lane);
     offset.add(steps * taken);
     offset.add(std::fma(steps, taken, -(steps * taken)));
     return std::log(total(s, lane)) + offset.value();
@@ -180,7 +215,7 @@ class PackedSum {
     for (int v = 1; v < vectors(); ++v)
       highest = max(highest, load_part(node + v * W, n_ - v * W, kZero));
     const double found = max_of(highest), top = found == kZero ? 0.0 : found;
-    top_[lane] = top;
+    offsets_.see_top(lane, top);
     Vec largest = {};
     for (int v = 0; v < vectors(); ++v) {
       const Vec d =
@@ -204,24 +239,11 @@ class PackedSum {
   // Brings the largest cell back into [1, 2); the power of two becomes part of the probabilities.
   void rescale(double* node, double* cells, int lane, double largest) {
     if (!(largest > 1e-300 && largest < 1e300)) return safety_.see_loss(largest != 0.0);
-    int exponent;
-    std::frexp(largest, &exponent);
-    const double factor = std::ldexp(1.0, 1 - exponent);
+    const double factor = offsets_.rescaled(lane, largest);
     for (int v = 0; v < vectors(); ++v) {
       store(node + v * W, load(node + v * W) * factor);
       store(cells + v * W, load(cells + v * W) * factor);
     }
-    Offset offset{high_[lane], low_[lane]};
-    offset.add((exponent - 1) * 0.69314718055994530942);
-    high_[lane] = offset.high, low_[lane] = offset.low;
-  }
-
-  // The sum of two doubles of Offset, for W lanes.
-  void add_tops(int lane) {
-    const Vec high = load(high_ + lane), x = load(top_ + lane), s = high + x, back = s - high;
-    store(low_ + lane, load(low_ + lane) + ((high - (s - back)) + (x - back)));
-    store(high_ + lane, s);
-    store(top_ + lane, Vec{});
   }
 
   double total(const Packed& s, int lane) const {
@@ -267,12 +289,11 @@ class PackedSum {
   bool watched_;
   double* node_;  // [positions, step]
   EdgeSums sums_;
+  LaneOffsets offsets_;
   double* back_ = nullptr;  // [lanes, step] adjoints that passed through tables of their own
   Steps* steps_ = nullptr;  // [positions]
   double* cell_;            // [rows, lanes, step]
   double* ring_;            // [ring rows, lanes, step] adjoints
-  double *high_, *low_;     // [lanes] offsets, each the sum of two doubles
-  double* top_;             // [lanes] largest scores of this row
 };
 
 }  // namespace crfkit::CRFKIT_ARCH

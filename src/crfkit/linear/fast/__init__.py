@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
 from crfkit.linear.fast.likelihood import NativeLikelihood
+from crfkit.linear.fast.segments import NativeSegments
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -38,4 +39,4 @@ class FastPath(Protocol):
         ...
 
 
-FAST: tuple[type[FastPath], ...] = (NativeLikelihood,)
+FAST: tuple[type[FastPath], ...] = (NativeLikelihood, NativeSegments)

@@ -26,6 +26,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
 from crfkit.inference.results import NoLabellingError
 from crfkit.linear.fast.gold_edges import gold_edges
+from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
@@ -36,7 +37,7 @@ from crfkit.structures.labels import forbid
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["NativeLikelihood"]
+__all__ = ["NativeLikelihood", "checked_value"]
 
 
 class NativeLikelihood:
@@ -108,6 +109,10 @@ class NativeLikelihood:
             batch.edge_ptr if edges else None,
             batch.edge_attr if edges else None,
             batch.edge_value if edges else None,
+            0,
+            False,
+            False,
+            None,
             layout.table_bytes,
         )
         counts = _gold_counts(self.chain, gold, weight)
@@ -147,7 +152,7 @@ class NativeLikelihood:
             explain(layout, weights)
         out[parts["edge"]] = 0.0
         edge, start, stop = self._potentials(weights)
-        value, finite, impossible = self._evaluator.evaluate(
+        found = self._evaluator.evaluate(
             weights,
             edge,
             start,
@@ -156,15 +161,11 @@ class NativeLikelihood:
             self._start,
             self._stop,
             self._edge,
+            None,
+            None,
             threads_or_all(self.threads),
         )
-        if not finite:
-            explain(layout, weights)
-            raise NotFiniteError(
-                "the scores of a position overflow; scale the values of attributes, or lower the weights"
-            )
-        if impossible >= 0:
-            raise NoLabellingError(impossible)
+        value = checked_value(layout, weights, found)
         out[self._edge_weights] -= self._gold_edges
         value -= float(self._gold_edges @ weights[self._edge_weights])
         out[parts["transition"]] = self._edge.ravel()[layout.transition_cell] - self._gold_transitions
@@ -190,6 +191,19 @@ class NativeLikelihood:
             forbid(np.zeros(L) if start is None else start, rules.start),
             forbid(np.zeros(L) if stop is None else stop, rules.stop),
         )
+
+
+def checked_value(layout: Layout, weights: Floats, found: tuple[float, bool, int]) -> float:
+    """Return the value of an evaluation: found are it, whether all scores are finite, and who has none."""
+    value, finite, impossible = found
+    if not finite:
+        explain(layout, weights)
+        raise NotFiniteError(
+            "the scores of a position overflow; scale the values of attributes, or lower the weights"
+        )
+    if impossible >= 0:
+        raise NoLabellingError(impossible)
+    return value
 
 
 def _gold_counts(chain: Chain, gold: Gold, weight: Floats) -> dict[str, Floats]:
