@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from crfkit import Likelihood, Model, SemiCRF, SemiMarkov, Stop
+from crfkit import Chain, Likelihood, Model, SemiCRF, SemiMarkov, Stop
 from crfkit.features.segments import last_word, phrase, segment_features
 from crfkit.structures.constraints import Forbid
 
@@ -102,7 +102,11 @@ def test_answers_are_those_of_enumeration() -> None:
         return total
 
     for x, y in zip(X[:3], Y[:3], strict=True):
-        every = {tuple(s): score(x, s) for s in segmentations(len(x), 2, 2)}
+        every = {
+            tuple(s): score(x, s)
+            for s in segmentations(len(x), 2, 2)
+            if all(k or b - a == 1 for a, b, k in s)  # outside of segments each position is one
+        }
         log_z = float(np.logaddexp.reduce(list(every.values())))
         best = max(every, key=every.__getitem__)
         names = fitted.classes_
@@ -163,14 +167,17 @@ def test_other_objectives_teach_segments_too() -> None:
         ({}, [[(0, 2, "CITY"), (1, 3, "CITY")]], ValueError, "begins before position 2, where the segment"),
         ({}, [[(2, 6, "CITY")]], ValueError, r"\(2, 6, 'CITY'\) does not lie within the 5 positions"),
         ({}, [[(2, 2, "CITY")]], ValueError, "does not lie within"),
-        ({}, [[(0, 1, 7)]], TypeError, r"is not a segment; expected \(start, end, label\)"),
+        ({}, [[(0, 1, 7)]], TypeError, r"has the label 7; expected a string, or None"),
+        ({}, [[(0, 1.5, "CITY")]], TypeError, r"is not a segment; expected \(start, end, label\)"),
         ({}, [[(0, 3, "CITY")]], ValueError, "sequence 0, position 0: .* longer than max_length allows"),
         ({}, [["CITY"] * 5], ValueError, "of 5 positions is longer than max_length allows"),
         ({}, [["CITY"] * 4], ValueError, "X has 5 positions, y has 4 labels"),
         ({}, [["B-CITY"] * 4], ValueError, "X has 5 positions, y has 4 labels"),
         ({}, [[(0, 1, "CITY")], []], ValueError, "X has 1 sequences, y has 2"),
         ({}, None, ValueError, "y is missing: SemiCRF requires y"),
-        ({"structure": None}, [[(0, 1, "CITY")]], TypeError, r"as in SemiCRF\(structure=SemiMarkov"),
+        ({"structure": Chain()}, [[(0, 1, "CITY")]], TypeError, r"as in SemiCRF\(structure=SemiMarkov"),
+        ({"outside": "none"}, [[(0, 1, "CITY")]], ValueError, 'outside is .none., expected "unit" or "long"'),
+        ({"scheme": "BIX"}, [["B-CITY"] * 5], ValueError, "scheme is 'BIX', expected .BIO."),
         (
             {"structure": SemiMarkov(["O", "CITY"], max_length=2)},
             [[(0, 1, "TOWN")]],

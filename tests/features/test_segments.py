@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from crfkit import SemiMarkov, train
-from crfkit.data.alphabet import Alphabet
-from crfkit.estimators.segmentation import segmented
 from crfkit.features import ItemExtractor, segment_features
 from crfkit.features.segments import first_word, last_word, length, phrase
+from crfkit.models.tags import segmented
 
 X = [[["the"], ["old"], ["dog"]], [], [["dogs"]]]
 
@@ -52,7 +51,7 @@ def test_a_data_set_keeps_what_it_has_and_is_seen_by_its_names() -> None:
 
 
 def test_names_of_a_model_do_not_grow() -> None:
-    data, _ = segmented(segment_features(X, 2, [phrase]), [["D", "N", "N"], [], ["N"]], Alphabet())
+    data = segmented(segment_features(X, 2, [phrase]), [["D", "N", "N"], [], ["N"]])
     model = train(data, structure=SemiMarkov(max_length=2))
     new = segment_features([[["the"], ["old"], ["cat"]]], 2, [phrase], like=model)
     assert new.segment_attributes is model.names.segment_attributes

@@ -42,6 +42,7 @@ class ExtractorSpec:
     label_column: str | int | None = None  #: of the recipe's data
     hashed: int | None = None  #: number of ids that attribute names are hashed to
     longest: int | None = None  #: positions of the longest segments that have attributes
+    scheme: str | None = None  #: of the tags that spelled gold segments, where tags did
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
-
-from numpy.typing import ArrayLike
+from typing import Any, ClassVar, Final, NoReturn
 
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.data.dataset import Dataset
 from crfkit.data.labelling import labelled
-from crfkit.estimators.adapting import adapt
-from crfkit.estimators.fitting import Fitting, weighted
+from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries, dev_metric
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.models.reading import read, recipe_of
+from crfkit.models.reading import read
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
+from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag, refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["ChainCRF"]
 
@@ -138,109 +132,20 @@ class ChainCRF(ChainQueries, Fitting):
         self.seed = seed
         self.threads = threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> Self:
-        """Train on sequences, and forget what was learned before.
+    @property
+    def _dev_metric(self) -> Metric | str | None:
+        return dev_metric(self.metric, self._scheme)
 
-        Ctrl-C ends training: the estimator holds the model so far, and KeyboardInterrupt is raised. Where
-        training ends before it converges there is a `ConvergenceWarning`, as in `crfkit.train`.
-
-        Parameters
-        ----------
-        X : list of sequences, Dataset, Columns or Batch
-            See `crfkit.models.reading`.
-        y : list of lists
-            One label for each position; None where it is not known, a set where it is one of several, a dict
-            where they have probabilities (`crfkit.data.labelling`). May be left out where X has labels.
-        X_dev, y_dev : optional
-            Data to score the weights on: training ends when the score no longer rises, and the best are kept.
-        sample_weight : array [N], optional
-            Weight of each sequence: 2 is as if it were there twice.
-        progress : bool, optional
-            Show progress; None: where standard error is a terminal.
-        """
-        recipe = recipe_of(self.template)
-        data = self._labelled(read(X, recipe, self.threads), y, sample_weight)
-        model = self._fitted(data, progress, self._dev(X_dev, y_dev, recipe))
-        return self._learned(_with(model, recipe))
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        classes: Sequence[str] | None = None,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> Self:
-        """Learn on from what was learned before; without anything, as `fit` does.
-
-        The L2 penalty pulls towards the weights before instead of 0 (`crfkit.estimators.adapting`): weights
-        of attributes that the new sequences lack stay. Transitions are shared and move, so old data may be
-        labelled worse; a larger l2 holds on to more. New attributes and labels are added. The optimiser must
-        need only values and gradients, as "lbfgs" does, which is what "auto" takes.
-
-        Parameters
-        ----------
-        X, y, sample_weight, progress
-            As in `fit`.
-        classes : list of str, optional
-            Labels that there are, seen or not.
-        """
-        before: Model | None = getattr(self, "model_", None)
-        recipe = recipe_of(self.template)
-        known = [*(() if before is None else before.labels.strings()), *(classes or ())]
-        data = self._labelled(read(X, recipe, self.threads), y, sample_weight, known)
-        if y is None and classes is not None:  # the data brought labels of their own
-            data = replace(data, labels=Alphabet([*data.labels.strings(), *classes]))
-        if before is None:
-            return self._learned(_with(self._fitted(data, progress), recipe))
-        model = adapt(
-            before,
-            data,
-            structure=structure_of(self.structure),
-            features=Features.of(self.features),
-            objective=objective_of(self.objective),
-            optimiser=self.optimiser,
-            stop=Stop.of(self.stop),
-            seed=self.seed,
-            threads=self.threads,
-            progress=progress,
-        )
-        return self._learned(_with(model, recipe))
-
-    def _fitted(self, data: Dataset, progress: bool | None, dev: Dataset | None = None) -> Model:
-        return self._train(data, progress, dev, self.init, dev_metric(self.metric, self._scheme))
-
-    def _labelled(
-        self, data: Dataset, y: Any, sample_weight: ArrayLike | None, known: Sequence[str] = ()
-    ) -> Dataset:
+    def _prepared(
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+    ) -> tuple[Dataset, Structure]:
+        data = read(X, recipe, self.threads)
         if y is not None:
             data = labelled(data, y, Alphabet(known))
-        batch = data.batch
-        if batch.label is None and batch.allowed is None and batch.soft is None:
-            raise ValueError(
-                "y is missing: ChainCRF requires y to be passed, but the target y is None; give one list of "
-                "labels for each sequence"
-            )
-        return weighted(data, sample_weight)
+        elif known:  # the data brought labels of their own
+            data = replace(data, labels=Alphabet([*data.labels.strings(), *known]))
+        return has_gold(data, "ChainCRF", "labels"), structure_of(self.structure)
 
-    def _dev(self, X: Any, y: Any, recipe: Recipe | None) -> Dataset | None:
-        if X is None and y is None:
-            return None
-        if X is None or (y is None and not isinstance(X, Dataset | Batch)):
-            raise ValueError(
-                "only one of X_dev and y_dev is given; give both, or X_dev as a Dataset with labels"
-            )
+    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self.threads)
         return data if y is None else labelled(data, y, Alphabet())
-
-
-def _with(model: Model, recipe: Recipe | None) -> Model:
-    return model if recipe is None else replace(model, extractor=ExtractorSpec(recipe))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.data.dataset import Dataset
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.estimators.adapting import adapt
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
+from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
+from crfkit.models.reading import recipe_of
 from crfkit.optimise.problem import Optimiser
+from crfkit.structures.structure import Structure
+from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag
 from crfkit.training.interrupt import pass_on
@@ -24,31 +31,139 @@ from crfkit.training.train import train
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Fitting", "weighted"]
+__all__ = ["Fitting", "has_gold", "weighted"]
 
 
 def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
-    """Return data with these weights of sequences [N], checked; refuse data without a sequence."""
-    if not len(data):
-        raise ValueError("X has no sequences (0 samples): there is nothing to learn from")
+    """Return data with these weights of sequences [N], checked."""
     weight = weights_of(sample_weight, len(data))
     return data if weight is None else replace(data, batch=replace(data.batch, weight=weight))
 
 
 class Fitting(PartParams):
-    """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives."""
+    """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives.
+
+    What becomes of X and y is up to the structure: `_prepared` and `_judged`.
+    """
 
     structure: Any
     features: Features | str
     objective: Objective | str
     optimiser: Optimiser | str
+    init: Init
     stop: Stop
+    template: Any
+    metric: Metric | str | None
     seed: int
     threads: int | None
 
     model_: Model
     classes_: NDArray[np.object_]
     n_iter_: int
+
+    def _prepared(
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+    ) -> tuple[Dataset, Structure]:
+        """Return data with gold, whose labels begin with `known`, and the structure that fits them.
+
+        `before` is the model that training goes on from.
+        """
+        raise NotImplementedError
+
+    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+        """Return a dev set."""
+        raise NotImplementedError
+
+    @property
+    def _dev_metric(self) -> Metric | str | None:
+        return self.metric
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
+    ) -> Self:
+        """Train on sequences, and forget what was learned before.
+
+        Ctrl-C ends training: the estimator holds the model so far, and KeyboardInterrupt is raised. Where
+        training ends before it converges there is a `ConvergenceWarning`, as in `crfkit.train`.
+
+        Parameters
+        ----------
+        X : list of sequences, Dataset, Columns or Batch
+            See `crfkit.models.reading`.
+        y : list of lists
+            One label for each position; None where it is not known, a set where it is one of several, a dict
+            where they have probabilities (`crfkit.data.labelling`). `SemiCRF` also takes tags and segments.
+            May be left out where X has labels.
+        X_dev, y_dev : optional
+            Data to score the weights on: training ends when the score no longer rises, and the best are kept.
+        sample_weight : array [N], optional
+            Weight of each sequence: 2 is as if it were there twice.
+        progress : bool, optional
+            Show progress; None: where standard error is a terminal.
+        """
+        recipe = recipe_of(self.template)
+        data, structure = self._prepared(X, y, recipe, (), None)
+        dev = self._dev(X_dev, y_dev, recipe, structure)
+        model = self._train(weighted(data, sample_weight), structure, progress, dev)
+        return self._learned(_with(model, recipe))
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Sequence[str] | None = None,
+        sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
+    ) -> Self:
+        """Learn on from what was learned before; without anything, as `fit` does.
+
+        The L2 penalty pulls towards the weights before instead of 0 (`crfkit.estimators.adapting`): weights
+        of attributes that the new sequences lack stay. Transitions are shared and move, so old data may be
+        labelled worse; a larger l2 holds on to more. New attributes and labels are added. The optimiser must
+        need only values and gradients, as "lbfgs" does, which is what "auto" takes.
+
+        Parameters
+        ----------
+        X, y, sample_weight, progress
+            As in `fit`.
+        classes : list of str, optional
+            Labels that there are, seen or not.
+        """
+        before: Model | None = getattr(self, "model_", None)
+        recipe = recipe_of(self.template)
+        known = [*(() if before is None else before.labels.strings()), *(classes or ())]
+        data, structure = self._prepared(X, y, recipe, known, before)
+        data = weighted(data, sample_weight)
+        if before is None:
+            return self._learned(_with(self._train(data, structure, progress), recipe))
+        model = adapt(
+            before,
+            data,
+            structure=structure,
+            features=Features.of(self.features),
+            objective=objective_of(self.objective),
+            optimiser=self.optimiser,
+            stop=Stop.of(self.stop),
+            seed=self.seed,
+            threads=self.threads,
+            progress=progress,
+        )
+        return self._learned(_with(model, recipe))
+
+    def _dev(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:
+        if X is None and y is None:
+            return None
+        if X is None or (y is None and not isinstance(X, Dataset | Batch)):
+            raise ValueError(
+                "only one of X_dev and y_dev is given; give both, or X_dev as a Dataset with labels"
+            )
+        return self._judged(X, y, recipe, structure)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of parts among them, as ``objective__l2``; return self."""
@@ -64,22 +179,17 @@ class Fitting(PartParams):
         return tags
 
     def _train(
-        self,
-        data: Dataset,
-        progress: bool | None,
-        dev: Dataset | None = None,
-        init: Init = None,
-        metric: Metric | str | None = None,
+        self, data: Dataset, structure: Structure, progress: bool | None, dev: Dataset | None = None
     ) -> Model:
         return train(
             data.freeze(),  # the model takes these very alphabets, so that ids need no renaming
             dev,
-            structure=self.structure,
+            structure=structure,
             features=self.features,
             objective=self.objective,
             optimiser=self.optimiser,
-            init=init,
-            metric=metric,
+            init=self.init,
+            metric=self._dev_metric,
             stop=self.stop,
             seed=self.seed,
             threads=self.threads,
@@ -92,3 +202,24 @@ class Fitting(PartParams):
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)
         return self
+
+
+def has_gold(data: Dataset, who: str, what: str) -> Dataset:
+    """Return data that have sequences with gold; refuse others."""
+    batch = data.batch
+    if not len(data):
+        raise ValueError("X has no sequences (0 samples): there is nothing to learn from")
+    if batch.label is None and batch.allowed is None and batch.soft is None:
+        raise ValueError(
+            f"y is missing: {who} requires y to be passed, but the target y is None; give one list of "
+            f"{what} for each sequence"
+        )
+    return data
+
+
+def _with(model: Model, recipe: Recipe | None) -> Model:
+    """Return a model that knows the recipe."""
+    if recipe is None:
+        return model
+    made_by = model.extractor or ExtractorSpec()
+    return replace(model, extractor=replace(made_by, recipe=recipe, label_column=None, hashed=None))

@@ -16,7 +16,7 @@ from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
-from crfkit.models.model import Metric, Model, gold_labels
+from crfkit.models.model import Metric, Model
 from crfkit.structures.constraints import Scheme
 
 __all__ = ["ChainQueries", "PerSequence", "dev_metric", "judged", "metric_of", "weights_of"]
@@ -83,7 +83,7 @@ class PerSequence(list[T]):
 
 
 class ChainQueries:
-    """Queries of an estimator with a fitted chain."""
+    """Queries of an estimator with a fitted model."""
 
     model_: Model
     metric: Metric | str | None
@@ -155,9 +155,8 @@ class ChainQueries:
             raise ValueError(f"k is {k}, expected 1 or more")
         potentials = self._potentials(X)
         total = inference.log_partition(potentials, threads=self.threads).tolist()
-        names = self.model_.structure.labels
         return [
-            [([names[i] for i in one.labels.tolist()], one.score - log_z) for one in labellings]
+            [(self._spelled(one), one.score - log_z) for one in labellings]
             for labellings, log_z in zip(
                 inference.kbest(potentials, k, threads=self.threads), total, strict=True
             )
@@ -165,13 +164,20 @@ class ChainQueries:
 
     def sample(self, X: Any, n: int = 1, seed: int | None = None) -> list[list[list[str]]]:
         """Draw n labellings of each sequence from p(y | x); the seed is the estimator's unless given."""
+        return [[self._spelled(one) for one in several] for several in self._draws(X, n, seed)]
+
+    def _draws(self, X: Any, n: int, seed: int | None) -> list[list[inference.Labelling]]:
         if operator.index(n) < 1:
             raise ValueError(f"n is {n}, expected 1 or more")
-        draws = inference.sample(
-            self._potentials(X), n, self.seed if seed is None else seed, threads=self.threads
+        seed = self.seed if seed is None else seed
+        found: list[list[inference.Labelling]] = inference.sample(
+            self._potentials(X), n, seed, threads=self.threads
         )
+        return found
+
+    def _spelled(self, one: inference.Labelling) -> list[str]:
         names = self.model_.structure.labels
-        return [[[names[i] for i in one.labels.tolist()] for one in of_one] for of_one in draws]
+        return [names[i] for i in one.labels.tolist()]
 
     def log_proba(self, X: Any, y: Any = None) -> Floats:
         """Return log p(y | x) of each sequence, [N].
@@ -195,6 +201,8 @@ class ChainQueries:
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Return how good the predictions are: by the metric of the estimator, or the token accuracy.
 
+        Of segments, by default, the F1: right are those with their label and both ends; O does not count.
+
         Parameters
         ----------
         X : sequences
@@ -205,13 +213,14 @@ class ChainQueries:
         """
         data = self._data(X, y)
         weight = weights_of(sample_weight, len(data))
-        name: Metric | str = "token_accuracy" if self.metric is None else self.metric
+        name: Metric | str | None = self.metric
+        if name is None:
+            name = "segment_f1" if self.model_.segmental else "token_accuracy"
         if name == "log_likelihood":
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
             return float(each @ self.log_proba(data)) / max(float(each @ lengths), 1e-300)
-        gold = gold_labels(data)
-        found = self.model_.predict(data, threads=self.threads)
+        gold, found = self.model_.labels_for(name, data, threads=self.threads)
         metric = metric_of(name, self._scheme)
         return judged(metric, gold, found, weight)
 

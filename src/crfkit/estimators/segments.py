@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from dataclasses import replace
+from typing import Any, ClassVar, Final, NoReturn
 
-from numpy.typing import ArrayLike
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
-from crfkit.estimators.fitting import Fitting, weighted
-from crfkit.estimators.queries import ChainQueries, PerSequence, judged, weights_of
-from crfkit.estimators.segmentation import Segments, segmented, segments_of, tags_of
+from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.data.formats.columns import Columns
+from crfkit.data.segmentation import OUTSIDE, Segments, segments_of
+from crfkit.estimators.fitting import Fitting, has_gold
+from crfkit.estimators.queries import ChainQueries, PerSequence
+from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
-from crfkit.metrics import named
-from crfkit.models.reading import read
+from crfkit.models.model import Metric, Model
+from crfkit.models.reading import columns_of, read
+from crfkit.models.tags import Outside, as_segments, segmented
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import SemiMarkov
-from crfkit.structures.semimarkov_gold import begins_of
+from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
+from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag, refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 __all__ = ["SemiCRF"]
 
 # Frozen, so that estimators may share them; objects, so that their options are parameters.
+_SEMI: Final = SemiMarkov()
 _FEATURES: Final = Features()
 _LIKELIHOOD: Final = Likelihood()
 _STOP: Final = Stop()
@@ -46,9 +49,9 @@ class SemiCRF(ChainQueries, Fitting):
 
     Parameters
     ----------
-    structure : SemiMarkov
+    structure : SemiMarkov, or "semi-markov"
         How long segments may be: ``SemiMarkov(max_length=4)``, or one length for each label,
-        ``SemiMarkov(max_length={"NAME": 4, "O": 1})``.
+        ``SemiMarkov(max_length={"NAME": 4, "O": 1})``. Default: as long as the longest of each label in y.
     features : Features, or one of "observed", "all", "likely"
         Which weights there are: ``Features(min_count=3)``.
     segment_features : sequence of functions
@@ -59,8 +62,21 @@ class SemiCRF(ChainQueries, Fitting):
         What to optimise, penalty included.
     optimiser : an optimiser, its name, or "auto"
         "auto" takes the fastest sound one.
+    init : Model or function, optional
+        Where `fit` starts, as in `crfkit.train`.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
+    template : str, path or Recipe, optional
+        A recipe, as for `ChainCRF`, which may have templates of segments, and of their first and last
+        positions: ``"word[0]; begin: word[-1]; segment: word[..]"``. Without one, X is features.
+    outside : {"unit", "long"}
+        What is outside of segments, labelled O: each position is a segment of its own, or each stretch is
+        one segment. Training and prediction take time in proportion to the longest segment, so "long" costs
+        as much as the longest stretch.
+    scheme : str, optional
+        Of the tags in y: "BIO", "IOB1", "BIOES", "BILOU" or "BMES"; default: told from the tags.
+    metric : str or function, optional
+        Of the dev set and of `score`. Default: the F1 of segments with their label and both ends.
     seed : int
         For optimisers that draw, and for `sample`.
     threads : int, optional
@@ -69,25 +85,36 @@ class SemiCRF(ChainQueries, Fitting):
     Attributes
     ----------
     model_ : Model
-        It does not hold the functions: give it data by ``segment_features(X, ..., like=model)``.
+        It holds the recipe, but not `segment_features`: give it data by ``segment_features(X, ...,
+        like=model)``. ``model_.segments(X)`` is `predict_segments`.
     classes_ : array of str [L]
         The labels of segments, by first appearance.
-    tags_ : bool
-        Whether y had tags of BIO, which `predict` then returns.
     n_iter_ : int
         Iterations of the last training.
 
+    Notes
+    -----
+    What y may be: tags, labels whose stretches are segments, or segments (start, end, label), of which those
+    labelled O may be left out; see `crfkit.models.tags`. A position may have None or a set of labels.
+
     Examples
     --------
-    >>> from crfkit import SemiCRF, SemiMarkov
+    >>> from crfkit import SemiCRF
+    >>> X = [["in", "New", "York"], ["York", "is", "old"], ["New", "cars"]]
+    >>> y = [["O", "B-CITY", "I-CITY"], ["B-CITY", "O", "O"], ["O", "O"]]
+    >>> crf = SemiCRF(template="w[-1..1]").fit(X, y)
+    >>> crf.predict([["New", "York", "is"]])
+    [['B-CITY', 'I-CITY', 'O']]
+    >>> crf.predict_segments([["New", "York", "is"]])
+    [[(0, 2, 'CITY')]]
+
+    Functions, and segments as triples:
+
     >>> from crfkit.features.segments import phrase
-    >>> X = [[["in"], ["New"], ["York"]], [["York"], ["is"], ["old"]], [["New"], ["cars"]]]
-    >>> y = [[(1, 3, "CITY")], [(0, 1, "CITY")], []]
-    >>> crf = SemiCRF(SemiMarkov(max_length=2), segment_features=[phrase]).fit(X, y)
+    >>> items = [[[word] for word in x] for x in X]
+    >>> crf = SemiCRF(segment_features=[phrase]).fit(items, [[(1, 3, "CITY")], [(0, 1, "CITY")], []])
     >>> crf.predict_segments([[["New"], ["York"], ["is"]]])
     [[(0, 2, 'CITY')]]
-    >>> crf.predict([[["New"], ["York"], ["is"]]])
-    [['CITY', 'CITY', 'O']]
     """
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
@@ -97,18 +124,20 @@ class SemiCRF(ChainQueries, Fitting):
         "optimiser": None,
         "stop": None,
     }
-    metric = "segment_f1"  # of `score`
-
-    tags_: bool
 
     def __init__(
         self,
-        structure: SemiMarkov | None = None,
+        structure: SemiMarkov | str = _SEMI,
         features: Features | str = _FEATURES,
         segment_features: Sequence[SegmentFunction] = (),
         objective: Objective | str = _LIKELIHOOD,
         optimiser: Optimiser | str = "auto",
+        init: Init = None,
         stop: Stop = _STOP,
+        template: Any = None,
+        outside: Outside = "unit",
+        scheme: str | None = None,
+        metric: Metric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
         **unknown: NoReturn,
@@ -120,119 +149,148 @@ class SemiCRF(ChainQueries, Fitting):
         self.segment_features = segment_features
         self.objective = objective
         self.optimiser = optimiser
+        self.init = init
         self.stop = stop
+        self.template = template
+        self.outside = outside
+        self.scheme = scheme
+        self.metric = metric
         self.seed = seed
         self.threads = threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> Self:
-        """Train on sequences, and forget what was learned before.
+    def predict_segments(self, X: Any) -> list[Segments]:
+        """Return the segments of each sequence as (start, end, label), without those labelled O."""
+        return PerSequence(self.model_.segments(self._data(X), threads=self.threads))
 
-        Parameters
-        ----------
-        X : list of sequences, or Dataset
-            Each sequence is a list of items: see `crfkit.features.ItemExtractor`.
-        y : list of lists
-            Labels of positions, tags of BIO, or segments: see `crfkit.estimators.segmentation`. May be left
-            out where X is a Dataset with labels.
-        sample_weight : array [N], optional
-            Weight of each sequence: 2 is as if it were there twice.
-        progress : bool, optional
-            Show progress; None: where standard error is a terminal.
+    def predict_segment_marginals(
+        self, X: Any, least: float = 0.01
+    ) -> list[list[tuple[int, int, str, float]]]:
+        """Return the segments of each sequence that have a probability of at least `least`, with it.
+
+        Each is (start, end, label, probability), in order of where they begin; those labelled O are among
+        them.
         """
-        if not isinstance(self.structure, SemiMarkov):
+        data = self._data(X)
+        return PerSequence(self.model_.segment_marginals(data, least=least, threads=self.threads))
+
+    def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Segments, float]]]:  # type: ignore[override]
+        """Return the k best segmentations of each sequence, best first, each with log p(y | x).
+
+        Segments are (start, end, label), without those labelled O. There are fewer where fewer exist.
+        """
+        if operator.index(k) < 1:
+            raise ValueError(f"k is {k}, expected 1 or more")
+        potentials = self._potentials(X)
+        total = inference.log_partition(potentials, threads=self.threads).tolist()
+        found = inference.kbest(potentials, k, threads=self.threads)
+        return PerSequence(
+            [(self._segments(one), one.score - log_z) for one in several]
+            for several, log_z in zip(found, total, strict=True)
+        )
+
+    def sample(self, X: Any, n: int = 1, seed: int | None = None) -> list[list[Segments]]:  # type: ignore[override]
+        """Draw n segmentations of each sequence from p(y | x); the seed is the estimator's unless given.
+
+        Segments are (start, end, label), without those labelled O.
+        """
+        return PerSequence([self._segments(one) for one in several] for several in self._draws(X, n, seed))
+
+    def _segments(self, one: inference.Labelling) -> Segments:
+        names = self.model_.structure.labels
+        return segments_of([names[y] for y in one.labels.tolist()], np.asarray(one.begin).tolist())
+
+    # ---- data
+
+    def _prepared(
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+    ) -> tuple[Dataset, Structure]:
+        structure = structure_of(self.structure)
+        if not isinstance(structure, SemiMarkov):
             raise TypeError(
-                f"structure is {self.structure!r}; say how long segments may be, as in "
+                f"structure is {structure.describe()}; SemiCRF takes a SemiMarkov, as in "
                 "SemiCRF(structure=SemiMarkov(max_length=4))"
             )
         X = list(X) if isinstance(X, Iterator) else X
-        data, tags = read(X, None, self.threads), False
+        data, columns = self._gold(X, y, recipe, [*structure.labels, *known])
+        names = data.labels.strings()
+        if structure.labels and len(names) > len(structure.labels):
+            raise ValueError(
+                f"y has the label {names[len(structure.labels)]!r}, which is not one of the structure's: "
+                f"{', '.join(structure.labels)}; leave them out, as in SemiMarkov(max_length=4), to take "
+                "those of y"
+            )
+        structure = self._settled(structure, data, before)
+        return self._with_segments(data, X, columns, recipe, structure), structure
+
+    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+        X = list(X) if isinstance(X, Iterator) else X
+        data, columns = self._gold(X, y, recipe, ())
+        return self._with_segments(data, X, columns, recipe, structure)
+
+    def _gold(
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str]
+    ) -> tuple[Dataset, Columns | None]:
+        """Return data with gold segments; those of columns have no attributes yet: their lengths decide."""
+        columns = None
+        if recipe is not None and not isinstance(X, Dataset | Batch):
+            columns = columns_of(X, recipe)
+            empty = Batch(columns.seq_ptr, np.zeros(columns.positions + 1, np.int64), np.zeros(0, np.int32))
+            data = Dataset(empty, Alphabet(), Alphabet(), Alphabet())
+        else:
+            data = read(X, None, self.threads)
         if y is not None:
-            data, tags = segmented(data, y, Alphabet(self.structure.labels))
-        elif data.batch.label is None and data.batch.allowed is None:
+            data = segmented(data, y, self.scheme, self.outside, labels=known)
+        has_gold(data, "SemiCRF", "tags, labels or segments")
+        return as_segments(data, self.scheme, self.outside, labels=known), columns
+
+    def _settled(self, structure: SemiMarkov, data: Dataset, before: Model | None) -> SemiMarkov:
+        """Return the structure over the labels of the data, with a length for each."""
+        names = data.labels.strings()
+        lengths: Any = structure.max_length
+        if self.outside == "unit" and OUTSIDE in names and isinstance(lengths, int | np.integer):
+            lengths = {name: 1 if name == OUTSIDE else lengths for name in names}
+            structure = replace(structure, max_length=lengths)
+        found = structure.with_labels(names).settled([data.batch])
+        if before is None:
+            return found
+        old = before.structure
+        assert isinstance(old, SemiMarkov)
+        most = dict(zip(old.labels, old.max_length, strict=True))
+        wanted = {y: max(d, most.get(y, 1)) for y, d in zip(names, found.max_length, strict=True)}
+        if max(wanted.values()) > max(old.max_length):
             raise ValueError(
-                "y is missing: SemiCRF requires y to be passed, but the target y is None; give one list of "
-                "labels or segments for each sequence"
+                f"y has a segment of {max(wanted.values())} positions; what was learned before has segments "
+                f"of at most {max(old.max_length)}: call fit with all data"
             )
-        known, names = self.structure.labels, data.labels.strings()
-        if known and len(names) > len(known):
-            raise ValueError(
-                f"y has the label {names[len(known)]!r}, which is not one of the structure's: "
-                f"{', '.join(known)}; leave them out, as in SemiMarkov(max_length=4), to take those of y"
-            )
-        data = weighted(data, sample_weight)
-        data = self._with_segments(data, X, self.structure.with_labels(names))
-        model = self._train(data, progress)
-        self.tags_ = tags
-        return self._learned(model)
+        return replace(found, max_length=tuple(wanted.values()))
 
-    def predict(self, X: Any) -> list[list[str]]:
-        """Return the labels of each sequence: tags of BIO where it was fitted to tags."""
-        found = self._best(self._data(X))
-        return PerSequence(tags_of(*one) if self.tags_ else one[0] for one in found)
-
-    def predict_segments(self, X: Any) -> list[Segments]:
-        """Return the segments of each sequence as (start, end, label), without those labelled O."""
-        return PerSequence(segments_of(*one) for one in self._best(self._data(X)))
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return the F1 of segments with their label and both ends; those labelled O do not count.
-
-        Parameters
-        ----------
-        X : sequences
-        y : list of lists
-            The gold in any form that `fit` takes; may be None where X is a Dataset with labels.
-        sample_weight : array [N], optional
-            How often each sequence counts.
-        """
-        data = self._data(X, y)
-        batch, names = data.batch, data.labels.strings()
-        if batch.label is None or (batch.label < 0).any():
-            raise ValueError("y is missing: score needs one label for each position, or segments")
-        begin = batch.begin
-        if begin is None:
-            structure: Any = self.model_.structure
-            longest = dict(zip(self.classes_, structure.max_length, strict=True))
-            begin = begins_of(batch.seq_ptr, batch.label, tuple(longest.get(name, 2) for name in names))
-        gold = _by_sequence(data, batch.label.tolist(), begin.tolist(), names)
-        true, found = ([tags_of(*one) for one in side] for side in (gold, self._best(data)))
-        return judged(named(self.metric), true, found, weights_of(sample_weight, len(data)))
-
-    def _best(self, data: Dataset) -> list[tuple[list[str], list[bool]]]:
-        """Return the best labels of each sequence, and where segments begin."""
-        label: list[int] = []
-        begin: list[bool] = []
-        for _, potentials in self.model_.parts(self.model_.batch_of(data), threads=self.threads):
-            path = inference.best(potentials, threads=self.threads)[1]
-            assert path.begin is not None
-            label.extend(path.label.tolist())
-            begin.extend(path.begin.tolist())
-        return _by_sequence(data, label, begin, self.model_.structure.labels)
+    def _with_segments(
+        self,
+        data: Dataset,
+        X: Any,
+        columns: Columns | None,
+        recipe: Recipe | None,
+        structure: Any,
+        like: Any = None,
+    ) -> Dataset:
+        """Return data with attributes: what the recipe makes of columns, and the functions of segments."""
+        longest = max(structure.max_length)
+        if columns is not None:
+            made = read(columns, recipe, self.threads, longest)
+            gold = {name: getattr(data.batch, name) for name in ("label", "begin", "allowed")}
+            scheme = None if data.extractor is None else data.extractor.scheme
+            made_by = replace(made.extractor or ExtractorSpec(), scheme=scheme)
+            data = replace(made, batch=replace(made.batch, **gold), labels=data.labels, extractor=made_by)
+        if not self.segment_features or data.batch.segment_ptr is not None:
+            return data
+        seen = X if isinstance(X, list | tuple) else None
+        return segment_features(data, longest, self.segment_features, X=seen, like=like)
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
         X = list(X) if isinstance(X, Iterator) else X
-        if not isinstance(X, Batch):
-            X = self._with_segments(read(X, None, self.threads), X, self.model_.structure, self.model_)
-        data = super()._data(X)
-        return data if y is None else segmented(data, y, Alphabet(self.classes_))[0]
-
-    def _with_segments(self, data: Dataset, X: Any, structure: Any, like: Any = None) -> Dataset:
-        """Return data with what the functions say of segments, unless they have attributes of segments."""
-        if not self.segment_features or data.batch.segment_ptr is not None:
-            return data
-        seen = X if isinstance(X, list | tuple) else None
-        return segment_features(data, max(structure.max_length), self.segment_features, X=seen, like=like)
-
-
-def _by_sequence(
-    data: Dataset, label: list[int], begin: list[bool], names: Sequence[str]
-) -> list[tuple[list[str], list[bool]]]:
-    ends = pairwise(data.batch.seq_ptr.tolist())
-    return [([names[y] for y in label[a:b]], begin[a:b]) for a, b in ends]
+        model = self.model_
+        if self.segment_features and not isinstance(X, Batch):
+            data = read(X, model.recipe, self.threads)
+            X = self._with_segments(data, X, None, None, model.structure, model)
+        return super()._data(X, y)

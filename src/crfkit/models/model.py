@@ -105,6 +105,11 @@ class Model(Queries):
         """Number of ids that attribute names are hashed to."""
         return None if self.extractor is None else self.extractor.hashed
 
+    @property
+    def scheme(self) -> str | None:
+        """The scheme of the tags that spelled the segments of the training data, where tags did."""
+        return None if self.extractor is None else self.extractor.scheme
+
     def __getstate__(self) -> dict[str, Any]:
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**state, "layout": replace(self.layout)}  # without what the kernels made of it

@@ -12,12 +12,15 @@ from crfkit import _native, inference
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.data.segmentation import Segments, segments_of
 from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
 from crfkit.models.names import Names
 from crfkit.models.once import Once
-from crfkit.models.scores import flat_labels
+from crfkit.models.scores import flat_path
+from crfkit.models.tags import Spelling, are_tags, as_segments
+from crfkit.structures.gold import Path
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
@@ -127,10 +130,42 @@ class Queries:
         threads: int | None = None,
     ) -> Ids:
         """Return the ids of the best labels of all positions, [P]; see `predict`."""
-        parts = self.parts(self.batch_of(X, threads=threads), allowed=allowed, threads=threads)
-        each = _asked(parts, lambda part, potentials: flat_labels(potentials, method, threads))
-        found = [np.zeros(0, dtype=np.int32), *(labels for _, labels in each)]
-        return np.concatenate(found)
+        return self.path(X, method=method, allowed=allowed, threads=threads).label
+
+    def path(
+        self,
+        X: Any,
+        *,
+        method: Literal["viterbi", "posterior"] = "viterbi",
+        allowed: Bools | None = None,
+        threads: int | None = None,
+    ) -> Path:
+        """Return the best labels of all positions, and where segments begin; see `predict`."""
+        batch = self.batch_of(X, threads=threads)
+        parts = self.parts(batch, allowed=allowed, threads=threads)
+        each = [path for _, path in _asked(parts, lambda _, scores: flat_path(scores, method, threads))]
+        label = np.concatenate([np.zeros(0, dtype=np.int32), *(path.label for path in each)])
+        begin = None
+        if self.segmental:
+            begin = np.concatenate([np.zeros(0, dtype=np.bool_), *(path.begin for path in each)])
+        return Path(batch.seq_ptr, label, begin)
+
+    @property
+    def segmental(self) -> bool:
+        """Whether the labels are those of segments, which may be long."""
+        return "segment" in self.structure.slots()
+
+    @property
+    def spelling(self) -> Spelling:
+        """How labels are written: those of segments as the tags of the training data, where it had tags."""
+        return self.spelling_for(None)
+
+    def spelling_for(self, metric: Metric | str | None) -> Spelling:
+        """Return how a metric reads labels: one of segments needs tags to know where segments begin."""
+        scheme = cast("Model", self).scheme
+        if scheme is None and self.segmental and isinstance(metric, str) and metric.startswith("segment"):
+            scheme = "BIO"
+        return self._once(f"spelling {scheme}", lambda: Spelling(self.structure.labels, scheme))
 
     def predict(
         self,
@@ -140,7 +175,7 @@ class Queries:
         allowed: Bools | None = None,
         threads: int | None = None,
     ) -> list[list[str]]:
-        """Return the best labels of each sequence.
+        """Return the best labels of each sequence; of segments as tags, where it was trained on tags.
 
         Parameters
         ----------
@@ -153,11 +188,71 @@ class Queries:
         threads : int, optional
             Default: all cores.
         """
-        batch = self.batch_of(X, threads=threads)
-        names = np.array(self.structure.labels, dtype=object)  # [L]
-        best = self.best(batch, method=method, allowed=allowed, threads=threads)
-        flat: list[str] = names[best].tolist()
-        return [flat[a:b] for a, b in pairwise(batch.seq_ptr.tolist())]
+        return self.spelling.tags(self.path(X, method=method, allowed=allowed, threads=threads))
+
+    def segments(self, X: Any, *, threads: int | None = None) -> list[Segments]:
+        """Return the segments of each sequence as (start, end, label), without those outside, labelled O.
+
+        The end is one past the last position. Labels of a chain must spell segments, as ``B-PER`` does.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
+        >>> model.segments([[["New"], ["York"], ["in"]]])
+        [[(0, 2, 'LOC')]]
+        """
+        path = self.path(X, threads=threads)
+        if path.begin is None:
+            if not are_tags(self.structure.labels):
+                raise ValueError(
+                    f"the labels of the model ({', '.join(self.structure.labels[:5])}, ...) do not spell "
+                    "segments; use predict"
+                )
+            from crfkit import metrics
+
+            return [metrics.segments(tags) for tags in self.spelling.tags(path)]
+        names = np.array(self.structure.labels, dtype=object)[path.label].tolist()
+        begin = path.begin.tolist()
+        return [segments_of(names[a:b], begin[a:b]) for a, b in pairwise(path.seq_ptr.tolist())]
+
+    def segment_marginals(
+        self, X: Any, *, least: float = 0.01, threads: int | None = None
+    ) -> list[list[tuple[int, int, str, float]]]:
+        """Return the probable segments of each sequence as (start, end, label, probability).
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            As in `dataset`.
+        least : float
+            Segments that are less probable are left out.
+        threads : int, optional
+        """
+        if not self.segmental:
+            raise ValueError(
+                f"the model is {self.structure.describe()}, which has labels of positions; use marginals"
+            )
+        found: list[list[tuple[int, int, str, float]]] = []
+        names = self.structure.labels
+        parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
+        for part, segment in _asked(
+            parts, lambda _, scores: inference.marginals(scores, threads=threads).segment
+        ):
+            assert segment is not None  # [P, D, L]
+            ptr = part.seq_ptr
+            begin = len(found)
+            found += [[] for _ in range(part.sequences)]
+            p, d, y = np.nonzero(segment >= max(least, 1e-300))
+            sequence = np.searchsorted(ptr, p, side="right") - 1
+            values = segment[p, d, y].tolist()
+            first = (p - ptr[sequence]).tolist()
+            for n, a, more, label, share in zip(
+                sequence.tolist(), first, d.tolist(), y.tolist(), values, strict=True
+            ):
+                found[begin + n].append((a, a + more + 1, names[label], min(share, 1.0)))
+        return found
 
     def marginals(self, X: Any, *, threads: int | None = None) -> list[Floats]:
         """Return the probability of every label at every position: [T, L] for each sequence."""
@@ -191,12 +286,21 @@ class Queries:
         self, X: Any, metric: Metric | str = "token_accuracy", *, y: Any = None, threads: int | None = None
     ) -> float:
         """Return a metric of the predictions: a function of gold and predicted labels, or a name."""
+        name = metric
         if isinstance(metric, str):
             from crfkit import metrics
 
             metric = metrics.named(metric)
         data = X if isinstance(X, Dataset) and y is None else self.dataset(X, y, threads=threads)
-        return float(metric(gold_labels(data), self.predict(data, threads=threads)))
+        gold, found = self.labels_for(name, data, threads=threads)
+        return float(metric(gold, found))
+
+    def labels_for(
+        self, metric: Metric | str | None, data: Dataset, *, threads: int | None = None
+    ) -> tuple[list[list[str]], list[list[str]]]:
+        """Return gold labels and predicted ones as a metric reads them."""
+        spelling = self.spelling_for(metric)
+        return gold_labels(data, spelling.scheme), spelling.tags(self.path(data, threads=threads))
 
     @property
     def _once(self) -> Once:
@@ -214,8 +318,8 @@ def _asked(parts: Iterable[tuple[Batch, Any]], ask: Callable[[Batch, Any], A]) -
         yield part, answer
 
 
-def gold_labels(data: Dataset) -> list[list[str]]:
-    """Return the gold labels as strings; a position without one is an error."""
+def gold_labels(data: Dataset, scheme: str | None = None) -> list[list[str]]:
+    """Return the gold labels as strings, those of segments by a scheme; each position must have one."""
     label = data.batch.label
     if label is None:
         raise ValueError("the data have no labels; give labelled data")
@@ -223,6 +327,7 @@ def gold_labels(data: Dataset) -> list[list[str]]:
         p = int(np.argmax(label < 0))
         n = int(np.searchsorted(data.batch.seq_ptr, p, side="right")) - 1
         raise ValueError(f"sequence {n}, position {p - int(data.batch.seq_ptr[n])} has no label")
-    names = data.labels.strings()
-    ids = label.tolist()
-    return [[names[y] for y in ids[a:b]] for a, b in pairwise(data.batch.seq_ptr.tolist())]
+    if scheme is not None and data.batch.begin is None:
+        data = as_segments(data)
+    path = Path(data.batch.seq_ptr, np.asarray(data.batch.label), data.batch.begin)
+    return Spelling(tuple(data.labels.strings()), scheme).tags(path)

@@ -24,11 +24,12 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from crfkit.models.tags import as_segments, segmented
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
 
-__all__ = ["Reader", "frozen_extractor", "place_of", "read", "recipe_of"]
+__all__ = ["Reader", "columns_of", "frozen_extractor", "place_of", "read", "recipe_of"]
 
 # An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
 # memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
@@ -66,13 +67,15 @@ class Reader:
         """
         model, names = self.model, self.model.names
         if isinstance(X, Batch):
-            data = Dataset(X, names.labels, names.attributes, names.edge_attributes)
+            data = Dataset(X, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)
         elif isinstance(X, Dataset):
-            data = names.dataset(X, model.weighted)
+            data = names.dataset(as_segments(X) if model.segmental else X, model.weighted)
         else:
             data = self._read(X, gold and y is None, threads)
         if y is None:
             return data
+        if model.segmental:
+            return segmented(data, y, labels=names.labels.strings())
         from crfkit.data.labelling import labelled
 
         return labelled(data, y, Alphabet(names.labels.strings()))
@@ -100,9 +103,11 @@ class Reader:
         columns = X if isinstance(X, Columns) else _columns(X, recipe, label)
         extract = self._extractor(recipe, columns.positions)
         extract.label, extract.labels = None, Alphabet()
+        known = model.labels.strings()
         if label is not None and (place := _gold_place(columns, label, recipe)) is not None:
-            extract.label, extract.labels = place, Alphabet(model.labels.strings())
-        return extract(columns, threads)
+            extract.label, extract.labels = place, Alphabet(() if model.segmental else known)
+        data = extract(columns, threads)
+        return as_segments(data, labels=known) if model.segmental else data
 
     def _extractor(self, recipe: Recipe, positions: int) -> Extractor:
         """Return the extractor of the model, frozen; a new one where the old one has grown too large."""
@@ -160,19 +165,27 @@ def recipe_of(template: Any) -> Recipe | None:
     )
 
 
-def read(X: Any, recipe: Recipe | None, threads: int | None = None) -> Dataset:
-    """Return the data set of X with names of its own; labels only where X has them."""
+def read(X: Any, recipe: Recipe | None, threads: int | None = None, longest: int | None = None) -> Dataset:
+    """Return the data set of X with names of its own; labels only where X has them.
+
+    Segments of at most `longest` positions have attributes, where the recipe makes some.
+    """
     if isinstance(X, Dataset):
         return X
     if isinstance(X, Batch):
         return Dataset(X, Alphabet(map(str, range(_labels_in(X)))), Alphabet(), Alphabet())
-    _check_nesting(X, recipe)
     if recipe is None:
+        _check_nesting(X, recipe)
         if isinstance(X, Columns):
             raise ValueError("X is columns of text, which become attributes by a template: give template")
         return features.ItemExtractor()(X)
-    columns = X if isinstance(X, Columns) else _columns(X, recipe)
-    return Extractor(recipe, label=None)(columns, threads)
+    return Extractor(recipe, label=None)(columns_of(X, recipe), threads)
+
+
+def columns_of(X: Any, recipe: Recipe) -> Columns:
+    """Return what a recipe reads of X, as columns."""
+    _check_nesting(X, recipe)
+    return X if isinstance(X, Columns) else _columns(X, recipe)
 
 
 def _check_nesting(X: Any, recipe: Recipe | None) -> None:

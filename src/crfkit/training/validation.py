@@ -10,11 +10,9 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.models.model import Metric, Model, gold_labels
+from crfkit.models.tags import are_tags, as_segments
 
 __all__ = ["Validation", "function_of", "metric_for"]
-
-#: Letters that begin the labels of segments, as ``B-PER`` or ``I-PER``.
-_SEGMENT = tuple(f"{letter}-" for letter in "BIESLUM")
 
 
 def metric_for(labels: Iterable[str]) -> str:
@@ -25,9 +23,7 @@ def metric_for(labels: Iterable[str]) -> str:
     >>> metric_for(["O", "B-PER", "I-PER"]), metric_for(["NN", "VB"])
     ('segment_f1', 'token_accuracy')
     """
-    inside = [name for name in labels if name != "O"]
-    spelled = bool(inside) and all(name.startswith(_SEGMENT) for name in inside)
-    return "segment_f1" if spelled else "token_accuracy"
+    return "segment_f1" if are_tags(list(labels)) else "token_accuracy"
 
 
 def function_of(metric: Metric | str) -> Metric | None:
@@ -61,15 +57,18 @@ class Validation:
     def __init__(
         self, model: Model, dev: Dataset, metric: Metric | str | None, threads: int | None = None
     ) -> None:
-        metric = metric_for(model.structure.labels) if metric is None else metric
+        if metric is None:
+            metric = "segment_f1" if model.segmental else metric_for(model.structure.labels)
         self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self.notes: list[str] = []
         self.model, self._threads = model, threads
         self._function = function_of(metric)
-        dev = self._labelled(dev)
-        self._gold = gold_labels(dev)
+        dev = self._labelled(as_segments(dev) if model.segmental else dev)
+        self._spelling = model.spelling_for(metric)
+        self._gold = gold_labels(dev, self._spelling.scheme)
         self._batch = model.batch_of(dev)
-        unknown = sorted({y for sequence in self._gold for y in sequence} - set(model.structure.labels))
+        shown = np.unique(np.asarray(dev.batch.label)).tolist()
+        unknown = sorted({dev.labels[y] for y in shown} - set(model.structure.labels))
         if unknown:
             share = np.count_nonzero(np.asarray(self._batch.label) < 0) / self._batch.positions
             self.notes.append(
@@ -100,4 +99,5 @@ class Validation:
             return float(np.sum(model.log_likelihood(self._batch, threads=self._threads))) / max(
                 self._batch.positions, 1
             )
-        return float(self._function(self._gold, model.predict(self._batch, threads=self._threads)))
+        found = self._spelling.tags(model.path(self._batch, threads=self._threads))
+        return float(self._function(self._gold, found))

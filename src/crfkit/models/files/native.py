@@ -28,6 +28,7 @@ from crfkit.models.files.recipes import plain_recipe, recipe_of
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.model import Model, Names
 from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
+from crfkit.models.tags import spelling_of
 from crfkit.structures.kinds import structure_from
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
@@ -90,6 +91,7 @@ def pieces(
         "recipe": recipe,
         "label_column": model.label_column,
         "hashed": model.hashed,
+        "scheme": model.scheme,
         "training": None if training is None else plain_summary(training),
     }
     return pack(arrays, described)
@@ -193,6 +195,8 @@ def _extractor(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Ext
         raise ValueError(f"hashed is {hashed!r}, expected a number of ids")
     if column is not None and type(column) not in (int, str):
         raise ValueError(f"the label column is {column!r}, expected a name or a number")
-    recipe = recipe_of(described["recipe"], arrays)
-    made = ExtractorSpec(recipe, column, hashed)
+    recipe, scheme = recipe_of(described["recipe"], arrays), described.get("scheme")
+    if scheme is not None and scheme != spelling_of(str(scheme)):
+        raise ValueError(f"the scheme is {scheme!r}, expected the name of one")
+    made = ExtractorSpec(recipe, column, hashed, scheme=scheme)
     return None if made == ExtractorSpec() else made

@@ -1,0 +1,277 @@
+"""Tags that spell segments: gold tags to the segments of a data set, and segments to tags again.
+
+Labels of the form ``B-PER``, ``I-PER`` spell segments by a scheme (`crfkit.metrics.schemes`); a semi-Markov
+model has labels of segments instead, ``PER``, and O outside of them. Tags are read leniently, as conlleval
+reads them. Any other labels are taken as they are: a segment is a stretch of one label.
+
+What is not known: a position without a tag, or with a set of tags, may lie in any segment that the tags
+around it allow. ``Batch.begin`` is True where a segment certainly begins; it is False where one certainly
+goes on (the label is known) or where that is not known (the label is -1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.arrays import Bools, Ids
+from crfkit.checks import check_choice
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.data.labelling import labelled
+from crfkit.data.segmentation import OUTSIDE, are_segments, tagged
+from crfkit.structures.gold import Path
+
+__all__ = ["Outside", "Spelling", "are_tags", "as_segments", "scheme_of", "segmented", "spelling_of"]
+
+Words = NDArray[np.str_]
+#: What is outside of segments: each position a segment of its own, or each stretch one segment.
+Outside = Literal["unit", "long"]
+
+#: The letters of each scheme for beginning, inside, end and single.
+_LETTERS = {"BIO": "BIIB", "IOB1": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
+_ALIASES = {"IOB2": "BIO", "IOBES": "BIOES"}
+
+
+def spelling_of(scheme: str) -> str:
+    """Return the name of a scheme that tags can be written in, checked.
+
+    Examples
+    --------
+    >>> spelling_of("iobes")
+    'BIOES'
+    """
+    name = _ALIASES.get(scheme.upper(), scheme.upper())
+    check_choice("scheme", name, tuple(_LETTERS), "the scheme of the tags, or none to tell it from them")
+    return name
+
+
+def are_tags(labels: Sequence[str]) -> bool:
+    """Return whether labels spell segments: all but O are of the form B-TYPE, with a letter of a scheme.
+
+    Examples
+    --------
+    >>> are_tags(["O", "B-PER", "I-PER"]), are_tags(["NN", "VB"]), are_tags(["O"])
+    (True, False, False)
+    """
+    inside = [name for name in labels if name != OUTSIDE]
+    return bool(inside) and all(name[:1] in "BIESLUM" and name[1:2] == "-" for name in inside)
+
+
+def scheme_of(data: Dataset) -> str | None:
+    """Return the scheme of the gold tags; None where labels do not spell segments.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> for tags in (["B-A", "I-A"], ["I-A", "B-A"], ["S-A", "O"], ["A", "O"]):
+    ...     print(scheme_of(ItemExtractor()([[["x"], ["y"]]], [tags])))
+    BIO
+    IOB1
+    BIOES
+    None
+    """
+    names = tuple(data.labels.strings())
+    if not are_tags(names):
+        return None
+    letters = {name[0] for name in names if name != OUTSIDE}
+    if not letters <= set("BI"):
+        return next((name for name, known in _LETTERS.items() if letters <= set(known)), "BIOES")
+    # In IOB1 the first tag of a segment is I, and B only where one of the same type ends just before.
+    part, kind, first = _parsed(data, names)
+    before = np.append("", kind[:-1])
+    before[data.batch.seq_ptr[:-1][np.diff(data.batch.seq_ptr) > 0]] = ""
+    if (first & (part == "I")).any() and not ((part == "B") & (before != kind)).any():
+        return "IOB1"
+    return "BIO"
+
+
+def _parsed(data: Dataset, names: tuple[str, ...]) -> tuple[Words, Words, Bools]:
+    """Return the part and type of each tag [P], of unknown ones "O" and "", and where segments begin [P]."""
+    from crfkit.metrics.encoding import Encoded  # these take 20 ms to import, and most models need none
+    from crfkit.metrics.schemes import PARTS, rules
+    from crfkit.metrics.spans import find
+
+    batch = data.batch
+    tag = np.full(batch.positions, -1) if batch.label is None else batch.label
+    ids = np.where(tag < 0, len(names), tag).astype(np.int64)  # unknown: the O behind the names
+    reading = rules("lenient", (*names, OUTSIDE))
+    first = np.zeros(batch.positions, dtype=np.bool_)  # [P]
+    first[find(Encoded((*names, OUTSIDE), (ids,), batch.seq_ptr), 0, reading).start] = True
+    return np.array(PARTS)[reading.part][ids], np.array(reading.kinds)[reading.kind][ids], first
+
+
+def as_segments(
+    data: Dataset,
+    scheme: str | None = None,
+    outside: Outside = "unit",
+    *,
+    labels: Sequence[str] = (),
+    closed: bool = False,
+) -> Dataset:
+    """Return data whose gold labels are those of segments, with `Batch.begin`.
+
+    Parameters
+    ----------
+    data : Dataset
+        With gold tags, or with labels whose stretches are segments.
+    scheme : str, optional
+        The scheme of the tags; default: told from them. ``Dataset.extractor`` remembers it.
+    outside : {"unit", "long"}
+        Whether each position outside of segments, labelled O, is a segment of its own, or each stretch.
+    labels : sequence of str
+        Labels of segments that come first; new ones go behind.
+    closed : bool
+        Whether a segment begins where positions without a label begin: no known segment goes on there.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> data = as_segments(ItemExtractor()([[["a"], ["b"], ["c"]]], [["B-N", "I-N", "O"]]))
+    >>> data.labels.strings(), data.batch.label.tolist(), data.batch.begin.tolist(), data.extractor.scheme
+    (['N', 'O'], [0, 0, 1], [True, False, True], 'BIO')
+    """
+    check_choice("outside", outside, ("unit", "long"))
+    batch, names = data.batch, tuple(data.labels.strings())
+    if batch.soft is not None:
+        raise ValueError("a semi-Markov chain takes labels or sets of labels, not soft labels")
+    if batch.begin is not None or (batch.label is None and batch.allowed is None):
+        return data  # they are segments already, or have no gold
+    found = scheme_of(data) if scheme is None else spelling_of(scheme)
+    known = Alphabet(labels)
+    type_of = known.ids([name if found is None else _type(name) for name in names])  # [tags]
+    tag = np.full(batch.positions, -1, np.int32) if batch.label is None else batch.label  # [P]
+    label = np.append(type_of, np.int32(-1))[tag]  # [P]
+    unit = known.find(OUTSIDE) if outside == "unit" else -1
+    begin = _begins(data, names, label, found, unit)
+    if closed:
+        begin |= (label < 0) & (np.append(0, label[:-1]) >= 0)
+    made = replace(batch, label=label.astype(np.int32), begin=begin, allowed=None)
+    if batch.allowed is not None:
+        mask = np.zeros((batch.positions, len(known)), dtype=np.bool_)  # [P, L]
+        for y, t in enumerate(type_of.tolist()):
+            mask[:, t] |= batch.allowed[:, y]
+        made = replace(made, allowed=mask)
+    made_by = replace(data.extractor or ExtractorSpec(), scheme=found)
+    return replace(data, batch=made, labels=known, extractor=made_by)
+
+
+def segmented(
+    data: Dataset,
+    y: Any,
+    scheme: str | None = None,
+    outside: Outside = "unit",
+    *,
+    labels: Sequence[str] = (),
+) -> Dataset:
+    """Return data with these gold segments; the other arguments are those of `as_segments`.
+
+    Parameters
+    ----------
+    data : Dataset
+    y : list of lists
+        For each sequence its tags, or labels whose stretches are segments (see `crfkit.data.labelling`), or
+        segments (start, end, label): see `crfkit.data.segmentation`.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> data = ItemExtractor()([[["a"], ["b"], ["c"]]])
+    >>> for y in (["B-N", "I-N", "O"], ["N", "N", "O"], [(0, 2, "N")]):
+    ...     made = segmented(data, [y])
+    ...     print(made.batch.label.tolist(), made.batch.begin.tolist(), made.extractor.scheme)
+    [0, 0, 1] [True, False, True] BIO
+    [0, 0, 1] [True, False, True] None
+    [0, 0, 1] [True, False, True] None
+    """
+    if isinstance(y, np.ndarray) or (isinstance(y, Iterable) and not isinstance(y, str | bytes | Sequence)):
+        y = list(y)
+    bare = replace(data, batch=replace(data.batch, begin=None))
+    if not are_segments(y):
+        return as_segments(labelled(bare, y, Alphabet()), scheme, outside, labels=labels)
+    lengths = np.diff(data.batch.seq_ptr).tolist()
+    if len(y) != len(lengths):
+        raise ValueError(f"X has {len(lengths)} sequences, y has {len(y)}")
+    spelled = [tagged(one, T, f"y: sequence {n}") for n, (one, T) in enumerate(zip(y, lengths, strict=True))]
+    made = as_segments(labelled(bare, spelled, Alphabet()), "BIO", outside, labels=labels, closed=True)
+    return replace(made, extractor=replace(made.extractor or ExtractorSpec(), scheme=None))
+
+
+def _type(tag: str) -> str:
+    """Return the label of the segments that a tag belongs to."""
+    return OUTSIDE if tag == OUTSIDE else tag[2:]
+
+
+def _begins(data: Dataset, names: tuple[str, ...], label: Ids, scheme: str | None, unit: int) -> Bools:
+    """Return where segments begin [P]; `unit` is the label each of whose positions is a segment."""
+    firsts = data.batch.seq_ptr[:-1][np.diff(data.batch.seq_ptr) > 0]
+    begin: Bools = np.diff(label, prepend=-2) != 0
+    if unit >= 0:
+        begin |= label == unit
+    unknown = label < 0
+    if scheme is not None:
+        part, _, first = _parsed(data, names)
+        begin |= first
+        after = np.append(False, unknown)[: len(label)]  # [P] the position before is not known
+        begin &= ~(after & np.isin(part, ["I", "E"]))  # goes on from there
+    begin[unknown] = False
+    begin[firsts] = True
+    return begin
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Tags of labelled segments.
+
+    Examples
+    --------
+    >>> path = Path(np.array([0, 4]), np.array([1, 1, 0, 1]), np.array([True, False, True, True]))
+    >>> Spelling(("O", "N"), "BIOES").tags(path)
+    [['B-N', 'E-N', 'O', 'S-N']]
+    >>> Spelling(("O", "N"), None).tags(path)
+    [['N', 'N', 'O', 'N']]
+    """
+
+    labels: tuple[str, ...]  #: of segments, [L]
+    scheme: str | None  #: None: the labels themselves
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The tags by id, frozen."""
+        return Alphabet(self.labels if self.scheme is None else dict.fromkeys(self._spelled)).freeze()
+
+    @cached_property
+    def _spelled(self) -> list[str]:
+        """The tags of the four parts of each label, [4 L]."""
+        letters = _LETTERS[self.scheme or "BIO"]
+        return [name if name == OUTSIDE else f"{part}-{name}" for name in self.labels for part in letters]
+
+    @cached_property
+    def _by_part(self) -> Ids:
+        return self.alphabet.ids(self._spelled)
+
+    def ids(self, path: Path) -> Ids:
+        """Return the tag of each position as ids of the alphabet, [P]."""
+        label, begin, seq_ptr = path.label, path.begin, path.seq_ptr
+        if self.scheme is None or begin is None:
+            return label
+        filled = np.diff(seq_ptr) > 0
+        last = np.append(begin[1:], True)  # [P] whether a segment ends here
+        last[seq_ptr[1:][filled] - 1] = True
+        part = np.where(begin, np.where(last, 3, 0), np.where(last, 2, 1))  # [P]
+        if self.scheme == "IOB1":
+            alone = np.append(True, label[1:] != label[:-1])[: len(label)]  # [P] another label before
+            alone[seq_ptr[:-1][filled]] = True
+            part = np.where(alone, 1, part)
+        return self._by_part[label.astype(np.int64) * 4 + part]
+
+    def tags(self, path: Path) -> list[list[str]]:
+        """Return the tags of each sequence."""
+        flat: list[str] = np.array(self.alphabet.strings(), dtype=object)[self.ids(path)].tolist()
+        return [flat[a:b] for a, b in pairwise(path.seq_ptr.tolist())]
