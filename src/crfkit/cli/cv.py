@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli import learning
+from crfkit.cli import learning, structures
 from crfkit.cli.options import AsJson, Quiet, Threads, say
 from crfkit.cli.reads import LabelledReading, with_reading
 
@@ -29,15 +29,17 @@ def cross_validate(
     template: learning.Template = None,
     *,
     reading: LabelledReading,
-    structure: learning.StructureName = "chain",
-    order: learning.Order = 1,
+    structure: structures.StructureName = "chain",
+    order: structures.Order = 1,
+    max_length: structures.MaxLength = None,
+    outside: structures.OutsideName = None,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
     min_count: learning.MinCount = 0.0,
     features: learning.Features = "observed",
-    scheme: learning.Scheme = None,
+    scheme: structures.Scheme = None,
     max_iter: learning.MaxIter = None,
     max_seconds: learning.MaxSeconds = None,
     tolerance: learning.Tolerance = None,
@@ -56,20 +58,22 @@ def cross_validate(
 
       crfkit cv train.txt --template template --folds 10
       crfkit cv train.txt --l2 0.5 --metric segment_f1 --max-seconds 60 --json
+      crfkit cv train.txt --structure semi
     """
     from crfkit import metrics
     from crfkit.training.stop import Stop
     from crfkit.training.validation import metric_for
 
-    asked = learning.structure_of(structure, order, scheme)
+    asked = structures.structure_of(structure, order, scheme, max_length, outside)
     kept = learning.features_of(features, min_count)
     stop = Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter)
     for name in metric or ():
         metrics.named(name)
-    goal = learning.objective_of(objective, optimizer, l1, l2, asked.objective)
+    goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective)
     learn = learning.prepare(
         data,
         reading.keywords,
+        asked,
         label=reading.label_column,
         template=template,
         threads=threads,
@@ -80,9 +84,10 @@ def cross_validate(
         raise ValueError(
             f"--folds is {folds}, but {', '.join(data)} has only {N} sequences; give fewer parts"
         )
-    chosen = metric or list(dict.fromkeys([metric_for(learn.data.labels.strings()), "token_accuracy"]))
+    fits = "segment_f1" if asked.segmental else metric_for(learn.data.labels.strings())
+    chosen = metric or list(dict.fromkeys([fits, "token_accuracy"]))
     options: dict[str, Any] = {
-        "structure": asked,
+        "structure": learn.structure,
         "features": replace(kept, transitions=learning.transitions_of(learn.extractor)),
         "objective": goal,
         "optimiser": optimizer,

@@ -118,6 +118,7 @@ def _of_models(
 ) -> tuple[Labels, list[Labels]]:
     """Return gold labels, and the predictions of each model on the same data, read once."""
     from crfkit.cli.tagging import Tagger, check_shared, sequences
+    from crfkit.models.tags import stretches_as_tags
 
     taggers: list[Tagger] = [Tagger(path, reading.label_column, threads) for path in paths]
     first = taggers[0]
@@ -126,6 +127,8 @@ def _of_models(
             raise ValueError(
                 f"{first.path} and {other.path} cannot read the same data: one needs columns, one attributes"
             )
+    # Of segments whose labels are not tags, a metric must know where they begin.
+    stretches = any(tagger.model.segmental and tagger.model.scheme is None for tagger in taggers)
     gold: Labels = []
     found: list[Labels] = [[] for _ in taggers]
     for block in reading.blocks(data, attributes=first.attributes):
@@ -134,10 +137,18 @@ def _of_models(
             raise ValueError(f"{data} has positions without a label; give labelled data")
         gold += sequences([y or "" for y in labels], block)
         for tagger, mine in zip(taggers, found, strict=True):
-            mine += tagger.model.predict(tagger.batch(block), threads=threads)
+            model = tagger.model
+            spelling = model.spelling_for("segment_f1" if stretches else None)
+            mine += spelling.tags(model.path(tagger.batch(block), threads=threads))
     seen = {y for sequence in gold for y in sequence}
     for tagger in taggers:
-        check_shared(data, seen, tagger.model.structure.labels, tagger.path)
+        check_shared(data, seen, tagger.known, tagger.path)
+    if stretches:
+        gold = stretches_as_tags(gold)
+        found = [
+            mine if tagger.model.segmental else stretches_as_tags(mine)
+            for tagger, mine in zip(taggers, found, strict=True)
+        ]
     return gold, found
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from crfkit.cli.structures import Asked
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
     from crfkit.linear.features import Features as Weights
     from crfkit.linear.objective import Objective
-    from crfkit.structures import Chain
+    from crfkit.structures.structure import Structure
 
 Data = TypeVar("Data")
 
@@ -29,8 +30,6 @@ __all__ = [
     "MinCount",
     "ObjectiveName",
     "Optimizer",
-    "Order",
-    "Scheme",
     "Seed",
     "Template",
     "Tolerance",
@@ -77,15 +76,6 @@ Tolerance = Annotated[
     float | None,
     typer.Option("--tolerance", help="Stop when certified to be this near the optimum: 1e-4.", min=0.0),
 ]
-StructureName = Annotated[
-    str,
-    typer.Option(
-        "--structure", help="chain, or local-chain: a maximum-entropy Markov model, normalised at each step."
-    ),
-]
-Order = Annotated[
-    int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
-]
 L1 = Annotated[
     float | None, typer.Option("--l1", help="Strength of the L1 penalty, l1 * |w|: 0 by default.", min=0.0)
 ]
@@ -99,10 +89,6 @@ MinCount = Annotated[
 Features = Annotated[
     str, typer.Option("--features", help="Pairs of attribute and label with a weight: observed, all, likely.")
 ]
-Scheme = Annotated[
-    str | None,
-    typer.Option("--scheme", help="Forbid what is not a segment in bio, iob1, bioes, bilou or bmes."),
-]
 Seed = Annotated[int, typer.Option("--seed", help="For everything that draws.", min=0)]
 
 
@@ -112,11 +98,13 @@ class Learning(Generic[Data]):
 
     data: Data
     extractor: Extractor | None  #: None where the data have attributes already
+    structure: Structure
 
 
 def prepare(
     paths: Sequence[str],
     reading: dict[str, Any],
+    asked: Asked,
     *,
     label: str | int | None,
     template: str | None,
@@ -134,10 +122,32 @@ def prepare(
     datasets = [one for one in given if isinstance(one, Dataset)]
     if datasets:
         check_attributes(paths, given, template, label)
-        return Learning(joined_datasets(datasets), None)
+        joined = asked.gold(joined_datasets(datasets))
+        return Learning(joined, None, asked.settled(joined))
     whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
     extract = extractor_for(whole, recipe, reading["columns"], label)
-    return Learning(extract(whole, threads), extract)
+    if not asked.segmental:
+        return Learning(extract(whole, threads), extract, asked.structure)
+    structure = asked.settled(asked.gold(labels_alone(whole, extract.label)))
+    made = asked.gold(extract(whole, threads))
+    return Learning(made, extract, structure)
+
+
+def labels_alone(columns: Columns, label: str | int | None) -> Dataset:
+    """Return the column of labels without attributes: how long segments are decides which there are."""
+    import numpy as np
+
+    from crfkit.data.alphabet import Alphabet
+    from crfkit.data.batch import Batch
+    from crfkit.data.dataset import Dataset
+
+    place = columns.place(-1 if label is None else label)
+    labels = Alphabet()
+    gold = labels.merge(columns.alphabets[place])[columns.ids[place]]
+    none = np.zeros(columns.positions + 1, dtype=np.int64)
+    return Dataset(
+        Batch(columns.seq_ptr, none, np.zeros(0, np.int32), label=gold), labels, Alphabet(), Alphabet()
+    )
 
 
 def check_paths(paths: Sequence[str]) -> None:
@@ -293,17 +303,6 @@ def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
     made = concatenate([part.renamed(parts[0]) for part in parts])
     assert isinstance(made, Dataset)
     return made
-
-
-def structure_of(name: str, order: int, scheme: str | None) -> Chain:
-    """Return the structure of --structure, --order and --scheme."""
-    from crfkit.structures import Chain, LocalChain
-    from crfkit.structures.constraints import Scheme as Rule
-
-    kinds = {kind.kind: kind for kind in (Chain, LocalChain)}
-    if name not in kinds:
-        raise ValueError(f"--structure is {name!r}, expected {' or '.join(kinds)}")
-    return kinds[name](order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))
 
 
 def features_of(which: str, min_count: float) -> Weights:

@@ -61,6 +61,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
     import numpy as np
 
     from crfkit.cli.train import summary_of
+    from crfkit.structures import SemiMarkov
 
     layout = model.layout
     weights = {name: part.stop - part.start for name, part in layout.parts.items() if part.stop > part.start}
@@ -76,6 +77,8 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "weights": layout.weights,
         "weights_by_part": weights,
         "nonzero": int(np.count_nonzero(model.w)),
+        "max_length": None,
+        "scheme": model.scheme,
         "constraints": [repr(rule) for rule in model.structure.constraints],
         "recipe": None if model.recipe is None else str(model.recipe),
         "strongest": strongest(model, labels, top),
@@ -84,6 +87,9 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "notes": model.notes,
         "licence": model.licence,
     }
+    if isinstance(model.structure, SemiMarkov):
+        made["max_length"] = dict(zip(model.structure.labels, model.structure.max_length, strict=True))
+        made["segment_attributes"] = len(model.names.segment_attributes)
     tables = layout.transition_tables(model.w)
     if tables and len(layout.transition_cell):
         made["transitions"] = tables[0].tolist()
@@ -132,7 +138,13 @@ def _print(made: dict[str, Any], tables: bool) -> None:
         "labels",
         f"{len(made['labels'])}: {some(made['labels'], 30, ', ', 'labels')}",
     )
-    line("attributes", f"{made['attributes']:,}, of transitions {made['edge_attributes']:,}")
+    if made["max_length"]:
+        line("lengths", ", ".join(f"{name} {longest}" for name, longest in made["max_length"].items()))
+    if made["scheme"]:
+        line("scheme", made["scheme"])
+    of_segments = f", of segments {made['segment_attributes']:,}" if "segment_attributes" in made else ""
+    steps = f"{made['attributes']:,}, of transitions {made['edge_attributes']:,}"
+    line("attributes", steps + of_segments)
     parts = ", ".join(f"{name} {size:,}" for name, size in made["weights_by_part"].items())
     line("weights", f"{made['weights']:,} ({parts}); {made['nonzero']:,} are not 0")
     for rule in made["constraints"]:

@@ -11,6 +11,7 @@ import typer
 from crfkit.cli import learning
 
 if TYPE_CHECKING:
+    from crfkit.cli.structures import Asked
     from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
     from crfkit.training import BlockedData
@@ -33,6 +34,7 @@ def prepare_blocks(
     folder: Path,
     positions: int,
     reading: dict[str, Any],
+    asked: Asked,
     *,
     label: str | int | None,
     template: str | None,
@@ -68,5 +70,5 @@ def prepare_blocks(
 
     blocks = BlockedData.write(folder, parts())
     if not made:
-        return learning.Learning(blocks, None)
-    return learning.Learning(blocks, made[0])
+        return learning.Learning(blocks, None, asked.structure)
+    return learning.Learning(blocks, made[0], asked.structure)

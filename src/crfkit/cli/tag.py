@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
+    from crfkit.models.model import Model
+    from crfkit.structures.gold import Path
+    from crfkit.structures.results import Labelling, Marginals
 
 
 @with_reading
@@ -37,6 +40,14 @@ def tag(
     labels_only: Annotated[
         bool, typer.Option("--labels-only", help="Print labels without the columns of the input.")
     ] = False,
+    segments: Annotated[
+        bool,
+        typer.Option(
+            "--segments",
+            help="Print JSON lines with segments as [start, end, label]; with --marginals, of a model of "
+            "segments, also their probabilities.",
+        ),
+    ] = False,
     force: Annotated[
         bool,
         typer.Option("--force", help="Keep the labels that the input has; other text there leaves it free."),
@@ -52,7 +63,8 @@ def tag(
     As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
     which train and eval skip, are kept; comments are left out, and of CoNLL-U what is not a word (1-2, 1.1).
     Data with attributes (CRFsuite's text) have no columns to repeat: only labels are printed. With --kbest,
-    every labelling comes after a line "# rank probability".
+    every labelling comes after a line "# rank probability". A model of segments prints tags, where it was
+    trained on tags.
 
     For example:
 
@@ -60,10 +72,11 @@ def tag(
       gzip -dc test.gz | crfkit tag chunks.crf --labels-only
       crfkit tag places.crf cities.tsv --separator tab
       crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
+      crfkit tag names.crf test.txt --segments --marginals
     """
     from crfkit.cli.tagging import Tagger
 
-    asked = Asked(marginals, kbest, labels_only, force, as_json)
+    asked = Asked(marginals, kbest, labels_only, force, as_json, segments)
     check_output(output)
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
@@ -83,19 +96,20 @@ class Asked:
     labels_only: bool
     force: bool
     as_json: bool
+    segments: bool = False
 
     def __post_init__(self) -> None:
         if self.marginals and self.kbest is not None:
             raise ValueError(
                 "--marginals belong to positions and --kbest to whole labellings; give one of them"
             )
-        if self.labels_only and self.marginals and not self.as_json:
+        if self.labels_only and self.marginals and not self.as_json and not self.segments:
             raise ValueError("--labels-only prints only labels; leave it out to see --marginals")
 
     @property
     def labels_alone(self) -> bool:
         """Whether the best labels are all that is asked for."""
-        return not self.marginals and self.kbest is None and not self.as_json
+        return not (self.marginals or self.kbest or self.as_json or self.segments)
 
 
 def _write(output: str, answers: Iterator[bytes]) -> bool:
@@ -140,9 +154,10 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
     forced = tagger.forced(block) if asked.force else None
     columns = block if isinstance(block, Columns) and not asked.labels_only else None
     if asked.labels_alone:
-        best = tagger.model.best(batch, allowed=forced, threads=tagger.threads)
-        alphabets = [*(() if columns is None else columns.alphabets), tagger.model.labels]
-        ids = [*(() if columns is None else columns.ids), best]
+        best = tagger.model.path(batch, allowed=forced, threads=tagger.threads)
+        spelling = tagger.model.spelling
+        alphabets = [*(() if columns is None else columns.alphabets), spelling.alphabet]
+        ids = [*(() if columns is None else columns.ids), spelling.ids(best)]
         return render_lines([alphabet._native for alphabet in alphabets], ids, batch.seq_ptr)
     fields: list[list[str]] = []  # of every column [P]
     names: tuple[str, ...] = ()
@@ -152,7 +167,7 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
     lines: list[str] = []
     for n, answer in enumerate(_of_sequences(tagger, batch, forced, asked)):
         mine = [column[ptr[n] : ptr[n + 1]] for column in fields]
-        if asked.as_json:
+        if asked.as_json or asked.segments:
             given = dict(zip(names, mine, strict=True))
             lines.append(json.dumps({**given, **answer}, ensure_ascii=False) + "\n")
         else:
@@ -181,11 +196,12 @@ def _of_sequences(
     from crfkit import inference
     from crfkit.inference.results import NoLabellingError, counted_from
 
-    names, threads, begin = tagger.model.structure.labels, tagger.threads, 0
-    for part, potentials in tagger.model.parts(batch, allowed=forced, threads=threads):
+    model, threads, begin = tagger.model, tagger.threads, 0
+    answer = SegmentAnswers(model, asked) if asked.segments else LabelAnswers(model, asked)
+    for part, potentials in model.parts(batch, allowed=forced, threads=threads):
         with counted_from(begin):
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
-            node = inference.marginals(potentials, threads=threads).node if asked.marginals else None
+            shares = inference.marginals(potentials, threads=threads) if asked.marginals else None
             if asked.kbest is None:
                 found = [[one] for one in inference.decode(potentials, threads=threads)]
             else:
@@ -196,16 +212,67 @@ def _of_sequences(
         for n, several in enumerate(found):
             plain = [
                 {
-                    "predicted": [names[y] for y in one.labels.tolist()],
-                    "probability": float(np.exp(min(one.score - total[n], 0.0))),
+                    **answer.one(labelling),
+                    "probability": float(np.exp(min(labelling.score - total[n], 0.0))),
                 }
-                for one in several
+                for labelling in several
             ]
             if asked.kbest is not None:
                 yield {"kbest": plain}
-                continue
-            answer: dict[str, Any] = dict(plain[0])
-            if node is not None:
-                here = node[part.seq_ptr[n] : part.seq_ptr[n + 1]]
-                answer["marginals"] = [dict(zip(names, row, strict=True)) for row in here.tolist()]
-            yield answer
+            elif shares is None:
+                yield plain[0]
+            else:
+                rows = slice(int(part.seq_ptr[n]), int(part.seq_ptr[n + 1]))
+                yield plain[0] | answer.marginals(several[0], shares, rows)
+
+
+class LabelAnswers:
+    """Labellings as lists of labels, one for each position."""
+
+    def __init__(self, model: Model, asked: Asked) -> None:
+        self.model = model
+
+    def one(self, found: Labelling) -> dict[str, Any]:
+        """Return a labelling as plain data."""
+        return {"predicted": self.model.spelling.tags(_path(found))[0]}
+
+    def marginals(self, found: Labelling, shares: Marginals, rows: slice) -> dict[str, Any]:
+        """Return the probability of each label at each position."""
+        names = self.model.structure.labels
+        return {"marginals": [dict(zip(names, row, strict=True)) for row in shares.node[rows].tolist()]}
+
+
+class SegmentAnswers:
+    """Labellings as lists of segments, without those outside."""
+
+    def __init__(self, model: Model, asked: Asked) -> None:
+        if asked.marginals and not model.segmental:
+            raise ValueError(
+                "--segments --marginals is for models of segments (crfkit train --structure semi); leave one "
+                "out"
+            )
+        self.model = model
+        self._ids = {name: y for y, name in enumerate(model.structure.labels)}
+
+    def one(self, found: Labelling) -> dict[str, Any]:
+        """Return a labelling as plain data."""
+        return {"segments": [list(one) for one in self.model.segments_in(_path(found))[0]]}
+
+    def marginals(self, found: Labelling, shares: Marginals, rows: slice) -> dict[str, Any]:
+        """Return the segments again, each with its probability."""
+        segment = shares.segment
+        assert segment is not None
+        return {
+            "segments": [
+                [a, b, label, min(float(segment[rows.start + a, b - a - 1, self._ids[label]]), 1.0)]
+                for a, b, label in self.model.segments_in(_path(found))[0]
+            ]
+        }
+
+
+def _path(found: Labelling) -> Path:
+    import numpy as np
+
+    from crfkit.structures.gold import Path
+
+    return Path(np.array([0, len(found.labels)]), found.labels, found.begin)

@@ -122,8 +122,15 @@ class Tagger:
         strings: list[str | None] = block.strings()[place].tolist()
         return strings
 
+    @property
+    def known(self) -> list[str]:
+        """The labels and tags that the model knows."""
+        return [*self.model.structure.labels, *self.model.spelling.alphabet.strings()]
+
     def forced(self, block: Columns | Dataset) -> Bools:
         """Return which labels the gold of a block allows [P, L]: where it is not of the model, all."""
+        if self.model.segmental:
+            raise ValueError(f"--force is for models of labels; {self.path} is a model of segments")
         known = self.model.labels.ids([label or "" for label in self.gold(block)])  # [P]
         mask = np.repeat(known[:, None] < 0, len(self.model.labels), axis=1)
         fixed = np.flatnonzero(known >= 0)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crfkit.cli import learning
+from crfkit.cli import learning, structures
 from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
@@ -28,15 +28,17 @@ def train(
     template: learning.Template = None,
     *,
     reading: LabelledReading,
-    structure: learning.StructureName = "chain",
-    order: learning.Order = 1,
+    structure: structures.StructureName = "chain",
+    order: structures.Order = 1,
+    max_length: structures.MaxLength = None,
+    outside: structures.OutsideName = None,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
     min_count: learning.MinCount = 0.0,
     features: learning.Features = "observed",
-    scheme: learning.Scheme = None,
+    scheme: structures.Scheme = None,
     dev: Annotated[
         str | None,
         typer.Option("--dev", "-d", help="Data that decide when to stop; the best weights are kept."),
@@ -95,6 +97,7 @@ def train(
       crfkit train items.jsonl -o m.crf --l1 0.1 --l2 0 --json | jq .loss
       crfkit train huge.txt.gz -o m.crf --block-positions 100000 -a adagrad
       crfkit train train.txt -o quick.crf -a perceptron --max-iter 10
+      crfkit train train.txt -o names.crf --structure semi --max-length 4
     """
     check_output(output)
     given = reading.keywords
@@ -110,12 +113,14 @@ def train(
     from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
 
-    asked = learning.structure_of(structure, order, scheme)
+    asked = structures.structure_of(structure, order, scheme, max_length, outside)
     kept = learning.features_of(features, min_count)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
-    goal = learning.objective_of(objective, optimizer, l1, l2, asked.objective)
+    goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective)
     if block_positions is not None:
         check_blockwise(optimizer, goal)
+        if asked.segmental:
+            raise ValueError("--block-positions is for chains; segments are learned from data in memory")
     if metric is not None and dev is None:
         raise ValueError("--metric is for a dev set; give one with --dev FILE")
     if patience != 10.0 and dev is None:
@@ -134,20 +139,20 @@ def train(
         caught = stack.enter_context(signals())
         learn: learning.Learning[Any]
         if block_positions is None:
-            learn = learning.prepare(data, given, **making)
+            learn = learning.prepare(data, given, asked, **making)
         else:
             # Beside the model there is room on a disk; the system's folder may lie in memory.
             beside = None if output == "-" else os.path.dirname(os.path.abspath(output))
             folder = stack.enter_context(TemporaryDirectory(prefix="crfkit-blocks-", dir=beside))
-            learn = prepare_blocks(data, Path(folder), block_positions, given, **making)
-        judged = None if dev is None else _dev(dev, learn, given, threads)
+            learn = prepare_blocks(data, Path(folder), block_positions, given, asked, **making)
+        judged = None if dev is None else _dev(dev, learn, asked, given, threads)
         keeper = Keeper(
             output, checkpoint, {"notes": notes, "licence": licence, "compact": compact}, say=tell
         )
         model = fit(
             learn.data,
             judged,
-            structure=asked,
+            structure=learn.structure,
             features=replace(kept, transitions=learning.transitions_of(learn.extractor)),
             objective=goal,
             optimiser=optimizer,
@@ -206,7 +211,13 @@ def _start(init: str | None) -> Any:
     return read_model(init)
 
 
-def _dev(path: str, learn: learning.Learning[Any], given: dict[str, Any], threads: int | None) -> Any:
+def _dev(
+    path: str,
+    learn: learning.Learning[Any],
+    asked: structures.Asked,
+    given: dict[str, Any],
+    threads: int | None,
+) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit import data
     from crfkit.cli.tagging import check_gold, check_shared
@@ -225,5 +236,6 @@ def _dev(path: str, learn: learning.Learning[Any], given: dict[str, Any], thread
         check_gold(read, label, recipe, "the recipe")
         known = (learn.data.attributes.freeze(), learn.data.edge_attributes.freeze())
         made = frozen_extractor(recipe, *known, label=label)(read, threads)
+    made = asked.gold(made)
     check_shared(f"--dev {path}", made.labels.strings(), learn.data.labels.strings(), "the training data")
     return made

@@ -15,7 +15,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.data.segmentation import OUTSIDE, Segments, segments_of
+from crfkit.data.segmentation import Segments, segments_of
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries, PerSequence
 from crfkit.features import Recipe
@@ -32,6 +32,7 @@ from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.segments import settled_by
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -212,13 +213,6 @@ class SemiCRF(ChainQueries, Fitting):
             )
         X = list(X) if isinstance(X, Iterator) else X
         data, columns = self._gold(X, y, recipe, [*structure.labels, *known])
-        names = data.labels.strings()
-        if structure.labels and len(names) > len(structure.labels):
-            raise ValueError(
-                f"y has the label {names[len(structure.labels)]!r}, which is not one of the structure's: "
-                f"{', '.join(structure.labels)}; leave them out, as in SemiMarkov(max_length=4), to take "
-                "those of y"
-            )
         structure = self._settled(structure, data, before)
         return self._with_segments(data, X, columns, recipe, structure), structure
 
@@ -245,18 +239,13 @@ class SemiCRF(ChainQueries, Fitting):
 
     def _settled(self, structure: SemiMarkov, data: Dataset, before: Model | None) -> SemiMarkov:
         """Return the structure over the labels of the data, with a length for each."""
-        names = data.labels.strings()
-        lengths: Any = structure.max_length
-        if self.outside == "unit" and OUTSIDE in names and isinstance(lengths, int | np.integer):
-            lengths = {name: 1 if name == OUTSIDE else lengths for name in names}
-            structure = replace(structure, max_length=lengths)
-        found = structure.with_labels(names).settled([data.batch])
+        found = settled_by(structure, data, self.outside)
         if before is None:
             return found
         old = before.structure
         assert isinstance(old, SemiMarkov)
         most = dict(zip(old.labels, old.max_length, strict=True))
-        wanted = {y: max(d, most.get(y, 1)) for y, d in zip(names, found.max_length, strict=True)}
+        wanted = {y: max(d, most.get(y, 1)) for y, d in zip(found.labels, found.max_length, strict=True)}
         if max(wanted.values()) > max(old.max_length):
             raise ValueError(
                 f"y has a segment of {max(wanted.values())} positions; what was learned before has segments "

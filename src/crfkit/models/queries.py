@@ -203,7 +203,10 @@ class Queries:
         >>> model.segments([[["New"], ["York"], ["in"]]])
         [[(0, 2, 'LOC')]]
         """
-        path = self.path(X, threads=threads)
+        return self.segments_in(self.path(X, threads=threads))
+
+    def segments_in(self, path: Path) -> list[Segments]:
+        """Return the segments of labels that the model gave; see `segments`."""
         if path.begin is None:
             if not are_tags(self.structure.labels):
                 raise ValueError(

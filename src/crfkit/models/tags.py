@@ -28,7 +28,16 @@ from crfkit.data.labelling import labelled
 from crfkit.data.segmentation import OUTSIDE, are_segments, tagged
 from crfkit.structures.gold import Path
 
-__all__ = ["Outside", "Spelling", "are_tags", "as_segments", "scheme_of", "segmented", "spelling_of"]
+__all__ = [
+    "Outside",
+    "Spelling",
+    "are_tags",
+    "as_segments",
+    "scheme_of",
+    "segmented",
+    "spelling_of",
+    "stretches_as_tags",
+]
 
 Words = NDArray[np.str_]
 #: What is outside of segments: each position a segment of its own, or each stretch one segment.
@@ -160,6 +169,23 @@ def as_segments(
         made = replace(made, allowed=mask)
     made_by = replace(data.extractor or ExtractorSpec(), scheme=found)
     return replace(data, batch=made, labels=known, extractor=made_by)
+
+
+def stretches_as_tags(labels: list[list[str]]) -> list[list[str]]:
+    """Return labels, each stretch of which is a segment, as tags of BIO.
+
+    Examples
+    --------
+    >>> stretches_as_tags([["street", "street", "O", "town"]])
+    [['B-street', 'I-street', 'O', 'B-town']]
+    """
+    return [
+        [
+            name if name == OUTSIDE else f"{'I' if t and sequence[t - 1] == name else 'B'}-{name}"
+            for t, name in enumerate(sequence)
+        ]
+        for sequence in labels
+    ]
 
 
 def segmented(

@@ -10,8 +10,11 @@ after the rules of python-crfsuite: ``"k": number`` is the attribute ``k`` with 
 ``k:`` before their names. Labels and weight may be missing; a label may be null. The same attribute twice
 adds up.
 
+In the place of labels there may be segments, ``"segments": [[0, 2, "PER"], ...]``: start, end (one past the
+last position) and label. They are read as tags of BIO, O outside of them.
+
 Everything can be written but edge attributes and dense features, unpaired surrogates, and columns called
-`tokens`, `labels`, `items` or `weight`.
+`tokens`, `labels`, `segments`, `items` or `weight`.
 """
 
 from __future__ import annotations
@@ -31,13 +34,14 @@ from crfkit.data.assemble import DatasetBuilder
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, spell
 from crfkit.data.formats.crfsuite_text import check_plain
+from crfkit.data.segmentation import tagged
 from crfkit.data.source import Input
 
 __all__ = ["parts", "render"]
 
 _KEYS = {"token": "tokens", "label": "labels"}
 _NAMES = {key: name for name, key in _KEYS.items()}
-_TAKEN = {"tokens", "labels", "items", "weight"}
+_TAKEN = {"tokens", "labels", "segments", "items", "weight"}
 
 
 def parts(source: Input, *, names: Sequence[str] | None = None) -> Iterator[Columns | Dataset]:
@@ -53,8 +57,9 @@ def parts(source: Input, *, names: Sequence[str] | None = None) -> Iterator[Colu
                 if not isinstance(record, dict):
                     raise ValueError(f"is a JSON {type(record).__name__}, expected an object")
                 if reader is None:
-                    reader = _Items() if "items" in record else _Tokens.of(record, names, source.name)
-                reader.add(record)
+                    known = _with_labels(record)
+                    reader = _Items() if "items" in record else _Tokens.of(known, names, source.name)
+                reader.add(_with_labels(record))
             except RecursionError:
                 raise source.error(line, "is nested too deeply") from None
             except (ValueError, OverflowError) as error:
@@ -65,6 +70,24 @@ def parts(source: Input, *, names: Sequence[str] | None = None) -> Iterator[Colu
                 yield from reader.take()
             except ValueError as error:
                 raise source.error(None, str(error)) from None
+
+
+def _with_labels(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with labels where it has segments: tags of BIO."""
+    if "segments" not in record:
+        return record
+    if "labels" in record:
+        raise ValueError("has labels and segments; give one of them")
+    given, over = record["segments"], record.get("items", record.get("tokens"))
+    if not isinstance(given, list) or not isinstance(over, list):
+        raise ValueError('needs a list "segments" and a list "tokens" or "items"')
+    try:
+        tags = tagged(given, len(over))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    if None in tags:
+        raise ValueError("has a segment without a label; give one, or labels with null where none is known")
+    return {**{key: value for key, value in record.items() if key != "segments"}, "labels": tags}
 
 
 def _no_constant(name: str) -> float:

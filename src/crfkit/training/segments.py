@@ -1,0 +1,45 @@
+"""The structure of labelled segments, settled by gold: its labels, and how long segments are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crfkit.checks import check_choice
+from crfkit.data.dataset import Dataset
+from crfkit.data.segmentation import OUTSIDE
+from crfkit.models.tags import Outside
+from crfkit.structures import SemiMarkov
+
+__all__ = ["settled_by"]
+
+
+def settled_by(structure: SemiMarkov, data: Dataset, outside: Outside = "unit") -> SemiMarkov:
+    """Return the structure over the labels of data with gold segments, with a length for each label.
+
+    Lengths that are not given are those of the longest gold segments. One length for all labels does not
+    hold for O where each position outside is a segment of its own.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> from crfkit.models.tags import segmented
+    >>> data = segmented(ItemExtractor()([[["a"], ["b"], ["c"]]]), [["B-N", "I-N", "O"]])
+    >>> settled_by(SemiMarkov(), data).max_length, settled_by(SemiMarkov(max_length=4), data).max_length
+    ((2, 1), (4, 1))
+    """
+    check_choice("outside", outside, ("unit", "long"))
+    names = data.labels.strings()
+    if structure.labels and len(names) > len(structure.labels):
+        raise ValueError(
+            f"y has the label {names[len(structure.labels)]!r}, which is not one of the structure's: "
+            f"{', '.join(structure.labels)}; leave them out, as in SemiMarkov(max_length=4), to take "
+            "those of y"
+        )
+    lengths: Any = structure.max_length
+    if outside == "unit" and OUTSIDE in names and isinstance(lengths, int | np.integer):
+        each: Any = {name: 1 if name == OUTSIDE else int(lengths) for name in names}
+        structure = replace(structure, max_length=each)  # as given, until there are labels
+    return structure.with_labels(names).settled([data.batch])

@@ -1,0 +1,150 @@
+"""Models of segments on the command line: train, tag, eval, cv, show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crfkit import Model
+from tests.cases.cli import run, written
+
+OPTIONS = ["--structure", "semi", "-q", "--threads", "1"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("semi")
+    (made / "train.txt").write_text(written())
+    (made / "test.txt").write_text(written(10, seed=5))
+    plain = written().replace("B-NP", "NP").replace("I-NP", "NP")
+    (made / "plain.txt").write_text(plain)
+    run("train", made / "train.txt", "-o", made / "m.crf", *OPTIONS)
+    run("train", made / "plain.txt", "-o", made / "p.crf", *OPTIONS)
+    return made
+
+
+def test_tags_come_out_as_they_went_in(folder: Path) -> None:
+    model: Any = Model.load(folder / "m.crf")
+    assert model.scheme == "BIO"
+    assert dict(zip(model.structure.labels, model.structure.max_length, strict=True)) == {"NP": 2, "O": 1}
+    out = run("tag", folder / "m.crf", folder / "test.txt", "--threads", 1).stdout
+    rows = [line.split("\t") for line in out.splitlines() if line]
+    assert all(row[-1] == row[-2] for row in rows)
+    assert out.count("\n") == (folder / "test.txt").read_text().count("\n")
+    marked = run("tag", folder / "m.crf", folder / "test.txt", "--marginals", "--threads", 1).stdout
+    assert marked.splitlines()[0].split("\t")[4].startswith("NP/0.9")
+
+
+def test_segments_are_printed_with_probabilities(folder: Path) -> None:
+    text = "the\tDT\ndog\tNN\nran\tVB\n\n"
+    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", text=text).stdout)
+    assert told["segments"] == [[0, 2, "NP"]]
+    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", "--marginals", text=text).stdout)
+    (one,) = told["segments"]
+    assert one[:3] == [0, 2, "NP"]
+    assert 0.5 < one[3] <= 1.0
+    told = json.loads(
+        run("tag", folder / "m.crf", "-", "--segments", "-k", 2, "--labels-only", text=text).stdout
+    )
+    assert [len(several["segments"]) for several in told["kbest"]] != [1, 1]
+    assert told.keys() == {"kbest"}
+    run("train", folder / "train.txt", "-o", folder / "chain.crf", "-q", "--max-iter", 5, "-a", "lbfgs")
+    told = json.loads(run("tag", folder / "chain.crf", "-", "--segments", text=text).stdout)
+    assert told["segments"] == [[0, 2, "NP"]]
+    wrong = run("tag", folder / "chain.crf", "-", "--segments", "--marginals", text=text, status=2)
+    assert "is for models of segments" in wrong.stderr
+
+
+def test_scores_are_those_of_segments(folder: Path) -> None:
+    for model, data in (("m.crf", "train.txt"), ("p.crf", "plain.txt")):
+        told = json.loads(run("eval", folder / model, folder / data, "--json", "--threads", 1).stdout)
+        (system,) = told["systems"]
+        assert (system["kind"], system["micro"]["f1"]) == ("segments", 1.0) or model == "p.crf"
+        assert system["kind"] == "segments"
+        assert system["by_label"].keys() == {"NP"}
+    told = json.loads(
+        run("cv", folder / "train.txt", "--folds", 2, *OPTIONS, "--max-iter", 20, "--json").stdout
+    )
+    assert told["metrics"]["segment_f1"]["mean"] > 0.9
+
+
+def test_dev_sets_and_checkpoints(folder: Path, tmp_path: Path) -> None:
+    options = [*OPTIONS, "--dev", folder / "test.txt", "--max-iter", 20, "-a", "lbfgs"]
+    run("train", folder / "train.txt", "-o", tmp_path / "a.crf", *options)
+    checkpoints = ["--checkpoint", tmp_path / "kept", "--checkpoint-every", 0]
+    run("train", folder / "train.txt", "-o", tmp_path / "b.crf", *options, *checkpoints)
+    a, b = (Model.load(tmp_path / name) for name in ("a.crf", "b.crf"))
+    assert (a.w == b.w).all()
+    assert a.training is not None
+    assert a.training.metric == "segment_f1"
+
+
+def test_json_lines_have_segments(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"tokens": ["in", "New", "York"], "segments": [[1, 3, "LOC"]]},
+        {"tokens": ["York", "is", "old"], "segments": [[0, 1, "LOC"]]},
+        {"tokens": ["it", "rains"], "segments": []},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run("train", path, "-o", tmp_path / "m.crf", *OPTIONS, "--l2", 0.01)
+    told = run("tag", tmp_path / "m.crf", path, "--segments").stdout.splitlines()
+    assert [json.loads(line)["segments"] for line in told] == [line["segments"] for line in lines]
+    items = [{"items": [[w] for w in line["tokens"]], "segments": line["segments"]} for line in lines]
+    path.write_text("".join(json.dumps(line) + "\n" for line in items))
+    run("train", path, "-o", tmp_path / "m.crf", *OPTIONS, "--l2", 0.01)
+    told = run("tag", tmp_path / "m.crf", path, "--segments").stdout.splitlines()
+    assert [json.loads(line)["segments"] for line in told] == [line["segments"] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"tokens": ["a", "b"], "segments": [[0, 2, "A"], [1, 2, "A"]]}', "begins before position 2"),
+        ('{"tokens": ["a", "b"], "segments": [[0, 3, "A"]]}', "does not lie within the 2 positions"),
+        ('{"tokens": ["a", "b"], "segments": [[0, 1, null]]}', "has a segment without a label"),
+        ('{"tokens": ["a", "b"], "segments": [["0", 1, "A"]]}', "is not a segment"),
+        ('{"tokens": ["a"], "labels": ["A"], "segments": []}', "has labels and segments"),
+        ('{"tokens": ["a"], "segments": 3}', 'needs a list "segments"'),
+    ],
+)
+def test_wrong_segments_name_file_and_line(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"tokens": ["a", "b"], "segments": [[0, 1, "A"]]}\n' + line + "\n")
+    told = run("train", path, "-o", tmp_path / "m.crf", *OPTIONS, status=2).stderr
+    assert "a.jsonl" in told
+    assert "line 2" in told
+    assert message in told
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-length", "0"], "--max-length is '0', expected a number of 1 or more"),
+        (["--max-length", "NP=2,3"], "--max-length is 'NP=2,3'"),
+        (["--max-length", "X=2"], "max_length names 'X', which is not a label"),
+        (["--max-length", "1"], "the gold segment 'NP' of 2 positions is longer than max_length allows"),
+        (["--outside", "none"], "--outside is 'none', expected unit or long"),
+        (["--order", "2"], "--order is for chains"),
+        (["--block-positions", "10", "-a", "lbfgs"], "--block-positions is for chains"),
+        (
+            ["--structure", "chain", "--max-length", "2"],
+            "--max-length is for segments; give --structure semi",
+        ),
+        (["--structure", "tree"], "--structure is 'tree', expected chain, local-chain or semi"),
+    ],
+)
+def test_wrong_options_are_named(folder: Path, tmp_path: Path, options: list[str], message: str) -> None:
+    told = run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *OPTIONS, *options, status=2)
+    assert message in told.stderr
+
+
+def test_show_tells_lengths(folder: Path) -> None:
+    told = run("show", folder / "m.crf").stdout
+    assert "lengths      NP 2, O 1" in told
+    assert "scheme       BIO" in told
+    plain = json.loads(run("show", folder / "m.crf", "--json").stdout)
+    assert plain["max_length"] == {"NP": 2, "O": 1}
