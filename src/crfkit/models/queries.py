@@ -20,7 +20,7 @@ from crfkit.models.names import Names
 from crfkit.models.once import Once
 from crfkit.models.scores import flat_path
 from crfkit.models.tags import Spelling, are_tags, as_segments
-from crfkit.structures.gold import Path
+from crfkit.structures.gold import Path, sets_of
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
@@ -269,7 +269,6 @@ class Queries:
 
     def log_likelihood(self, X: Any, y: Any = None, *, threads: int | None = None) -> Floats:
         """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""
-        from crfkit.structures.gold import allowed_labels
 
         def scored(part: Batch, potentials: Any) -> Floats:
             label = part.label
@@ -278,8 +277,8 @@ class Queries:
             total: Floats = inference.log_partition(potentials, threads=threads)
             if (label >= 0).all():
                 return np.asarray(potentials.path_score(label, part.begin) - total)
-            mask = allowed_labels(part, len(self.structure.labels))
-            return np.asarray(inference.log_partition(potentials.clamped(mask), threads=threads) - total)
+            within = sets_of(part, len(self.structure.labels)).clamped(potentials)
+            return np.asarray(inference.log_partition(within, threads=threads) - total)
 
         data = X if isinstance(X, Dataset | Batch) and y is None else self.dataset(X, y, threads=threads)
         each = _asked(self.parts(self.batch_of(data), threads=threads), scored)

@@ -246,9 +246,29 @@ def _begins(data: Dataset, names: tuple[str, ...], label: Ids, scheme: str | Non
         begin |= first
         after = np.append(False, unknown)[: len(label)]  # [P] the position before is not known
         begin &= ~(after & np.isin(part, ["I", "E"]))  # goes on from there
-    begin[unknown] = False
+    begin[unknown] = _surely(data, names) if scheme not in (None, "IOB1") else False
     begin[firsts] = True
     return begin
+
+
+def _surely(data: Dataset, names: tuple[str, ...]) -> Bools:
+    """Return where sets of tags say that a segment begins: of each position without a tag of its own."""
+    batch = data.batch
+    unknown = np.ones(batch.positions, dtype=np.bool_) if batch.label is None else batch.label < 0
+    if batch.allowed is None:
+        return np.zeros(int(unknown.sum()), dtype=np.bool_)
+    sets = batch.allowed[unknown]  # [unknown, tags]
+    first, inner = (np.array([name[0] in letters for name in names]) for letters in ("BSU", "IMEL"))
+    goes_on = np.flatnonzero(~sets[:, ~inner].any(axis=1) & ~sets.all(axis=1))
+    if goes_on.size:
+        p = int(np.flatnonzero(unknown)[goes_on[0]])
+        n = int(np.searchsorted(batch.seq_ptr, p, side="right")) - 1
+        tags = ", ".join(sorted(np.array(names)[sets[goes_on[0]]].tolist()))
+        raise ValueError(
+            f"y: sequence {n}, position {p - int(batch.seq_ptr[n])}: {tags} say that a segment goes on, "
+            "which sets cannot say; add the tag that would begin one, or give None"
+        )
+    return np.asarray(~sets[:, ~first].any(axis=1) & ~sets.all(axis=1))
 
 
 @dataclass(frozen=True)

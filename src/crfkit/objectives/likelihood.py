@@ -46,7 +46,7 @@ class Likelihood(Penalised):
         """Return log Z minus the score of the gold, and marginals minus gold."""
         total, by_score = inference.expected(potentials, weight, threads=threads)
         if isinstance(gold, Sets):
-            within, clamped = inference.expected(potentials.clamped(gold.mask), -weight, threads=threads)
+            within, clamped = inference.expected(gold.clamped(potentials), -weight, threads=threads)
             for slot, array in by_score.items():
                 array += clamped[slot]
             return float(weight @ (total - within)), by_score

@@ -14,7 +14,7 @@ gold            given as              its score, and its counts
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,7 @@ __all__ = [
     "check_range",
     "gold_of",
     "kind_of_gold",
+    "sets_of",
 ]
 
 GoldKind: TypeAlias = Literal["path", "set", "soft"]
@@ -58,11 +59,19 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Labels that each position may have."""
+    """Labels that each position may have; of segments also what is known of where they begin."""
 
     kind: ClassVar[GoldKind] = "set"
     seq_ptr: Pointers  #: [N + 1]
     mask: Bools  #: [P, L]
+    begin: Bools | None = None  #: [P] where a segment certainly begins
+    inside: Bools | None = None  #: [P] where a segment certainly goes on
+
+    def clamped(self, potentials: Any) -> Any:
+        """Return scores without the labellings that are not among these."""
+        if self.begin is None or self.inside is None:
+            return potentials.clamped(self.mask)
+        return potentials.clamped(self.mask, self.begin, self.inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,4 +130,15 @@ def gold_of(batch: Batch, L: int) -> Gold:
         return Soft(batch.seq_ptr, batch.soft)
     if label is not None and kind_of_gold(batch) == "path":
         return Path(batch.seq_ptr, label)
-    return Sets(batch.seq_ptr, allowed_labels(batch, L))
+    return sets_of(batch, L)
+
+
+def sets_of(batch: Batch, L: int) -> Sets:
+    """Return the labels that each position may have; a batch without gold allows all.
+
+    Where ``batch.begin`` is given, it is certain where it is True, and where the label is known.
+    """
+    mask, begin = allowed_labels(batch, L), batch.begin
+    if begin is None or batch.label is None:
+        return Sets(batch.seq_ptr, mask)
+    return Sets(batch.seq_ptr, mask, begin, ~begin & (batch.label >= 0))

@@ -21,7 +21,13 @@ from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
 from crfkit.structures.rules import constraints_of, plain_constraints
-from crfkit.structures.semimarkov_gold import add_segment_counts, begins_of, check_segments, segments_of
+from crfkit.structures.semimarkov_gold import (
+    add_segment_counts,
+    begins_of,
+    certain_segments,
+    check_segments,
+    segments_of,
+)
 from crfkit.structures.semimarkov_potentials import (
     SemiMarkovPotentials,
     at_last_positions,
@@ -294,15 +300,19 @@ class SemiMarkov:
     def gold_cells(self, batch: Batch) -> dict[str, Pointers]:
         """Return the cells that gold segments take."""
         P, L, D = batch.positions, len(self.labels), self._longest()
-        gold = gold_of(batch, L)
         label = np.full(P, -1, np.int32) if batch.label is None else batch.label
         begin, end, edge = (np.full(P, -1) for _ in range(3))
         segment = np.full(P * D, -1)
+        gold = self.gold(batch)
         if isinstance(gold, Path):
-            path = self.gold(batch)
-            assert isinstance(path, Path)
-            found = segments_of(path)
-            segment[found.first * D + found.length - 1] = found.label
+            found = segments_of(gold)
+        elif batch.begin is not None:
+            found = certain_segments(Path(batch.seq_ptr, label, batch.begin))
+        else:
+            found = None
+        if found is not None:
+            fits = found.length <= D
+            segment[found.first[fits] * D + found.length[fits] - 1] = found.label[fits]
             begin[found.first], end[found.first + found.length - 1] = found.label, found.label
             inner = np.flatnonzero(found.inner)
             edge[found.first[inner]] = found.label[inner - 1] * L + found.label[inner]

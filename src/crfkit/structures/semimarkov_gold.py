@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from crfkit.structures.constraints import Resolved
 from crfkit.structures.gold import GoldError, Path
 from crfkit.structures.structure import Scores
 
-__all__ = ["Segments", "add_segment_counts", "begins_of", "check_segments", "segments_of"]
+__all__ = ["Segments", "add_segment_counts", "begins_of", "certain_segments", "check_segments", "segments_of"]
 
 
 class Segments(NamedTuple):
@@ -55,6 +56,27 @@ def segments_of(gold: Path) -> Segments:
     return Segments(
         first, length, gold.label[first].astype(np.int64), first != gold.seq_ptr[sequence], sequence
     )
+
+
+def certain_segments(gold: Path) -> Segments:
+    """Return the segments that are known whole; labels of -1 and begins say what is not known (`sets_of`).
+
+    Examples
+    --------
+    >>> path = Path(np.array([0, 5]), np.array([1, 1, 0, -1, 1]), np.array([True, False, True, False, False]))
+    >>> certain_segments(path).first.tolist()  # the one at 2 may go on
+    [0]
+    """
+    assert gold.begin is not None
+    unknown = gold.label < 0
+    after = np.append(False, unknown)[: len(unknown)]
+    found = segments_of(replace(gold, begin=gold.begin | unknown | after))
+    ends = found.first + found.length
+    whole = (found.label >= 0) & gold.begin[found.first]
+    whole &= np.append(gold.begin, True)[ends] | np.isin(ends, gold.seq_ptr)
+    inner = found.inner & np.append(False, whole[:-1])
+    first, length, label = (each[whole] for each in (found.first, found.length, found.label))
+    return Segments(first, length, label, inner[whole], found.sequence[whole])
 
 
 def check_segments(

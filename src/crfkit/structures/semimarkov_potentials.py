@@ -21,7 +21,7 @@ from crfkit.structures.semimarkov_gold import begins_of
 if TYPE_CHECKING:
     from crfkit.structures.semimarkov import SemiMarkov
 
-__all__ = ["SemiMarkovPotentials", "at_last_positions", "sums_over_segments", "whole_segments"]
+__all__ = ["SemiMarkovPotentials", "at_last_positions", "between", "sums_over_segments", "whole_segments"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,19 @@ class SemiMarkovPotentials:
         length = np.array([0, rows.stop - rows.start], dtype=np.int64)
         return replace(self, segment=self.segment[rows], edge=edge, seq_ptr=length, single=True)
 
-    def clamped(self, mask: Bools) -> SemiMarkovPotentials:
-        """Return the same scores without the segments that a label mask [P, L] rules out."""
-        return replace(self, segment=forbid(self.segment, whole_segments(mask, self.segment.shape[1])))
+    def clamped(
+        self, mask: Bools, begin: Bools | None = None, inside: Bools | None = None
+    ) -> SemiMarkovPotentials:
+        """Return the same scores without the segments that a label mask [P, L] rules out.
+
+        With `begin` and `inside` [P] also without those that do not begin where a segment must, or that begin
+        where one goes on.
+        """
+        D = self.segment.shape[1]
+        allowed = whole_segments(mask, D)
+        if begin is not None and inside is not None:
+            allowed &= between(begin, inside, D)[:, :, None]
+        return replace(self, segment=forbid(self.segment, allowed))
 
     def with_cost(self, gold: Path) -> SemiMarkovPotentials:
         """Return the scores plus the Hamming cost: 1 for each position with a wrong label.
@@ -230,6 +240,27 @@ def sums_over_segments(node: Floats, D: int) -> Floats:
     for d in range(min(D, P)):
         sums[: P - d, d] = node[d:] if d == 0 else sums[: P - d, d - 1] + node[d:]
     return sums
+
+
+def between(begin: Bools, inside: Bools, D: int) -> Bools:
+    """Return which segments [P, D] begin where none goes on, end before such a place, and cross no begin.
+
+    Examples
+    --------
+    >>> begin, inside = np.array([True, False, False, True]), np.array([False, True, False, False])
+    >>> between(begin, inside, 3).tolist()
+    [[False, True, True], [False, False, False], [True, False, False], [True, True, True]]
+    """
+    P = len(begin)
+    inner = np.append(inside[1:], False)  # [P] a segment goes on after the position
+    fits = np.zeros((P, D), dtype=np.bool_)  # [P, D]
+    open_ = ~inside  # [P] begins allowed, no begin crossed so far
+    for d in range(D):
+        last = np.minimum(np.arange(P) + d, P - 1)
+        if d:
+            open_ = open_ & ~(begin[last] & (np.arange(P) + d < P))
+        fits[:, d] = open_ & ~(inner[last] & (np.arange(P) + d < P))
+    return fits
 
 
 def whole_segments(mask: Bools, D: int) -> Bools:
