@@ -47,10 +47,10 @@ from crfkit.native import kernels, threads_or_all
 P, PER_POSITION, A, L = 211_727, 19, 338_551, 22
 
 
-def template(name: str, *fields: tuple[int, int]) -> tuple[bool, bool, list[tuple[str, int, int, bool]]]:
+def template(name: str, *fields: tuple[int, int]) -> tuple[str, list[tuple[str, int, int, str]]]:
     """One node template: (column, offset) of each field."""
     literals = [f"{name}:", *["/"] * (len(fields) - 1)]
-    return True, False, [(text, *field, False) for text, field in zip(literals, fields, strict=True)]
+    return "node", [(text, *field, "token") for text, field in zip(literals, fields, strict=True)]
 
 
 TEMPLATES = [
@@ -72,7 +72,7 @@ def conll2000(path: Path) -> Batch:
     features = _native.Features([(0, "same", "", False), (1, "same", "", False)], TEMPLATES, "crfpp")
     for column in range(2):
         features.update(column, parser.alphabet(column))
-    attr_ptr, attr, _, _ = features.expand(ids, seq_ptr, threads_or_all(None))
+    (attr_ptr, attr), *_ = features.expand(ids, seq_ptr, threads_or_all(None))
     return Batch(seq_ptr=seq_ptr, attr_ptr=attr_ptr, attr=attr, label=ids[2])
 
 

@@ -8,8 +8,8 @@ scores of positions are never added up for each segment: a position costs L^2 + 
 
 Where no segment has more than one position, the segments are a chain: all rows of a position are one.
 
-What it covers: paths and sets of labels, sequence weights, constraints, lengths. Edge attributes and
-real-valued columns are left to the general path.
+What it covers: paths and sets of labels, sequence weights, constraints, lengths. Edge attributes, real-valued
+columns and sets of labels with known beginnings of segments are left to the general path.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class NativeSegments:
             return structure.describe()
         D, dense = max(structure.max_length), batch.dense
         reasons = {
+            "segments that are known in part": isinstance(loss.gold, Sets) and loss.gold.begin is not None,
             "edge attributes": is_scored(layout, batch, "edge"),
             "real-valued columns": bool(layout.dense) or (dense is not None and dense.shape[1] > 0),
             "attributes of segments of another length": is_scored(layout, batch, "segment")
