@@ -8,10 +8,11 @@
 //   J = (m / |a| + m / |b| + (m - t) / m) / 3,   0 where m = 0       Jaro (1989)
 //   JW = J + 0.1 p (1 - J), for every J                              Winkler (1990)
 //
-// Entries are sorted by length, then by characters, so that those of one length with a common
-// prefix of p are a range.  Length and prefix bound the similarity, so a range knows how many
-// characters must match to beat the best so far; sets of characters (32 classes, once and twice)
-// refuse most entries, and matching ends when too many characters lack a partner.
+// Entries lie in two orders.  By length and characters, those of one length with a common prefix of
+// p are a range; by length and set of characters, neighbours have much in common.  Length and
+// prefix bound the similarity, so a range knows how many characters must match to beat the best so
+// far.  64 entries at a time are refused by their sets of characters (32 classes, once and twice),
+// and matching ends when too many characters lack a partner.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +50,10 @@ class JaroWinkler {
     std::vector<std::uint64_t> places;  // by character: where the query has it, for 64 places
     std::vector<std::uint64_t> used;    // places of the query that have a partner
     std::vector<std::int32_t> taken;    // matched characters in the order of the entry
+    std::int64_t known = 0;             // characters that entries have
     std::uint64_t signature = 0;
-    std::vector<std::size_t> by_ratio;  // lengths, the most promising first
+    std::vector<int> present, absent;  // classes of characters, frequent ones first
+    std::vector<std::pair<double, std::size_t>> by_bound;  // lengths, the most promising first
     std::vector<std::array<std::pair<std::int64_t, std::int64_t>, most_prefix + 1>> range;
     std::vector<bool> ranged;
   };
@@ -71,17 +74,16 @@ class JaroWinkler {
       if (coded[i].size() != coded[j].size()) return coded[i].size() < coded[j].size();
       return coded[i] != coded[j] ? coded[i] < coded[j] : i < j;
     });
-    begin_.push_back(0);
     for (std::size_t k = 0; k < order_.size(); ++k) {
       const std::vector<std::int32_t>& s = coded[order_[k]];
       if (lengths_.empty() || lengths_.back().length != static_cast<std::int64_t>(s.size()))
-        lengths_.push_back({static_cast<std::int64_t>(s.size()), static_cast<std::int64_t>(k), 0});
+        lengths_.push_back({static_cast<std::int64_t>(s.size()), static_cast<std::int64_t>(k)});
       lengths_.back().last = static_cast<std::int64_t>(k) + 1;
-      characters_.insert(characters_.end(), s.begin(), s.end());
       begin_.push_back(static_cast<std::int64_t>(characters_.size()));
+      characters_.insert(characters_.end(), s.begin(), s.end());
       signature_.push_back(signature(s));
-      present_.push_back(static_cast<std::uint32_t>(signature_.back()));
     }
+    add_blocks();
   }
 
   // Makes ready for a string; what a scratch needs is kept between strings.
@@ -90,7 +92,12 @@ class JaroWinkler {
     for (const std::int32_t c : s.query)
       if (c >= 0) s.places[c] = 0;
     s.query = code(string);
+    s.taken.resize(s.query.size() + 1);
+    s.known = static_cast<std::int64_t>(
+        std::count_if(s.query.begin(), s.query.end(), [](std::int32_t c) { return c >= 0; }));
     s.signature = signature(s.query);
+    s.present.clear(), s.absent.clear();
+    for (int c = 0; c < 64; ++c) (s.signature >> c & 1 ? s.present : s.absent).push_back(c);
     if (s.query.size() <= 64)
       for (std::size_t j = 0; j < s.query.size(); ++j)
         if (s.query[j] >= 0) s.places[s.query[j]] |= std::uint64_t{1} << j;
@@ -99,30 +106,27 @@ class JaroWinkler {
   // The largest similarity to the string asked for among the entries that are not `out`.
   template <class Out>
   double best(Scratch& s, Out out) const {
-    const auto size = static_cast<std::int64_t>(s.query.size());
-    if (size == 0) return 0.0;
-    const auto ratio = [&](std::size_t l) {
-      const auto [low, high] = std::minmax(size, lengths_[l].length);
-      return static_cast<double>(low) / static_cast<double>(high);
-    };
-    s.by_ratio.resize(lengths_.size());
-    std::iota(s.by_ratio.begin(), s.by_ratio.end(), std::size_t{0});
-    std::sort(s.by_ratio.begin(), s.by_ratio.end(), [&](std::size_t i, std::size_t j) {
-      return ratio(i) != ratio(j) ? ratio(i) > ratio(j) : i < j;
-    });
+    s.by_bound.clear();
+    for (std::size_t l = 0; l < lengths_.size(); ++l)
+      s.by_bound.emplace_back(-Needed(s, lengths_[l].length, 0).bound(), l);
+    std::sort(s.by_bound.begin(), s.by_bound.end());
     s.range.resize(lengths_.size());
     s.ranged.assign(lengths_.size(), false);
     double best = 0.0;
     for (int p = most_prefix; p >= 0; --p) {
-      for (const std::size_t l : s.by_ratio) {
-        const std::int64_t most = std::min(size, lengths_[l].length);
-        if (bound(most, size, lengths_[l].length, p) <= best) break;
+      for (const auto& [bound, l] : s.by_bound) {
+        Needed needed(s, lengths_[l].length, p);
+        if (!needed.beats(best)) break;  // nor do the lengths that follow
+        if (p == 0) {                    // entries with a prefix are met again, as if they had none
+          scan_blocks(lengths_[l], needed, s, out, best);
+          continue;
+        }
         if (!s.ranged[l]) find_ranges(l, s);
         const auto [low, high] = s.range[l][p];
         const auto [inner_low, inner_high] =
             p < most_prefix ? s.range[l][p + 1] : std::pair(high, high);
-        scan(low, inner_low, l, p, s, out, best);
-        scan(inner_high, high, l, p, s, out, best);
+        scan(low, inner_low, needed, s, out, best);
+        scan(inner_high, high, needed, s, out, best);
       }
     }
     return best;
@@ -137,13 +141,52 @@ class JaroWinkler {
         const auto shared = std::min<std::int64_t>(
             {most_prefix, group.length, static_cast<std::int64_t>(s.query.size())});
         while (p < shared && entry[p] == s.query[p]) ++p;
-        out[order_[k]] = similarity(k, p, group.length, 0, s);
+        out[order_[k]] = similarity(k, Needed(s, group.length, p), s);
       }
   }
 
  private:
   struct Length {
-    std::int64_t length, first, last;  // entries first..last-1 in sorted order
+    std::int64_t length, first, last = 0;  // entries first..last-1 in either order
+    std::int64_t first_block = 0;
+  };
+  using Block = std::array<std::uint64_t, 64>;  // by class: which of 64 entries have it
+
+  static double value(std::int64_t m, std::int64_t t, std::int64_t a, std::int64_t b, int p) {
+    if (m == 0) return 0.0;
+    const double matches = static_cast<double>(m);
+    const double jaro = (matches / static_cast<double>(a) + matches / static_cast<double>(b) +
+                         static_cast<double>(m - t) / matches) /
+                        3.0;
+    return jaro + 0.1 * p * (1.0 - jaro);
+  }
+
+  // How many characters of an entry must match so that it can be better than the best so far.
+  struct Needed {
+    std::int64_t size, length, most, least = 1;
+    int prefix;
+    double settled = -1.0;  // the best that `least` is for
+
+    Needed(const Scratch& s, std::int64_t length_, int prefix_)
+        : size(static_cast<std::int64_t>(s.query.size())),
+          length(length_),
+          most(std::min(s.known, length_)),
+          prefix(prefix_) {}
+
+    // A little above what rounding could make of m matches in order; 1 is reached exactly.
+    double bound(std::int64_t m) const {
+      return m == 0 ? 0.0 : std::min(1.0, value(m, 0, size, length, prefix) + 1e-14);
+    }
+    double bound() const { return bound(most); }
+    bool beats(double best) {
+      if (best > settled) {
+        while (least <= most && bound(least) <= best) ++least;
+        settled = best;
+      }
+      return least <= most;
+    }
+    std::int64_t entry_may_lack() const { return length - least; }
+    std::int64_t query_may_lack(const Scratch& s) const { return s.known - least; }
   };
 
   std::vector<std::int32_t> code(const std::u32string& s) const {
@@ -169,17 +212,31 @@ class JaroWinkler {
     return twice << 32 | once;
   }
 
-  static double value(std::int64_t m, std::int64_t t, std::int64_t a, std::int64_t b, int p) {
-    if (m == 0) return 0.0;
-    const double matches = static_cast<double>(m);
-    const double jaro = (matches / static_cast<double>(a) + matches / static_cast<double>(b) +
-                         static_cast<double>(m - t) / matches) /
-                        3.0;
-    return jaro + 0.1 * p * (1.0 - jaro);
-  }
-  // Of m matches or fewer, a little above what rounding could make of it; 1 is reached exactly.
-  static double bound(std::int64_t m, std::int64_t a, std::int64_t b, int p) {
-    return std::min(1.0, value(m, 0, a, b, p) + 1e-14);
+  // The second order, behind the first, and its blocks.
+  void add_blocks() {
+    std::vector<std::int64_t> at(order_.size());
+    std::iota(at.begin(), at.end(), std::int64_t{0});
+    const auto reversed = [](std::uint64_t x) {  // frequent characters lead
+      std::uint32_t y = 0;
+      for (int i = 0; i < 32; ++i) y |= static_cast<std::uint32_t>(x >> i & 1) << (31 - i);
+      return y;
+    };
+    std::vector<std::uint32_t> key;
+    for (const std::uint64_t s : signature_) key.push_back(reversed(s));
+    for (Length& group : lengths_) {
+      std::stable_sort(at.begin() + group.first, at.begin() + group.last,
+                       [&](std::int64_t i, std::int64_t j) { return key[i] < key[j]; });
+      group.first_block = static_cast<std::int64_t>(blocks_.size());
+      for (std::int64_t k = group.first; k < group.last; ++k) {
+        if ((k - group.first) % 64 == 0) blocks_.push_back({});
+        for (std::uint64_t left = signature_[at[k]]; left; left &= left - 1)
+          blocks_.back()[std::countr_zero(left)] |= std::uint64_t{1} << (k - group.first) % 64;
+      }
+    }
+    for (const std::int64_t k : at) {
+      order_.push_back(order_[k]);
+      begin_.push_back(begin_[k]);
+    }
   }
 
   // Where the entries of one length with a common prefix of 0, 1, ... lie.
@@ -208,88 +265,107 @@ class JaroWinkler {
     s.ranged[l] = true;
   }
 
+  // Which of the entries of a block have (or, turned, lack) more than K of some classes.
+  template <int K>
+  static std::uint64_t exceed(const Block& block, const std::vector<int>& classes,
+                              std::uint64_t turned) {
+    std::array<std::uint64_t, K + 1> more = {};  // [j]: more than j
+    for (const int c : classes) {
+      const std::uint64_t has = block[c] ^ turned;
+      for (int j = K; j > 0; --j) more[j] |= more[j - 1] & has;
+      more[0] |= has;
+      if (!~more[K]) break;
+    }
+    return more[K];
+  }
+  static std::uint64_t exceed(const Block& block, const std::vector<int>& classes,
+                              std::uint64_t turned, std::int64_t k) {
+    static constexpr std::array table = {&exceed<0>, &exceed<1>, &exceed<2>, &exceed<3>,
+                                         &exceed<4>, &exceed<5>, &exceed<6>, &exceed<7>};
+    return k < 8 ? table[k](block, classes, turned) : 0;  // so many that few are refused
+  }
+
   template <class Out>
-  void scan(std::int64_t low, std::int64_t high, std::size_t l, int p, Scratch& s, Out out,
-            double& best) const {
-    const std::int64_t a = static_cast<std::int64_t>(s.query.size()), b = lengths_[l].length;
-    std::int64_t least = std::min(a, b);  // matches that are needed to be better
-    const auto settle = [&] {
-      while (least > 0 && bound(least - 1, a, b, p) > best) --least;
-      while (least <= std::min(a, b) && bound(least, a, b, p) <= best) ++least;
-    };
-    settle();
-    const auto absent = static_cast<std::uint32_t>(~s.signature);
-    std::array<std::uint8_t, 256> missing;
-    for (std::int64_t k0 = low; k0 < high && least <= std::min(a, b); k0 += 256) {
-      const std::int64_t n = std::min<std::int64_t>(256, high - k0);
-      for (std::int64_t i = 0; i < n; ++i) {  // a count of bits that compilers turn into vectors
-        std::uint32_t x = present_[k0 + i] & absent;
-        x -= x >> 1 & 0x55555555u;
-        x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
-        x = (x + (x >> 4)) & 0x0f0f0f0fu;
-        x += x >> 8;
-        missing[i] = static_cast<std::uint8_t>((x + (x >> 16)) & 0x3fu);
-      }
-      for (std::int64_t i = 0; i < n; ++i) {
-        if (missing[i] > b - least) continue;
-        const std::uint64_t mine = signature_[k0 + i];
-        if (std::popcount(mine & ~s.signature) > b - least ||
-            std::popcount(s.signature & ~mine) > a - least || out(order_[k0 + i]))
-          continue;
-        const double found = similarity(k0 + i, p, b, least, s);
-        if (found > best) {
-          best = found;
-          settle();
-          if (least > std::min(a, b)) break;
-        }
+  void scan_blocks(const Length& group, Needed& needed, Scratch& s, Out out, double& best) const {
+    const auto second = static_cast<std::int64_t>(order_.size() / 2);
+    for (std::int64_t low = group.first; low < group.last; low += 64) {
+      const Block& block = blocks_[group.first_block + (low - group.first) / 64];
+      std::uint64_t left = ~std::uint64_t{0} >> std::max<std::int64_t>(0, 64 - (group.last - low));
+      left &= ~exceed(block, s.absent, 0, needed.entry_may_lack());
+      if (left) left &= ~exceed(block, s.present, ~std::uint64_t{0}, needed.query_may_lack(s));
+      for (; left; left &= left - 1) {
+        const std::int64_t k = second + low + std::countr_zero(left);
+        if (out(order_[k])) continue;
+        best = std::max(best, similarity(k, needed, s));
+        if (!needed.beats(best)) return;
       }
     }
   }
 
-  // The similarity of an entry with the common prefix p; 0 where fewer than `least` characters
-  // match.
-  double similarity(std::int64_t k, int p, std::int64_t length, std::int64_t least,
-                    Scratch& s) const {
-    const std::int32_t* entry = characters_.data() + begin_[k];
-    const auto size = static_cast<std::int64_t>(s.query.size());
-    if (size == 0) return 0.0;
+  static int count_bits(std::uint64_t x) {  // std::popcount is a call where no instruction has it
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    return static_cast<int>(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
+  }
+
+  // Looks at entries low..high-1 of the first order.
+  template <class Out>
+  void scan(std::int64_t low, std::int64_t high, Needed& needed, Scratch& s, Out out,
+            double& best) const {
+    for (std::int64_t k = low; k < high && needed.beats(best); ++k)
+      if (count_bits(signature_[k] & ~s.signature) <= needed.entry_may_lack() &&
+          count_bits(s.signature & ~signature_[k]) <= needed.query_may_lack(s) && !out(order_[k]))
+        best = std::max(best, similarity(k, needed, s));
+  }
+
+  // The similarity of an entry; 0 where fewer characters match than are needed.
+  double similarity(std::int64_t k, const Needed& needed, Scratch& s) const {
+    const std::int64_t size = needed.size, length = needed.length;
     const std::int64_t reach = std::max<std::int64_t>(std::max(size, length) / 2 - 1, 0);
-    s.used.assign(static_cast<std::size_t>((size + 63) / 64), 0);
-    s.taken.clear();
-    std::int64_t may_lack = length - least;
-    for (std::int64_t i = 0; i < length; ++i) {
-      const std::int64_t low = std::max<std::int64_t>(0, i - reach);
-      const std::int64_t high = std::min(size - 1, i + reach);
-      bool matched = false;
-      if (size > 64) {
-        std::int64_t j = low;
-        while (j <= high && (s.query[j] != entry[i] || s.used[j / 64] >> (j % 64) & 1)) ++j;
-        if ((matched = j <= high)) s.used[j / 64] |= std::uint64_t{1} << (j % 64);
-      } else if (low <= high) {
-        const std::uint64_t free = s.places[entry[i]] & ~s.used[0] & ~std::uint64_t{0} << low &
-                                   ~std::uint64_t{0} >> (63 - high);
-        matched = free != 0;
-        s.used[0] |= free & (~free + 1);  // the first place
+    const std::int32_t* entry = characters_.data() + begin_[k];
+    s.used.assign(static_cast<std::size_t>(size / 64 + 1), 0);
+    const std::uint64_t* places = s.places.data();
+    std::int32_t* taken = s.taken.data();
+    std::int64_t m = 0;
+    const std::int64_t may_lack = needed.entry_may_lack();
+    if (size <= 64) {
+      std::uint64_t used = 0;  // and places within reach
+      std::uint64_t near = reach < 63 ? (std::uint64_t{2} << reach) - 1 : ~std::uint64_t{0};
+      for (std::int64_t i = 0; i < length; ++i) {
+        const std::uint64_t free = places[entry[i]] & near & ~used;
+        used |= free & (~free + 1);
+        taken[m] = entry[i];
+        m += free != 0;
+        if (i - m >= may_lack) return 0.0;
+        near = near << 1 | (i < reach);
       }
-      if (matched)
-        s.taken.push_back(entry[i]);
-      else if (--may_lack < 0)
-        return 0.0;
+      s.used[0] = used;
+    } else {
+      for (std::int64_t i = 0; i < length; ++i) {
+        std::int64_t j = std::max<std::int64_t>(0, i - reach);
+        const std::int64_t end = std::min(size, i + reach + 1);
+        while (j < end && (s.query[j] != entry[i] || s.used[j / 64] >> (j % 64) & 1)) ++j;
+        if (j < end) {
+          s.used[j / 64] |= std::uint64_t{1} << (j % 64);
+          taken[m++] = entry[i];
+        }
+        if (i - m >= may_lack) return 0.0;
+      }
     }
-    const auto m = static_cast<std::int64_t>(s.taken.size());
     std::int64_t displaced = 0, i = 0;
     for (std::size_t word = 0; word < s.used.size(); ++word)
       for (std::uint64_t left = s.used[word]; left; left &= left - 1)
-        displaced += s.query[64 * word + std::countr_zero(left)] != s.taken[i++];
-    return value(m, displaced / 2, size, length, p);
+        displaced += s.query[64 * word + std::countr_zero(left)] != taken[i++];
+    return value(m, displaced / 2, size, length, needed.prefix);
   }
 
   std::unordered_map<char32_t, std::int32_t> ids_;
-  std::vector<std::int64_t> order_;  // [entries]: numbers of entries by length and characters
-  std::vector<std::int64_t> begin_;  // [entries + 1]: where characters begin, in this order
+  std::vector<std::int64_t>
+      order_;  // [2 entries]: numbers of entries in the first, then second order
+  std::vector<std::int64_t> begin_;  // [2 entries]: where their characters begin
   std::vector<std::int32_t> characters_;
-  std::vector<std::uint64_t> signature_;
-  std::vector<std::uint32_t> present_;
+  std::vector<std::uint64_t> signature_;  // [entries], in the first order
+  std::vector<Block> blocks_;             // in the second
   std::vector<Length> lengths_;
 };
 
