@@ -6,7 +6,7 @@ from typing import Any
 
 from crfkit import Chain, Features, Model, Stop, train
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Gazetteer, ItemExtractor, Recipe
+from crfkit.features import Dictionary, Extractor, Gazetteer, ItemExtractor, Recipe
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
 
@@ -16,11 +16,13 @@ def native_model() -> Model:
     resources = {
         "cities": Gazetteer(["New York"]),
         "cluster": {"The": "c1", "a": ["c1", "c2"]},
+        "towns": Dictionary(["New York", "York", "Boston"]),
         "vectors": {"The": [0.5, 1.0], "a": [0.25, -1.0]},
     }
     text = (
         'bias; word[-1..1]; gazetteer(word, "cities")[0]; lookup(word, "cluster")[0]\n'
-        'embedding(word, "vectors")[0]; edge: pos[0]; is(word, "^[A-Z]")[0]'
+        'embedding(word, "vectors")[0]; jaccard(word, towns)[0]; jarowinkler(word, towns)[0]\n'
+        'edge: pos[0]; is(word, "^[A-Z]")[0]'
     )
     extractor = Extractor(Recipe.parse(text, resources), label="tag")
     data = extractor(Columns.from_rows(rows, names=["word", "pos", "tag"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from math import log, sqrt
@@ -15,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crfkit.data.source import FormatError
-from crfkit.features import Dictionary
+from crfkit.features import Dictionary, InternalDictionary, Recipe
 from crfkit.features.dictionary import SIMILARITIES
+from crfkit.models.files.recipes import plain_recipe, recipe_of
 
 Tokens = tuple[str, ...]
 
@@ -255,3 +257,80 @@ def test_wrong_questions() -> None:
         dictionary.best(["a", "b"], "jaccard", exclude=[0])
     with pytest.raises(ValueError, match="k is 0, expected 1 or more"):
         dictionary.closest("a", "jaccard", k=0)
+
+
+# ---- internal dictionaries
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_entries_of_the_asking_sequence_are_left_out(words: bool) -> None:
+    random = Random(4)
+    vocabulary = ["".join(random.choices("abc", k=random.randint(1, 4))) for _ in range(12)]
+    sequences = [random.choices(vocabulary, k=6) for _ in range(8)]
+    segments = [
+        [(0, 2, "A"), (2, 3, "O"), (3, 4, random.choice("AB")), (4, 6, random.choice("ABO"))]
+        for _ in sequences
+    ]
+    made = InternalDictionary.of(sequences, segments, words=words)
+    assert list(made) == ["A", "B"]
+    for label in made:
+        of: dict[Tokens, set[int]] = {}
+        for n, (sequence, found) in enumerate(zip(sequences, segments, strict=True)):
+            for start, end, name in found:
+                phrase = tuple(sequence[start:end])
+                for entry in [(word,) for word in phrase] if words and name == label else [phrase]:
+                    if name == label:
+                        of.setdefault(entry, set()).add(n)
+        assert {*made[label].entries} == {*of}
+        entries = list(made[label].entries)
+        for n, sequence in enumerate(sequences):
+            phrases = [tuple(sequence[i:j]) for i in range(6) for j in range(i + 1, 7)]
+            for similarity in SIMILARITIES:
+                found_best = made.best(phrases, similarity, exclude=[n] * len(phrases))
+                for phrase, value in zip(phrases, found_best[:, list(made).index(label)], strict=True):
+                    every = plain(phrase, similarity, entries)
+                    left = [v for v, entry in zip(every, entries, strict=True) if of[entry] != {n}]
+                    assert value == pytest.approx(max(left, default=0.0), abs=1e-12)
+
+
+def test_wrong_segments() -> None:
+    message = r"segment \(1, 3, 'A'\) of sequence 1 does not lie within its 2 words"
+    with pytest.raises(ValueError, match=message):
+        InternalDictionary.of([["a"], ["b", "c"]], [[(0, 1, "A")], [(1, 3, "A")]])
+    with pytest.raises(ValueError, match="no segment has a label other than 'O', so the internal dictionary"):
+        InternalDictionary.of([["a"]], [[(0, 1, "O")]])
+    with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter"):
+        InternalDictionary.of([["a"], ["b"]], [[(0, 1, "A")]])
+
+
+# ---- in model files
+
+
+def test_dictionaries_come_back_from_files() -> None:
+    resources = {
+        "cities": Dictionary(["New York", "São Paulo"], lower=False),
+        **InternalDictionary.of([["Bo", "X"], ["y"]], [[(0, 2, "PER")], [(0, 1, "PER")]]),
+    }
+    recipe = Recipe.parse(
+        "segment: jaccard(w, cities)[..]; jarowinkler(w, PER)[0]; tfidf(w, PER)[0]", resources
+    )
+    again = recipe_of(*plain_recipe(recipe))
+    assert again == recipe
+    assert again is not None
+    phrases = ["new york", "New York", "bo", "Bo x y", "São"]
+    for name, made in resources.items():
+        kept = again.resources[name]
+        assert (kept.entries, kept.lower, kept.name, kept.sources) == (made.entries, made.lower, name, None)
+        assert (kept.similarities(phrases) == made.similarities(phrases)).all()
+
+
+def test_pickles_keep_the_sequences() -> None:
+    made = InternalDictionary.of([["a"], ["b"], ["b"]], [[(0, 1, "A")], [(0, 1, "A")], [(0, 1, "A")]])
+    again = pickle.loads(pickle.dumps(made))
+    assert again["A"].best(["a", "b"], "jaccard", exclude=[0, 1]).tolist() == [0.0, 1.0]
+    assert repr(again) == repr(made) == "InternalDictionary(A: 2 entries)"
+
+
+def test_what_is_not_a_dictionary_cannot_be_kept() -> None:
+    with pytest.raises(ValueError, match="the resource 'cities' is not a Dictionary; a model file cannot"):
+        plain_recipe(Recipe.parse("jaccard(w, cities)[0]", {"cities": ["New York"]}))

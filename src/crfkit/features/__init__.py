@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.features.dictionary import Dictionary
     from crfkit.features.extract import Extractor
     from crfkit.features.gazetteer import Gazetteer
+    from crfkit.features.internal import InternalDictionary
     from crfkit.features.items import ItemExtractor
     from crfkit.features.recipe import Field, Recipe, Template
     from crfkit.features.segments import segment_features
@@ -24,6 +25,7 @@ __all__ = [
     "Extractor",
     "Field",
     "Gazetteer",
+    "InternalDictionary",
     "ItemExtractor",
     "Recipe",
     "Template",
@@ -41,6 +43,7 @@ __getattr__, __dir__ = lazily(
         "Extractor": ".extract",
         "Field": ".recipe",
         "Gazetteer": ".gazetteer",
+        "InternalDictionary": ".internal",
         "ItemExtractor": ".items",
         "Recipe": ".recipe",
         "Template": ".recipe",

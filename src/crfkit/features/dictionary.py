@@ -18,7 +18,7 @@ All are between 0 and 1. The native search (cpp/text/dictionary.hpp, cpp/text/ja
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Dictionary:
         if isinstance(entries, str | bytes):
             raise TypeError(f"the entries of {called} must be a list of strings, not one string")
         given = list(entries)
-        origins = [-1] * len(given) if sources is None else list(sources)
+        origins = [-1] * len(given) if sources is None else [int(source) for source in sources]
         if len(origins) != len(given):
             raise ValueError(f"{called} has {len(given)} entries, but sources has {len(origins)}")
         kept: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {}
@@ -117,6 +117,10 @@ class Dictionary:
             if not entries:
                 raise source.error(None, "has no entries; a dictionary has one a line")
         return cls(entries, lower, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without the native index, which is made again."""
+        return type(self), (self.entries, self.lower, self.name, self.sources)
 
     def __len__(self) -> int:
         return len(self.entries)
