@@ -12,6 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import Likelihood, Model, SemiCRF, SemiMarkov, Stop, inference
+from crfkit.features import ItemExtractor
 
 WORDS = [
     "in New York it rains",
@@ -155,3 +156,31 @@ def test_bad_gold_is_named(options: dict[str, Any], x: Any, y: Any, message: str
 def test_lengths_below_one_are_refused() -> None:
     with pytest.raises(ValueError, match="max_length has 0, expected whole numbers of 1 or more"):
         SemiMarkov(max_length=0)
+
+
+RECIPE = "w[0]; begin: w[-1]; end: w[1]; segment: w[..]; segment: shape(w)[..]; segment: square(length)"
+
+
+def test_recipes_of_segments_stay_with_the_model(tmp_path: Path) -> None:
+    fitted = crf(template=RECIPE).fit(X, Y, X_dev=X[:2], y_dev=Y[:2])
+    model = fitted.model_
+    assert model.recipe is not None
+    assert "square(length, 1.6)" in str(model.recipe)
+    assert {"begin", "end", "segment"} <= {block.name for block in model.layout.blocks if len(block.cell)}
+    assert fitted.predict(X) == Y
+    model.save(tmp_path / "m.crf")
+    again = Model.load(tmp_path / "m.crf")
+    assert again.predict(X) == Y
+    np.testing.assert_array_equal(again.marginals(X)[0], model.marginals(X)[0])
+    bare = ItemExtractor()([[["w[0]=York"]]])
+    with pytest.raises(ValueError, match=r"the model has weights of segments .* model.dataset"):
+        again.predict(bare)
+    with pytest.raises(ValueError, match="weights of segments"):
+        again.predict(again.names.renamed(bare))
+
+
+def test_learning_goes_on_with_recipes_of_segments() -> None:
+    fitted = crf(template=RECIPE.replace("(length)", "(length, 2)")).partial_fit(X, Y)
+    fitted.partial_fit([["in", "Rome", "it", "rains"]] * 3, [["O", "B-CITY", "O", "O"]] * 3)
+    assert fitted.predict_segments([["in", "Rome", "it", "rains"]]) == [[(1, 2, "CITY")]]
+    assert fitted.predict_segments([["in", "New", "York"]]) == [[(1, 3, "CITY")]]

@@ -114,7 +114,9 @@ def prepare(
     """Read files (with what `options.reading` gives) and make attributes; several are joined."""
     from crfkit import data
     from crfkit.data.dataset import Dataset
-    from crfkit.features import read_recipe
+    from crfkit.features import Extractor, read_recipe
+    from crfkit.models.reading import longest_of
+    from crfkit.training.segments import has_sources, settled_recipe
 
     recipe = None if template is None else read_recipe(template)  # errors in it come first
     check_paths(paths)
@@ -125,12 +127,14 @@ def prepare(
         joined = asked.gold(joined_datasets(datasets))
         return Learning(joined, None, asked.settled(joined))
     whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
-    extract = extractor_for(whole, recipe, reading["columns"], label)
-    if not asked.segmental:
-        return Learning(extract(whole, threads), extract, asked.structure)
-    structure = asked.settled(asked.gold(labels_alone(whole, extract.label)))
-    made = asked.gold(extract(whole, threads))
-    return Learning(made, extract, structure)
+    extract = extractor_for(whole, recipe, reading["columns"], label, asked)
+    structure = asked.structure
+    if asked.segmental:
+        gold = asked.gold(labels_alone(whole, extract.label))
+        structure = asked.settled(gold)
+        extract = Extractor(settled_recipe(extract.recipe, gold), extract.label, None, longest_of(structure))
+    made = extract(whole, threads, leave_out=has_sources(extract.recipe))
+    return Learning(asked.gold(made), extract, structure)
 
 
 def labels_alone(columns: Columns, label: str | int | None) -> Dataset:
@@ -168,7 +172,11 @@ def check_attributes(
 
 
 def extractor_for(
-    read: Columns, recipe: Recipe | None, columns: list[str] | None, label: str | int | None
+    read: Columns,
+    recipe: Recipe | None,
+    columns: list[str] | None,
+    label: str | int | None,
+    asked: Asked,
 ) -> Extractor:
     """Return what makes attributes of such columns; `columns` are names from the command line."""
     from crfkit.data.formats.columns import CONLLU
@@ -180,8 +188,14 @@ def extractor_for(
     if len(read.names) < 2:
         raise ValueError(f"{read.source} has one column, expected tokens and labels; add a column of labels")
     if recipe is None and read.format == "conllu":
-        recipe = default_recipe([read.names[CONLLU.index("form")]])
-    recipe = recipe or default_recipe([name for c, name in enumerate(read.names) if c != place])
+        recipe = default_recipe([read.names[CONLLU.index("form")]], segments=asked.segmental)
+    others = [name for c, name in enumerate(read.names) if c != place]
+    recipe = recipe or default_recipe(others, segments=asked.segmental)
+    if recipe.segmental and not asked.segmental:
+        raise ValueError(
+            "the template has lines of segments (begin:, end:, segment:); give --structure semi too, or "
+            "leave them out"
+        )
     if columns is not None and not find(read.format).names_columns:
         recipe, label = by_place(recipe, read.names), place  # files to tag do not name their columns
     return Extractor(recipe, label)
@@ -231,8 +245,8 @@ def objective_of(
     return replace(made, **given)  # type: ignore[no-any-return]
 
 
-def default_recipe(columns: Sequence[str]) -> Recipe:
-    """Return a recipe for tokens in the first column and tags in the others.
+def default_recipe(columns: Sequence[str], *, segments: bool = False) -> Recipe:
+    """Return a recipe for tokens in the first column and tags in the others, or for their segments.
 
     Examples
     --------
@@ -252,6 +266,13 @@ def default_recipe(columns: Sequence[str]) -> Recipe:
     lines += [f"{view}({word}, {n})[0]" for view in ("prefix", "suffix") for n in (2, 3, 4)]
     for tag in tags:
         lines += [f"{tag}[-2..2]", f"{tag}[-1] & {tag}[0]", f"{tag}[0] & {tag}[1]"]
+    if segments:
+        lines += [
+            f"begin: {word}[-1]",
+            f"end: {word}[1]",
+            f"segment: {word}[..]",
+            f"segment: shape({word})[..]",
+        ]
     return Recipe.parse("\n".join(lines))
 
 

@@ -65,7 +65,7 @@ def prepare_blocks(
                 assert isinstance(chunk, data.Columns)
                 learning.check_columns(chunk, first)
                 if not made:
-                    made.append(learning.extractor_for(chunk, recipe, reading["columns"], label))
+                    made.append(learning.extractor_for(chunk, recipe, reading["columns"], label, asked))
                 yield made[0](chunk, threads)
 
     blocks = BlockedData.write(folder, parts())

@@ -234,8 +234,8 @@ def _dev(
     else:
         recipe, label = learn.extractor.recipe, learn.extractor.label
         check_gold(read, label, recipe, "the recipe")
-        known = (learn.data.attributes.freeze(), learn.data.edge_attributes.freeze())
-        made = frozen_extractor(recipe, *known, label=label)(read, threads)
+        longest = learn.extractor.longest
+        made = frozen_extractor(recipe, learn.data, label=label, longest=longest)(read, threads)
     made = asked.gold(made)
     check_shared(f"--dev {path}", made.labels.strings(), learn.data.labels.strings(), "the training data")
     return made

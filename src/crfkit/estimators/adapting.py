@@ -187,5 +187,6 @@ def united_names(model: Model, data: Dataset) -> Dataset:
         labels=Alphabet(model.labels),
         attributes=Alphabet(model.attributes),
         edge_attributes=Alphabet(model.edge_attributes),
+        segment_attributes=Alphabet(model.names.segment_attributes),
     )
     return data.renamed(both).freeze()

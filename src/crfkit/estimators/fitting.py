@@ -109,7 +109,8 @@ class Fitting(PartParams):
         """
         recipe = recipe_of(self.template)
         data, structure = self._prepared(X, y, recipe, (), None)
-        dev = self._dev(X_dev, y_dev, recipe, structure)
+        made_by = None if data.extractor is None else data.extractor.recipe
+        dev = self._dev(X_dev, y_dev, made_by or recipe, structure)
         model = self._train(weighted(data, sample_weight), structure, progress, dev)
         return self._learned(_with(model, recipe))
 
@@ -219,7 +220,7 @@ def has_gold(data: Dataset, who: str, what: str) -> Dataset:
 
 def _with(model: Model, recipe: Recipe | None) -> Model:
     """Return a model that knows the recipe."""
-    if recipe is None:
+    if recipe is None or recipe.lacks_mean:  # the data have the recipe with its mean
         return model
     made_by = model.extractor or ExtractorSpec()
     return replace(model, extractor=replace(made_by, recipe=recipe, label_column=None, hashed=None))

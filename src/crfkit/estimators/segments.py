@@ -32,7 +32,7 @@ from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag, refuse_unknown
-from crfkit.training.segments import settled_by
+from crfkit.training.segments import has_sources, settled_by, settled_recipe
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -103,7 +103,7 @@ class SemiCRF(ChainQueries, Fitting):
     >>> from crfkit import SemiCRF
     >>> X = [["in", "New", "York"], ["York", "is", "old"], ["New", "cars"]]
     >>> y = [["O", "B-CITY", "I-CITY"], ["B-CITY", "O", "O"], ["O", "O"]]
-    >>> crf = SemiCRF(template="w[-1..1]").fit(X, y)
+    >>> crf = SemiCRF(template="w[0]; segment: w[..]").fit(X, y)
     >>> crf.predict([["New", "York", "is"]])
     [['B-CITY', 'I-CITY', 'O']]
     >>> crf.predict_segments([["New", "York", "is"]])
@@ -214,7 +214,8 @@ class SemiCRF(ChainQueries, Fitting):
         X = list(X) if isinstance(X, Iterator) else X
         data, columns = self._gold(X, y, recipe, [*structure.labels, *known])
         structure = self._settled(structure, data, before)
-        return self._with_segments(data, X, columns, recipe, structure), structure
+        learn = before is None  # else internal dictionaries are of other data
+        return self._with_segments(data, X, columns, recipe, structure, learn=learn), structure
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         X = list(X) if isinstance(X, Iterator) else X
@@ -261,11 +262,16 @@ class SemiCRF(ChainQueries, Fitting):
         recipe: Recipe | None,
         structure: Any,
         like: Any = None,
+        *,
+        learn: bool = False,
     ) -> Dataset:
         """Return data with attributes: what the recipe makes of columns, and the functions of segments."""
         longest = max(structure.max_length)
         if columns is not None:
-            made = read(columns, recipe, self.threads, longest)
+            assert recipe is not None
+            found = settled_recipe(recipe, data)
+            inner = learn and has_sources(found)
+            made = read(columns, found, self.threads, longest, leave_out=inner)
             gold = {name: getattr(data.batch, name) for name in ("label", "begin", "allowed")}
             scheme = None if data.extractor is None else data.extractor.scheme
             made_by = replace(made.extractor or ExtractorSpec(), scheme=scheme)

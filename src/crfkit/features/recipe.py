@@ -116,7 +116,7 @@ class Recipe:
     def settled(self, mean: float) -> Recipe:
         """Return the recipe with the mean length of segments in ``square(length)``.
 
-        Training takes the mean of the gold segments (`crfkit.features.segments.mean_length`); the recipe of
+        Training takes the mean of the gold segments (`crfkit.training.segments.mean_length`); the recipe of
         the model then has the number.
 
         Examples

@@ -78,12 +78,23 @@ class Queries:
         Attributes that the model does not know are dropped, gold labels that it does not know become -1.
         """
         if isinstance(X, Batch):
-            return X
+            return self._checked(X)
         if not isinstance(X, Dataset):
             from crfkit.models.reading import Reader
 
             X = Reader(cast("Model", self))(X, gold=False, threads=threads)
-        return self.names.renamed(X, self.weighted)
+        return self._checked(self.names.renamed(X, self.weighted))
+
+    def _checked(self, batch: Batch) -> Batch:
+        """Refuse data without the attributes of segments that the model has weights of."""
+        for kind in ("begin", "end", "segment"):
+            if self.layout.has(kind) and getattr(batch, f"{kind}_ptr") is None and batch.positions:
+                raise ValueError(
+                    f"the model has weights of segments (the kind {kind}), but the data have no such "
+                    "attributes: make them with model.dataset(X) where the model has a recipe, else with "
+                    "crfkit.features.segment_features(X, max_length, functions, like=model)"
+                )
+        return batch
 
     @property
     def weighted(self) -> tuple[bool, bool, bool]:

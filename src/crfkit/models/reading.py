@@ -24,12 +24,15 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from crfkit.models.names import Names
 from crfkit.models.tags import as_segments, segmented
+from crfkit.structures import SemiMarkov
+from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
 
-__all__ = ["Reader", "columns_of", "frozen_extractor", "place_of", "read", "recipe_of"]
+__all__ = ["Reader", "columns_of", "frozen_extractor", "longest_of", "place_of", "read", "recipe_of"]
 
 # An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
 # memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
@@ -87,7 +90,8 @@ class Reader:
                 "the attributes of the model are ids without names: give X as a Batch or a Dataset"
             )
         _check_nesting(X, recipe)
-        if any(model.layout.has(kind) for kind in ("begin", "end", "segment")):
+        made = recipe is not None and recipe.segmental
+        if not made and any(model.layout.has(kind) for kind in ("begin", "end", "segment")):
             raise ValueError(
                 "the model has weights of segments, whose attributes are made by functions: give X as "
                 "crfkit.features.segment_features(X, max_length, functions, like=model)"
@@ -115,25 +119,35 @@ class Reader:
         self._seen += positions
         if used is None or self._seen > _TOKENS or sum(map(len, used.tokens.values())) > _DISTINCT:
             self._seen = positions
-            names = (self.model.attributes, self.model.edge_attributes)
-            used = self._extract = frozen_extractor(recipe, *names, hashed=self.model.hashed)
+            used = self._extract = frozen_extractor(
+                recipe, self.model.names, hashed=self.model.hashed, longest=longest_of(self.model.structure)
+            )
         return used
 
 
 def frozen_extractor(
     recipe: Recipe,
-    attributes: Alphabet,
-    edge_attributes: Alphabet,
+    names: Names | Dataset,
     label: str | int | None = None,
     hashed: int | None = None,
+    longest: int | None = None,
 ) -> Extractor:
     """Return an extractor that gives ids of these alphabets and drops what they lack; labels are all new."""
-    extract = Extractor(recipe, label, hashed)
+    extract = Extractor(recipe, label, hashed, longest)
     if hashed is None:
-        extract.attributes, extract.edge_attributes = attributes, edge_attributes
+        extract.attributes, extract.edge_attributes = (
+            names.attributes.freeze(),
+            names.edge_attributes.freeze(),
+        )
+        extract.segment_attributes = names.segment_attributes.freeze()
     extract.freeze()
     extract.labels = Alphabet()
     return extract
+
+
+def longest_of(structure: Structure) -> int | None:
+    """Return the positions of the longest segment of a structure; None where it has no segments."""
+    return max(structure.max_length) if isinstance(structure, SemiMarkov) else None
 
 
 def place_of(columns: Columns, name: str | int) -> int | None:
@@ -165,10 +179,18 @@ def recipe_of(template: Any) -> Recipe | None:
     )
 
 
-def read(X: Any, recipe: Recipe | None, threads: int | None = None, longest: int | None = None) -> Dataset:
+def read(
+    X: Any,
+    recipe: Recipe | None,
+    threads: int | None = None,
+    longest: int | None = None,
+    *,
+    leave_out: bool = False,
+) -> Dataset:
     """Return the data set of X with names of its own; labels only where X has them.
 
-    Segments of at most `longest` positions have attributes, where the recipe makes some.
+    Segments of at most `longest` positions have attributes, where the recipe makes some. With `leave_out`
+    entries of internal dictionaries that come from the sequence at hand only do not count.
     """
     if isinstance(X, Dataset):
         return X
@@ -179,7 +201,8 @@ def read(X: Any, recipe: Recipe | None, threads: int | None = None, longest: int
         if isinstance(X, Columns):
             raise ValueError("X is columns of text, which become attributes by a template: give template")
         return features.ItemExtractor()(X)
-    return Extractor(recipe, label=None)(columns_of(X, recipe), threads)
+    extract = Extractor(recipe, label=None, longest=longest)
+    return extract(columns_of(X, recipe), threads, leave_out=leave_out)
 
 
 def columns_of(X: Any, recipe: Recipe) -> Columns:

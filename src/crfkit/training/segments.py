@@ -10,10 +10,11 @@ import numpy as np
 from crfkit.checks import check_choice
 from crfkit.data.dataset import Dataset
 from crfkit.data.segmentation import OUTSIDE
+from crfkit.features import Recipe
 from crfkit.models.tags import Outside
 from crfkit.structures import SemiMarkov
 
-__all__ = ["settled_by"]
+__all__ = ["has_sources", "mean_length", "settled_by", "settled_recipe"]
 
 
 def settled_by(structure: SemiMarkov, data: Dataset, outside: Outside = "unit") -> SemiMarkov:
@@ -43,3 +44,31 @@ def settled_by(structure: SemiMarkov, data: Dataset, outside: Outside = "unit") 
         each: Any = {name: 1 if name == OUTSIDE else int(lengths) for name in names}
         structure = replace(structure, max_length=each)  # as given, until there are labels
     return structure.with_labels(names).settled([data.batch])
+
+
+def mean_length(data: Dataset) -> float:
+    """Return the mean length of the gold segments, without those outside; 1 where there are none.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> from crfkit.models.tags import segmented
+    >>> mean_length(segmented(ItemExtractor()([[["a"]] * 4]), [["B-N", "I-N", "O", "B-N"]]))
+    1.5
+    """
+    label, begin = data.batch.label, data.batch.begin
+    if label is None or begin is None:
+        return 1.0
+    inside = (label >= 0) & (label != data.labels.find(OUTSIDE))
+    segments = int((inside & begin).sum())
+    return float(inside.sum()) / segments if segments else 1.0
+
+
+def settled_recipe(recipe: Recipe, data: Dataset) -> Recipe:
+    """Return a recipe with what it leaves open and gold segments say: the mean length in square(length)."""
+    return recipe.settled(mean_length(data)) if recipe.lacks_mean else recipe
+
+
+def has_sources(recipe: Recipe) -> bool:
+    """Return whether a recipe has internal dictionaries, which know the sequences of their entries."""
+    return any(getattr(table, "sources", None) is not None for table in recipe.resources.values())
