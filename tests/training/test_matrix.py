@@ -318,6 +318,7 @@ MUST = {
         for s in ("order 1", "order 2", "semi")
     ),
     *((name, "local", "local", "path") for name in FAMILIES["batch"]),
+    *((name, "semi", "softmax-margin", "path") for name in FAMILIES["batch"]),
 }
 
 

@@ -65,7 +65,7 @@ def train(
         Which weights there are: ``Features(min_count=3, transitions="observed")``. A word is short for
         ``Features(which=...)``.
     objective : an objective, or its name, optional
-        What to optimise, penalty included: ``Likelihood(l2=0.5)``, `MaxMargin`, `Perceptron` or `Local`.
+        What to optimise, penalty included: ``Likelihood(l2=0.5)``, or another of `crfkit.objectives`.
         "perceptron" has optimisers of its own: "perceptron", "pa" and "arow".
         Default: the perceptron for these three, else the structure's own: the likelihood, for a local chain
         the local loss.
