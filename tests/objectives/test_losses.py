@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import OBJECTIVES, Likelihood, MaxMargin
 from crfkit.structures import Chain, SemiMarkov
-from crfkit.structures.constraints import Forbid
+from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
 from tests.cases.batches import random_batch
 
 L = 3
@@ -57,14 +57,25 @@ def softmax_margin(every: list[Outcome], gold: Outcome) -> float:
     return log_sum([y.score + cost for y, cost in zip(every, wrong, strict=True)]) - gold.score
 
 
+def pseudo(every: list[Outcome], gold: Outcome) -> float:
+    def at(t: int) -> list[float]:
+        return [y.score for y in every if all(y.labels[s] == z for s, z in enumerate(gold.labels) if s != t)]
+
+    return sum(log_sum(at(t)) - gold.score for t in range(len(gold.labels)))
+
+
 #: The loss of one sequence, from the scores of all its labellings and from its gold one.
-BY_LABELLINGS: dict[str, Callable[[list[Outcome], Outcome], float]] = {"softmax-margin": softmax_margin}
+BY_LABELLINGS: dict[str, Callable[[list[Outcome], Outcome], float]] = {
+    "softmax-margin": softmax_margin,
+    "pseudo-likelihood": pseudo,
+}
 CASES = [
     (objective, structure, edges)
     for objective in BY_LABELLINGS
     for structure in STRUCTURES
     for edges in (False, True)
     if not edges or structure in ("order 1", "constraints", "semi")
+    if structure != "semi" or objective == "softmax-margin"
 ]
 
 
@@ -96,3 +107,73 @@ def test_softmax_margin_is_above_likelihood_and_max_margin(structure: str) -> No
     value = loss.value_and_grad(w, scratch)
     assert value > bound(Likelihood(), structure).value_and_grad(w, scratch)
     assert value > bound(MaxMargin(), structure).value_and_grad(w, scratch)
+
+
+def factors(potentials: Any) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Yield the table of each factor of one sequence of a chain, and the positions of its labels."""
+    T = len(potentials.node)
+    for t in range(T):
+        yield potentials.node[t], (t,)
+        for h, table in enumerate(potentials.edge[: potentials.structure.order], start=1):
+            if t >= h:
+                yield table[t] if table.ndim > h + 1 else table, tuple(range(t - h, t + 1))
+    if T:
+        yield potentials.start, (0,)
+        yield potentials.stop, (T - 1,)
+
+
+def piecewise(table: Any, gold: tuple[int, ...]) -> float:
+    return log_sum(table.ravel().tolist()) - float(table[gold])
+
+
+def piecewise_pseudo(table: Any, gold: tuple[int, ...]) -> float:
+    rows = [[table[(*gold[:a], y, *gold[a + 1 :])] for y in range(L)] for a in range(len(gold))]
+    return sum(log_sum(row) - float(table[gold]) for row in rows)
+
+
+@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize("structure", [name for name in STRUCTURES if name != "semi"])
+@pytest.mark.parametrize(
+    ("objective", "of_factor"),
+    [("piecewise", piecewise), ("piecewise-pseudo-likelihood", piecewise_pseudo)],
+)
+def test_pieces_are_normalised_one_by_one(
+    objective: str, of_factor: Callable[[Any, tuple[int, ...]], float], structure: str, edges: bool
+) -> None:
+    if edges and structure not in ("order 1", "constraints"):
+        return
+    loss = bound(OBJECTIVES[objective](), structure, edges=edges)
+    w = weights_of(loss)
+    potentials, label, expected = loss.potentials(w), np.asarray(loss.batch.label), 0.0
+    for n, begin in enumerate(loss.batch.seq_ptr[:-1].tolist()):
+        for table, at in factors(potentials.sequence(n)):
+            expected += loss.weight[n] * of_factor(table, tuple(label[begin + t] for t in at))
+    assert loss.value_and_grad(w, np.empty(loss.size)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_bounds_of_the_papers() -> None:
+    """Piecewise is at least the likelihood's loss; without steps all are the same."""
+    for structure in ("order 1", "order 2", "constraints"):
+        w, scratch = weights_of(bound(Likelihood(), structure)), np.empty(bound(Likelihood(), structure).size)
+        likelihood = bound(Likelihood(), structure).value_and_grad(w, scratch)
+        assert bound(OBJECTIVES["piecewise"](), structure).value_and_grad(w, scratch) > likelihood
+    given = batch("order 0")
+    layout = Layout.all_pairs(given, STRUCTURES["order 0"])
+    w = np.random.default_rng(2).normal(size=layout.weights)
+    values = [
+        OBJECTIVES[name]().bind(layout, STRUCTURES["order 0"], given).value_and_grad(w, np.empty(len(w)))
+        for name in ("likelihood", "pseudo-likelihood", "piecewise", "piecewise-pseudo-likelihood")
+    ]
+    assert values == pytest.approx([values[0]] * len(values), rel=1e-12)
+
+
+def test_limits_on_lengths_are_refused_or_left_out() -> None:
+    chain = Chain(["O", "B-x", "I-x"], constraints=[Scheme("BIO"), SegmentLength("x", 1, 2)])
+    given = replace(batch("order 1"), label=np.ones(10, dtype=np.int32))
+    layout = Layout.all_pairs(given, chain)
+    with pytest.raises(
+        ValueError, match=r"^the objective pseudo-likelihood does not take limits on the lengths"
+    ):
+        OBJECTIVES["pseudo-likelihood"]().bind(layout, chain, given)
+    loss = OBJECTIVES["piecewise"]().bind(layout, chain, given)  # a rule without weights is not a piece
+    assert np.isfinite(loss.value_and_grad(np.zeros(loss.size), np.empty(loss.size)))

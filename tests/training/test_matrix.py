@@ -107,6 +107,8 @@ def covered(structure: str, objective: str, gold: str) -> str:
         return "not soft labels"
     if objective == "local" and ("semi" in structure or made.order != 1):
         return "is for chains of order 1"
+    if objective in CHAINS and ("semi" in structure or structure == "local"):
+        return "is for chains, not for"
     if objective != "likelihood" and gold != "path":
         return "takes one gold label at each position"
     if structure == "local" and objective != "local":
@@ -114,6 +116,8 @@ def covered(structure: str, objective: str, gold: str) -> str:
     return ""
 
 
+#: Objectives that are for chains of any order.
+CHAINS = ("pseudo-likelihood", "piecewise", "piecewise-pseudo-likelihood")
 CASES = list(product(STRUCTURES, OBJECTIVES, GOLDS))
 
 
@@ -319,6 +323,7 @@ MUST = {
     ),
     *((name, "local", "local", "path") for name in FAMILIES["batch"]),
     *((name, "semi", "softmax-margin", "path") for name in FAMILIES["batch"]),
+    *((name, "order 2", objective, "path") for name in FAMILIES["batch"] for objective in CHAINS),
 }
 
 

@@ -8,11 +8,34 @@ from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.local import Local
 from crfkit.objectives.margin import MaxMargin
 from crfkit.objectives.perceptron import Perceptron
+from crfkit.objectives.piecewise import Piecewise, PiecewisePseudoLikelihood
+from crfkit.objectives.pseudo import PseudoLikelihood
 from crfkit.objectives.softmax_margin import SoftmaxMargin
 
-__all__ = ["OBJECTIVES", "Likelihood", "Local", "MaxMargin", "Objective", "Perceptron", "SoftmaxMargin"]
+__all__ = [
+    "OBJECTIVES",
+    "Likelihood",
+    "Local",
+    "MaxMargin",
+    "Objective",
+    "Perceptron",
+    "Piecewise",
+    "PiecewisePseudoLikelihood",
+    "PseudoLikelihood",
+    "SoftmaxMargin",
+]
 
 #: Objectives by the names that users write.
 OBJECTIVES: dict[str, type[Objective]] = {
-    objective.name: objective for objective in (Likelihood, MaxMargin, Perceptron, Local, SoftmaxMargin)
+    objective.name: objective
+    for objective in (
+        Likelihood,
+        MaxMargin,
+        Perceptron,
+        Local,
+        SoftmaxMargin,
+        PseudoLikelihood,
+        Piecewise,
+        PiecewisePseudoLikelihood,
+    )
 }

@@ -17,6 +17,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.pieces import softmax_loss
 from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Gold, Path
 from crfkit.structures.local import LocalChain
@@ -66,14 +67,7 @@ class Local(Penalised):
             step[first] += raw.start
         edge = raw.edge[0]  # [L, L] or [P, L, L]
         step[inner] += edge[inner, before] if edge.ndim == 3 else edge[before]
-        step -= step.max(axis=1, keepdims=True)
-        share = np.exp(step)
-        total = share.sum(axis=1)
-        at = (np.arange(P), label)
-        value = float(each @ (np.log(total) - step[at]))
-        share /= total[:, None]
-        share[at] -= 1.0
-        share *= each[:, None]
+        value, share = softmax_loss(step, label, each)
         by_score = {**raw.zeros(), "node": share}
         if "edge" in by_score:
             by_score["edge"].reshape(edge.shape)[inner, before] = share[inner]
