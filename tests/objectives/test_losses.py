@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit import inference
 from crfkit.data.batch import Batch
 from crfkit.inference.reference.enumeration import Outcome, enumerate_labellings
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Likelihood, MaxMargin
+from crfkit.objectives import OBJECTIVES, Likelihood, MarginalLikelihood, MaxMargin
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
+from crfkit.structures.gold import Path
 from tests.cases.batches import random_batch
 
 L = 3
@@ -64,10 +66,17 @@ def pseudo(every: list[Outcome], gold: Outcome) -> float:
     return sum(log_sum(at(t)) - gold.score for t in range(len(gold.labels)))
 
 
+def marginal(every: list[Outcome], gold: Outcome) -> float:
+    total = log_sum([y.score for y in every])
+    same = [[y.score for y in every if y.labels[t] == z] for t, z in enumerate(gold.labels)]
+    return sum(total - log_sum(scores) for scores in same)
+
+
 #: The loss of one sequence, from the scores of all its labellings and from its gold one.
 BY_LABELLINGS: dict[str, Callable[[list[Outcome], Outcome], float]] = {
     "softmax-margin": softmax_margin,
     "pseudo-likelihood": pseudo,
+    "marginal-likelihood": marginal,
 }
 CASES = [
     (objective, structure, edges)
@@ -162,7 +171,13 @@ def test_the_bounds_of_the_papers() -> None:
     w = np.random.default_rng(2).normal(size=layout.weights)
     values = [
         OBJECTIVES[name]().bind(layout, STRUCTURES["order 0"], given).value_and_grad(w, np.empty(len(w)))
-        for name in ("likelihood", "pseudo-likelihood", "piecewise", "piecewise-pseudo-likelihood")
+        for name in (
+            "likelihood",
+            "marginal-likelihood",
+            "pseudo-likelihood",
+            "piecewise",
+            "piecewise-pseudo-likelihood",
+        )
     ]
     assert values == pytest.approx([values[0]] * len(values), rel=1e-12)
 
@@ -177,3 +192,51 @@ def test_limits_on_lengths_are_refused_or_left_out() -> None:
         OBJECTIVES["pseudo-likelihood"]().bind(layout, chain, given)
     loss = OBJECTIVES["piecewise"]().bind(layout, chain, given)  # a rule without weights is not a piece
     assert np.isfinite(loss.value_and_grad(np.zeros(loss.size), np.empty(loss.size)))
+
+
+def test_expectations_given_each_label_are_clamped_sums() -> None:
+    """One sweep over marked labellings against one clamped sweep for each position, with large scores."""
+    rng, T = np.random.default_rng(3), 40
+    chain, label = Chain(L), rng.integers(0, L, T).astype(np.int32)
+    given = chain.potentials(20.0 * rng.normal(size=(T, L)), 20.0 * rng.normal(size=(L, L)), seq_ptr=[0, T])
+    value, found = MarginalLikelihood().loss(given, Path(given.seq_ptr, label), np.ones(1))
+    log_z, slots = inference.expected(given, [T])
+    expected = T * log_z[0]
+    for t, y in enumerate(label):
+        mask = np.ones((T, L), dtype=np.bool_)
+        mask[t] = np.arange(L) == y
+        within, inside = inference.expected(given.clamped(mask), [1.0])
+        expected -= within[0]
+        for slot, array in slots.items():
+            array -= inside[slot]
+    assert value == pytest.approx(expected, rel=1e-9)
+    for slot, array in slots.items():
+        np.testing.assert_allclose(found[slot], array, rtol=1e-8, atol=1e-8 * T)
+
+
+def test_labels_without_probability_give_a_finite_loss() -> None:
+    given = Chain(2).potentials([[0.0, 2000.0]] * 3, seq_ptr=[0, 3])
+    value, found = MarginalLikelihood().loss(given, Path(given.seq_ptr, np.zeros(3, np.int32)), np.ones(1))
+    assert value > 3 * 700.0
+    assert all(np.isfinite(array).all() for array in found.values())
+
+
+SMOOTH = [name for name, objective in OBJECTIVES.items() if objective.smooth]
+
+
+@pytest.mark.parametrize("objective", SMOOTH)
+def test_blocks_threads_and_weights_of_zero(objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = replace(batch("order 1", edges=True), weight=np.array([1.0, 0.0, 2.0, 0.5, 0.0]))
+    layout = Layout.all_pairs(given, Chain(L), start=True)
+    results = []
+    for threads, size in ((1, 1 << 26), (2, 1 << 26), (1, 1)):
+        monkeypatch.setattr("crfkit.linear.loss.BLOCK_BYTES", size)
+        loss = OBJECTIVES[objective]().bind(layout, Chain(L), given, threads=threads)
+        gradient = np.empty(loss.size)
+        results.append((loss.general_value_and_grad(weights_of(loss), gradient), *gradient))
+    assert results[0] == results[1]
+    assert results[2] == pytest.approx(results[0], rel=1e-9, abs=1e-12)
+    assert len(loss._blocks) > 1
+    counted = given.select(np.array([0, 2, 3]))
+    loss = OBJECTIVES[objective]().bind(layout, Chain(L), counted)
+    assert loss.value_and_grad(weights_of(loss), gradient) == pytest.approx(results[0][0], rel=1e-9)

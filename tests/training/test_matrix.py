@@ -117,7 +117,7 @@ def covered(structure: str, objective: str, gold: str) -> str:
 
 
 #: Objectives that are for chains of any order.
-CHAINS = ("pseudo-likelihood", "piecewise", "piecewise-pseudo-likelihood")
+CHAINS = ("pseudo-likelihood", "piecewise", "piecewise-pseudo-likelihood", "marginal-likelihood")
 CASES = list(product(STRUCTURES, OBJECTIVES, GOLDS))
 
 

@@ -47,8 +47,9 @@ ObjectiveName = Annotated[
     str | None,
     typer.Option(
         "--objective",
-        help="likelihood, max-margin, softmax-margin, perceptron, local, pseudo-likelihood, piecewise or "
-        "piecewise-pseudo-likelihood; default: what the optimiser is for, likelihood for most.",
+        help="likelihood, max-margin, softmax-margin, perceptron, local, pseudo-likelihood, piecewise, "
+        "piecewise-pseudo-likelihood or marginal-likelihood; default: what the optimiser is for, likelihood "
+        "for most.",
     ),
 ]
 Optimizer = Annotated[

@@ -137,7 +137,7 @@ class LinearLoss:
         cells = max(cells_by_position(self.layout, self.batch), self.structure.cells())
         if cells == self.layout.labels:
             return [slice(0, self.batch.sequences)]
-        return list(self.batch.cut(max(BLOCK_BYTES // (8 * cells), 1)))
+        return list(self.batch.cut(max(BLOCK_BYTES // (8 * cells * self.objective.copies), 1)))
 
     def _by_blocks(self, w: Floats, gradient: Floats) -> float:
         value, part = 0.0, np.empty_like(gradient)

@@ -50,6 +50,8 @@ class Objective(ABC):
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
     #: Whether its least value trains a model; the perceptron's is at weights of 0.
     minimises: ClassVar[bool] = True
+    #: How many numbers it makes of each score of a step: batches with such scores are cut accordingly.
+    copies: ClassVar[int] = 1
 
     def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
         """Return why it cannot be used on a structure with these kinds of gold; empty where it can."""

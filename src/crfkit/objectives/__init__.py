@@ -7,6 +7,7 @@ from crfkit.linear.objective import Objective
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.local import Local
 from crfkit.objectives.margin import MaxMargin
+from crfkit.objectives.marginal import MarginalLikelihood
 from crfkit.objectives.perceptron import Perceptron
 from crfkit.objectives.piecewise import Piecewise, PiecewisePseudoLikelihood
 from crfkit.objectives.pseudo import PseudoLikelihood
@@ -16,6 +17,7 @@ __all__ = [
     "OBJECTIVES",
     "Likelihood",
     "Local",
+    "MarginalLikelihood",
     "MaxMargin",
     "Objective",
     "Perceptron",
@@ -37,5 +39,6 @@ OBJECTIVES: dict[str, type[Objective]] = {
         PseudoLikelihood,
         Piecewise,
         PiecewisePseudoLikelihood,
+        MarginalLikelihood,
     )
 }

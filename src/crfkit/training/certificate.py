@@ -68,7 +68,7 @@ def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate
     if np.isfinite(step.gap):
         return Certificate(step.objective, max(step.gap, 0.0))
     if not convex:
-        why = "the objective is not convex (some labels are hidden), so there may be better optima elsewhere"
+        why = "the objective is not convex, so there may be better optima elsewhere"
         return Certificate(step.objective, float("nan"), why)
     if curvature <= 0.0:
         why = "without an L2 penalty on every weight the gradient bounds nothing"
