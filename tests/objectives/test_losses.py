@@ -14,7 +14,7 @@ from crfkit.data.batch import Batch
 from crfkit.inference.reference.enumeration import Outcome, enumerate_labellings
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Likelihood, MarginalLikelihood, MaxMargin
+from crfkit.objectives import OBJECTIVES, Exponential, Likelihood, MarginalLikelihood, MaxMargin
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
 from crfkit.structures.gold import Path
@@ -240,3 +240,21 @@ def test_blocks_threads_and_weights_of_zero(objective: str, monkeypatch: pytest.
     counted = given.select(np.array([0, 2, 3]))
     loss = OBJECTIVES[objective]().bind(layout, Chain(L), counted)
     assert loss.value_and_grad(weights_of(loss), gradient) == pytest.approx(results[0][0], rel=1e-9)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_exponential_loss_is_enumeration(structure: str) -> None:
+    loss = bound(OBJECTIVES["exponential"](), structure)
+    w, W = weights_of(loss), loss.weight.sum()
+    each = [sum(np.exp(y.score - gold.score) for y in every) for every, gold in sequences(loss, w)]
+    value = loss.value_and_grad(w, np.empty(loss.size))
+    assert value == pytest.approx(W * np.log(loss.weight @ each / W), abs=1e-9)
+    assert value > bound(Likelihood(), structure).value_and_grad(w, np.empty(loss.size))
+
+
+def test_the_exponential_loss_of_long_sequences_is_a_number() -> None:
+    T = 5000  # 2^5000 labellings
+    given = Chain(2).potentials(np.zeros((T + 1, 2)), seq_ptr=[0, T, T + 1])
+    value, found = Exponential().loss(given, Path(given.seq_ptr, np.zeros(T + 1, np.int32)), np.ones(2))
+    assert value == pytest.approx(2.0 * (T * np.log(2.0) - np.log(2.0)), rel=1e-12)
+    np.testing.assert_allclose(found["node"][[0, -1]], [[-1.0, 1.0], [0.0, 0.0]], atol=1e-12)

@@ -322,7 +322,7 @@ MUST = {
         for s in ("order 1", "order 2", "semi")
     ),
     *((name, "local", "local", "path") for name in FAMILIES["batch"]),
-    *((name, "semi", "softmax-margin", "path") for name in FAMILIES["batch"]),
+    *((name, "semi", o, "path") for name in FAMILIES["batch"] for o in ("softmax-margin", "exponential")),
     *((name, "order 2", objective, "path") for name in FAMILIES["batch"] for objective in CHAINS),
 }
 

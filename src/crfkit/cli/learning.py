@@ -48,8 +48,8 @@ ObjectiveName = Annotated[
     typer.Option(
         "--objective",
         help="likelihood, max-margin, softmax-margin, perceptron, local, pseudo-likelihood, piecewise, "
-        "piecewise-pseudo-likelihood or marginal-likelihood; default: what the optimiser is for, likelihood "
-        "for most.",
+        "piecewise-pseudo-likelihood, marginal-likelihood or exponential; default: what the optimiser is "
+        "for, likelihood for most.",
     ),
 ]
 Optimizer = Annotated[

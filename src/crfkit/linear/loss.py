@@ -36,7 +36,7 @@ from crfkit.optimise.scaling import Counted
 from crfkit.optimise.sequential.sequences import PerceptronSequences, Scored, SequenceBlocks, Sequences
 from crfkit.structures.structure import Structure
 
-__all__ = ["LinearLoss"]
+__all__ = ["Joined", "LinearLoss"]
 
 V = TypeVar("V")
 
@@ -140,16 +140,16 @@ class LinearLoss:
         return list(self.batch.cut(max(BLOCK_BYTES // (8 * cells * self.objective.copies), 1)))
 
     def _by_blocks(self, w: Floats, gradient: Floats) -> float:
-        value, part = 0.0, np.empty_like(gradient)
-        gradient[:] = 0.0
+        part, so_far = np.empty_like(gradient), Joined(gradient)
         for chosen in self._blocks:
             block = self.part(chosen)
             try:
-                value += block.general_value_and_grad(w, part)
+                value = block.general_value_and_grad(w, part)
             except ValueError as error:
                 raise ValueError(f"counted from sequence {chosen.start}: {error}") from error
+            so_far.scale(block, value, part)
             gradient += part
-        return value
+        return so_far.value
 
     def parts(self) -> Iterator[LinearLoss]:
         """Yield the loss in blocks of sequences whose scores take bounded memory."""
@@ -239,6 +239,23 @@ class LinearLoss:
             zero = np.zeros(self.layout.labels)
             ends = np.concatenate([zero if p.start is None else p.start, zero if p.stop is None else p.stop])
         return p.node.ravel(), p.edge[0].ravel(), ends
+
+
+class Joined:
+    """The loss of all data, from those of its parts one after the other; see `Objective.joined`."""
+
+    def __init__(self, gradient: Floats) -> None:
+        self.value, self.weight, self.gradient = 0.0, 0.0, gradient
+        gradient[:] = 0.0
+
+    def scale(self, part: LinearLoss, value: float, gradient: Floats) -> None:
+        """Take in the value of a part, and scale its gradient, which is then to be added."""
+        weight = float(part.weight.sum())
+        self.value, kept, added = part.objective.joined(self.value, self.weight, value, weight)
+        self.weight += weight
+        for array, factor in ((self.gradient, kept), (gradient, added)):
+            if factor != 1.0:
+                array *= factor
 
 
 _MADE = ("fast", "index", "observed", "_node", "_blocks")  # of a batch

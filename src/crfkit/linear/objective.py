@@ -82,6 +82,15 @@ class Objective(ABC):
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return the loss of some sequences, each times its weight [N], and its gradient by scores."""
 
+    def joined(
+        self, value: float, weight: float, part: float, part_weight: float
+    ) -> tuple[float, float, float]:
+        """Return the loss of two parts of the data together, and its derivatives by their losses.
+
+        Each part has its loss and the sum of its sequences' weights. Losses add up unless this says else.
+        """
+        return value + part, 1.0, 1.0
+
     def bind(
         self, layout: Layout, structure: Structure, batch: Batch, *, threads: int | None = None
     ) -> LinearLoss:

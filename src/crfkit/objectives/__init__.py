@@ -4,6 +4,7 @@ A new objective is a file with a subclass of `crfkit.linear.objective.Objective`
 """
 
 from crfkit.linear.objective import Objective
+from crfkit.objectives.exponential import Exponential
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.local import Local
 from crfkit.objectives.margin import MaxMargin
@@ -15,6 +16,7 @@ from crfkit.objectives.softmax_margin import SoftmaxMargin
 
 __all__ = [
     "OBJECTIVES",
+    "Exponential",
     "Likelihood",
     "Local",
     "MarginalLikelihood",
@@ -40,5 +42,6 @@ OBJECTIVES: dict[str, type[Objective]] = {
         Piecewise,
         PiecewisePseudoLikelihood,
         MarginalLikelihood,
+        Exponential,
     )
 }

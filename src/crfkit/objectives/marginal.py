@@ -3,7 +3,7 @@
     loss(w) = - sum_n weight_n * sum_t log p(y_t | x_n)                                  Gupta (2005) eq. 34
     d loss / d scores = sum_t [E(parts) - E(parts | y_t)]                                               eq. 36
 
-Kakade, Teh & Roweis (2002). It counts wrong labels rather than wrong labellings, and is not convex.
+Kakade et al. (2002). It counts wrong labels rather than wrong labellings, and is not convex.
 
 The expectations given y_t are not taken one t after the other (Gupta's gamma, eq. 37 and 38, costs O(T^2)):
 a second sweep sums over labellings with one *marked* position t, whose label is the gold one and whose
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -104,11 +105,11 @@ def _marked(potentials: Any, gold: Path, bonus: Floats) -> ChainPotentials:
 
 def _merged(threefold: Floats, tables: tuple[tuple[int, ...], ...], like: Floats) -> Floats:
     """Return gradients by scores of marked labellings, [..., cells], as those by the scores of the chain."""
-    rows, ends = threefold.reshape(-1, threefold.shape[-1]), np.cumsum([np.prod(t) for t in tables])
-    merged = []
-    for table, end in zip(tables, ends.tolist(), strict=True):
-        flags = tuple(size for three_l in table for size in (3, three_l // 3))
-        cells = rows[:, end - int(np.prod(table)) : end].reshape(len(rows), *flags)
-        merged.append(cells.sum(axis=tuple(range(1, len(flags), 2))).reshape(len(rows), -1))
-    made: Floats = np.concatenate(merged, axis=1).reshape(like.shape)
-    return made
+    begin, merged = 0, []
+    for table in tables:
+        end, flags = begin + prod(table), [size for labels in table for size in (3, labels // 3)]
+        cells = threefold[..., begin:end].reshape(*like.shape[:-1], *flags)
+        by_label = cells.sum(axis=tuple(range(like.ndim - 1, cells.ndim, 2)))
+        merged.append(by_label.reshape(*like.shape[:-1], prod(flags[1::2])))
+        begin = end
+    return np.concatenate(merged, axis=-1)

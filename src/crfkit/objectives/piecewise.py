@@ -71,7 +71,7 @@ class Piecewise(Penalised):
                 by_score[name] += by_end[0]
         for table, gradient, at in tables_of(potentials, gold, by_score):
             if "edge" in by_score:  # tables by position
-                log_z, by_table = _log_sums(table.reshape(len(table), -1)[at], each[at])
+                log_z, by_table = _log_sums(table.reshape(len(table), gradient.shape[1])[at], each[at])
                 gradient[at] += by_table
             else:
                 log_z, by_table = _log_sums(table.reshape(1, -1), each[at].sum(keepdims=True))

@@ -24,7 +24,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
-from crfkit.linear.loss import LinearLoss
+from crfkit.linear.loss import Joined, LinearLoss
 from crfkit.linear.restrict import add, restrict, take
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, view_of
 from crfkit.optimise.sequential.ahead import ahead
@@ -100,14 +100,14 @@ class BlockedProblem:
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F], and write its gradient to `gradient` [F]."""
-        value = 0.0
-        gradient[:] = 0.0
+        so_far = Joined(gradient)
         for problem, shown in self.blocks():
             part = np.empty(problem.size)
-            value += problem.value_and_grad(take(self.layout, shown, w), part)
+            value = problem.value_and_grad(take(self.layout, shown, w), part)
+            so_far.scale(problem, value, part)
             add(self.layout, shown, part, gradient)
             del problem, shown  # before the next block but one is made
-        return value
+        return so_far.value
 
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]; see `LinearLoss.diagonal`."""
