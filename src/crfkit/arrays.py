@@ -59,6 +59,30 @@ def pointers(counts: Sequence[int] | NDArray[np.integer[Any] | np.bool_]) -> Poi
     return made
 
 
+def union(*rows: Ragged) -> Ragged:
+    """Return the entries of all, row by row; they have the same number of rows.
+
+    Examples
+    --------
+    >>> one = Ragged(np.array([0, 2, 2]), np.array([7, 9], dtype=np.int32), None)
+    >>> two = Ragged(np.array([0, 1, 2]), np.array([5, 6], dtype=np.int32), np.array([0.5, 2.0]))
+    >>> both = union(one, two)
+    >>> both.ptr.tolist(), both.id.tolist(), both.value.tolist()
+    ([0, 3, 4], [7, 9, 5, 6], [1.0, 1.0, 0.5, 2.0])
+    """
+    if len(rows) == 1:
+        return rows[0]
+    count = [np.diff(one.ptr) for one in rows]
+    order = np.argsort(
+        np.concatenate([np.repeat(np.arange(len(times)), times) for times in count]), kind="stable"
+    )
+    value = None
+    if any(one.value is not None for one in rows):
+        given = [np.ones(len(one.id)) if one.value is None else one.value for one in rows]
+        value = np.concatenate(given)[order]
+    return Ragged(pointers(np.sum(count, axis=0)), np.concatenate([one.id for one in rows])[order], value)
+
+
 def ranges(begins: Pointers, lengths: Pointers) -> Pointers:
     """Return the ranges ``begin .. begin + length - 1``, one after the other."""
     total = int(lengths.sum())

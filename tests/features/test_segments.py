@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from crfkit import SemiMarkov, train
-from crfkit.features import ItemExtractor, segment_features
-from crfkit.features.segments import first_word, last_word, length, phrase
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.features import Extractor, ItemExtractor, Recipe, segment_features
+from crfkit.features.numbers import mean_length
+from crfkit.features.segments import first_word, last_word, length, of_words, phrase, segment_recipe
 from crfkit.models.tags import segmented
 
 X = [[["the"], ["old"], ["dog"]], [], [["dogs"]]]
@@ -86,6 +90,76 @@ def test_mistakes_are_named(options: dict[str, Any], error: type[Exception], mes
     with pytest.raises(error, match=message) as found:
         segment_features(X, **{"max_length": 2, "functions": [phrase], **options})
     assert "\n" not in str(found.value)
+
+
+def test_a_failing_function_is_named_and_its_error_kept() -> None:
+    def divide(x: Any, start: int, end: int) -> dict[str, float]:
+        return {"share": 1 / (2 - end)}
+
+    with pytest.raises(
+        ValueError, match="sequence 0, segment 0 to 2: divide raised ZeroDivisionError"
+    ) as found:
+        segment_features(X, 2, [phrase, divide])
+    assert isinstance(found.value.__cause__, ZeroDivisionError)
+
+
+def test_functions_of_words_are_asked_once_for_each_phrase() -> None:
+    asked = []
+
+    def letters(words: tuple[str, ...]) -> dict[str, float]:
+        asked.append(words)
+        return {"letters": sum(map(len, words))}
+
+    data = segment_features([[["a"], ["b"], ["a"], ["b"]], [["a"], ["b"]]], 2, [of_words(letters)])
+    assert told(data, 1) == told(data, 9) == {"letters": 2}
+    assert sorted(asked) == [("a",), ("a", "b"), ("b",), ("b", "a")]
+    bounded = of_words(letters, most=1)
+    asked.clear()
+    assert [bounded("aba", i, i + 1) for i in (0, 1, 0)] == [{"letters": 1}] * 3
+    assert len(asked) == 3
+
+
+def test_functions_and_a_recipe_are_taken_together() -> None:
+    rows = Columns.from_rows([[("new",), ("york",)], [("york",)]], names=["word"])
+    recipe = Recipe.parse("begin: word[0]; segment: word[..]; segment: value(length)")
+    extract = Extractor(recipe, label=None, longest=2)
+    data = segment_features(extract(rows), 2, [length], X=[["new", "york"], ["york"]])
+    assert told(data, 1) == {"segment:word[..]=new york": 1, "segment:value(length)": 2, "length=2": 1}
+    assert told(data, 3) == told(data, 5) == {}
+    other = segment_features(extract(rows), 2, [length], X=[["new", "york"], ["york"]], like=data)
+    assert [told(other, place) for place in range(6)] == [told(data, place) for place in range(6)]
+    known = Dataset(
+        data.batch, Alphabet(), Alphabet(), Alphabet(), Alphabet(["length=2", "begin:word[0]=york"])
+    )
+    few = segment_features(extract(rows), 2, [length], X=[["new", "york"], ["york"]], like=known.freeze())
+    assert [told(few, place) for place in range(6)] == [{}, {"length=2": 1}, {}, {}, {}, {}]
+    begins = few.batch.occurrences("begin")
+    assert begins is not None
+    assert begins.id.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="segments of up to 2 positions; give max_length=2"):
+        segment_features(extract(rows), 3, [length], X=[["new", "york"], ["york"]])
+
+
+def test_the_recipe_of_the_paper() -> None:
+    rows = Columns.from_rows([[("in", "IN"), ("New", "N"), ("York", "N")]], names=["word", "pos"])
+    data = Extractor(segment_recipe("word", ["pos"]), label=None, longest=2)(rows)
+    assert told(data, 3) == {
+        "segment:word[..]=New York": 1,
+        "segment:shape(word)[..]=Aa+ Aa+": 1,
+        "segment:pos[..]=N N": 1,
+    }
+    begins = data.batch.occurrences("begin")
+    assert begins is not None
+    here = [data.segment_attributes[i] for i in begins.id[begins.ptr[1] : begins.ptr[2]]]
+    assert {"begin:word[-1]=in", "begin:shape(word)[1]=Aa+", "begin:pos[-3]=_B-2"} <= set(here)
+
+
+def test_the_mean_length_of_segments() -> None:
+    data, _ = segmented(ItemExtractor()(X), [[(0, 2, "A")], [], [(0, 1, "A")]], Alphabet())
+    assert mean_length(data) == 1.5
+    assert mean_length(data, "A") == 1.0
+    with pytest.raises(ValueError, match="have no gold segments"):
+        mean_length(ItemExtractor()(X))
 
 
 def test_attributes_without_names_cannot_be_seen() -> None:

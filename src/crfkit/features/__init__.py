@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crfkit.features.internal import InternalDictionary
     from crfkit.features.items import ItemExtractor
     from crfkit.features.recipe import Field, Recipe, Template
-    from crfkit.features.segments import segment_features
+    from crfkit.features.segments import of_words, segment_features, segment_recipe
     from crfkit.features.wapiti import parse_wapiti
 
 __all__ = [
@@ -29,11 +29,13 @@ __all__ = [
     "ItemExtractor",
     "Recipe",
     "Template",
+    "of_words",
     "parse_crfpp",
     "parse_recipe",
     "parse_wapiti",
     "read_recipe",
     "segment_features",
+    "segment_recipe",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -47,10 +49,12 @@ __getattr__, __dir__ = lazily(
         "ItemExtractor": ".items",
         "Recipe": ".recipe",
         "Template": ".recipe",
+        "of_words": ".segments",
         "parse_crfpp": ".crfpp",
         "parse_recipe": ".dialects",
         "parse_wapiti": ".wapiti",
         "read_recipe": ".dialects",
         "segment_features": ".segments",
+        "segment_recipe": ".segments",
     },
 )

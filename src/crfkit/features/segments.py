@@ -1,7 +1,9 @@
 """Attributes of segments: what functions of a sequence, a begin and an end say of each segment.
 
 Every segment of at most `max_length` positions is looked at, not only the gold ones: a model weighs all of
-them against each other. The functions are Python, called once for each segment.
+them against each other. The functions are Python, called once for each segment; `of_words` makes one that is
+called once for each phrase. What recipes say of segments (`crfkit.features.recipe`) is made natively, and
+`segment_recipe` is the recipe of the founding paper.
 """
 
 from __future__ import annotations
@@ -9,20 +11,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AnySet
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
 from numbers import Real
 from typing import Any, TypeAlias
 
+from crfkit.arrays import Ragged, union
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor, walk_of
+from crfkit.features.recipe import Recipe
 
-__all__ = ["SegmentFunction", "first_word", "last_word", "length", "phrase", "segment_features"]
+__all__ = [
+    "SegmentFunction",
+    "first_word",
+    "last_word",
+    "length",
+    "of_words",
+    "phrase",
+    "segment_features",
+    "segment_recipe",
+]
 
 #: Of a sequence x and the positions start to end - 1: names, or a dict of names and values.
 SegmentFunction: TypeAlias = Callable[[Any, int, int], Iterable[str] | Mapping[str, float | str]]
+#: Of the words of a segment: the same.
+WordsFunction: TypeAlias = Callable[[tuple[str, ...]], Iterable[str] | Mapping[str, float | str]]
 
 
 def segment_features(
@@ -38,7 +54,8 @@ def segment_features(
     Parameters
     ----------
     data : Dataset, or iterable of sequences
-        Sequences of items, as `ItemExtractor` takes them, or a data set, whose attributes and labels stay.
+        Sequences of items, as `ItemExtractor` takes them, or a data set, whose attributes and labels stay:
+        also those of segments that a recipe made.
     max_length : int
         Segments have so many positions at most: the largest `max_length` of the structure.
     functions : sequence of functions
@@ -78,8 +95,19 @@ def segment_features(
         walk.append(_places(x, n, max_length, functions), n)
     if n + 1 != len(lengths):
         raise ValueError(f"X has {n + 1} sequences, the data have {len(lengths)}")
-    ptr, ids, value = walk.take()
-    batch = replace(data.batch, segment_ptr=ptr, segment_attr=ids, segment_value=value)
+    found = Ragged(*walk.take())
+    batch = data.batch
+    if data.segment_attributes is not alphabet and len(data.segment_attributes):
+        batch = batch.renamed(segments=alphabet.merge(data.segment_attributes))
+    held = batch.occurrences("segment")
+    if held is not None and batch.positions:
+        if batch.longest != max_length:
+            raise ValueError(
+                f"max_length is {max_length}, but the data have attributes of segments of up to "
+                f"{batch.longest} positions; give max_length={batch.longest}"
+            )
+        found = union(held, found)
+    batch = replace(batch, segment_ptr=found.ptr, segment_attr=found.id, segment_value=found.value)
     return replace(data, batch=batch, segment_attributes=alphabet)
 
 
@@ -107,7 +135,13 @@ def _joined(x: Any, n: int, start: int, end: int, functions: Sequence[SegmentFun
     """Return what all functions say of one segment: names, or a dict where one has values."""
     told: list[tuple[str, float]] = []
     for g in functions:
-        said: Any = g(x, start, end)
+        try:
+            said: Any = g(x, start, end)
+        except Exception as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"sequence {n}, segment {start} to {end}: {_called(g)} raised {type(error).__name__}: {error}"
+            ) from error
         for name, value in _told(said):
             if isinstance(name, str) and isinstance(value, str):
                 told.append((f"{name}:{value}", 1.0))
@@ -115,7 +149,7 @@ def _joined(x: Any, n: int, start: int, end: int, functions: Sequence[SegmentFun
                 told.append((name, float(value)))
             else:
                 raise TypeError(
-                    f"sequence {n}, segment {start} to {end}: {getattr(g, '__name__', g)} returned "
+                    f"sequence {n}, segment {start} to {end}: {_called(g)} returned "
                     f"{said!r:.60}, expected a list of strings, or a dict of names and finite numbers"
                 )
     if all(value == 1.0 for _, value in told):
@@ -124,6 +158,10 @@ def _joined(x: Any, n: int, start: int, end: int, functions: Sequence[SegmentFun
     for name, value in told:
         added[name] = added.get(name, 0.0) + value
     return added
+
+
+def _called(g: SegmentFunction) -> str:
+    return str(getattr(g, "__name__", g))
 
 
 def _told(said: Any) -> Iterable[tuple[Any, Any]]:
@@ -145,6 +183,31 @@ def _word(item: Any) -> str:
             "list, or the first value of a dict"
         )
     return item
+
+
+def of_words(function: WordsFunction, most: int = 1 << 16) -> SegmentFunction:
+    """Return a function of segments that asks a function of their words, once for each phrase.
+
+    Parameters
+    ----------
+    function : function of a tuple of strings
+        What it returns must depend on the words only.
+    most : int
+        So many answers are kept, those that were asked for last.
+
+    Examples
+    --------
+    >>> capitals = of_words(lambda words: ["capitals"] if all(w[0].isupper() for w in words) else [])
+    >>> capitals(["in", "New", "York"], 1, 3)
+    ['capitals']
+    """
+    answer = lru_cache(maxsize=most)(function)
+
+    def of_segment(x: Any, start: int, end: int) -> Iterable[str] | Mapping[str, float | str]:
+        return answer(tuple([_word(item) for item in x[start:end]]))
+
+    of_segment.__name__ = str(getattr(function, "__name__", function))
+    return of_segment
 
 
 def phrase(x: Any, start: int, end: int) -> list[str]:
@@ -194,3 +257,30 @@ def last_word(x: Any, start: int, end: int) -> list[str]:
     ['last=York']
     """
     return [f"last={_word(x[end - 1])}"]
+
+
+def segment_recipe(column: str = "word", tags: Sequence[str] = ()) -> Recipe:
+    """Return the recipe of Sarawagi & Cohen (2004) section 3.2, without dictionaries.
+
+    Words and their shapes within three words of each position, of the first and of the last one (so also the
+    three words before and after the segment); the phrase and its shape. Weights of lengths are not a part of
+    the recipe: `SemiMarkov` has them.
+
+    Parameters
+    ----------
+    column : str
+        The column of words.
+    tags : sequence of str
+        Other columns that are taken in the same way, without shapes.
+
+    Examples
+    --------
+    >>> recipe = segment_recipe("word")
+    >>> [template.text() for template in recipe.templates][-2:]
+    ['segment: word[..]', 'segment: shape(word)[..]']
+    >>> len(recipe.templates), len(segment_recipe("word", ["pos"]).templates)
+    (44, 66)
+    """
+    views = [column, f"shape({column})", *tags]
+    lines = [f"{kind}{view}[-3..3]" for kind in ("", "begin: ", "end: ") for view in views]
+    return Recipe.parse("\n".join([*lines, *(f"segment: {view}[..]" for view in views)]))
