@@ -7,6 +7,7 @@ format         what it is                                                    giv
 ``conllu``     CoNLL-U: ten named columns; comments and 1-2, 1.1 skipped     `Columns`
 ``crfpp``      columns as CRF++ reads them                                   `Columns`
 ``wapiti``     columns as Wapiti reads them                                  `Columns`
+``segmented``  words between blanks, a sentence in each line; characters    `Columns`
 ``csv``        comma-separated values, one row per token                     `Columns`
 ``parquet``    the same as a Parquet file                                    `Columns`
 ``jsonl``      one JSON object per sequence, with tokens or with items       either

@@ -20,6 +20,7 @@ FORMATS: dict[str, Format | str] = {
     "columns": "conll.COLUMNS",
     "crfpp": "conll.CRFPP",
     "wapiti": "conll.WAPITI",
+    "segmented": "segmented.FORMAT",
     "csv": "table_files.CSV",
     "mallet": "mallet.FORMAT",
     "crfsuite": "crfsuite.FORMAT",

@@ -1,0 +1,92 @@
+"""Text that is cut into words by blanks, a sentence in each line: each character is a position.
+
+Chinese word segmentation (SIGHAN) is written so. The columns are ``character`` and ``tag``: ``B-W`` where a
+word begins and ``I-W`` in it, so that words are segments with the label W, or tags for chains. White space of
+any kind is between words; lines without a word are skipped. Text that is not cut yet reads as one word.
+
+What is written has one character at each position, not white space, NUL or U+FEFF; the tags are these two,
+and the first of a sequence is ``B-W``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crfkit.arrays import pointers
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.formats.columns import Columns
+from crfkit.data.formats.record import Format, Given
+
+if TYPE_CHECKING:
+    from crfkit.data.source import Input
+
+__all__ = ["BEGIN", "FORMAT", "INSIDE"]
+
+BEGIN, INSIDE = "B-W", "I-W"
+_NAMES = ("character", "tag")
+_NEVER = ("\0", "\ufeff")
+
+
+def _parts(source: Input, options: Given) -> Iterator[Columns]:
+    names = tuple(options.columns or _NAMES)
+    if len(names) != 2:
+        raise source.error(None, f"has 2 columns, character and tag, but {len(names)} names were given")
+    alphabets = (Alphabet(), Alphabet([BEGIN, INSIDE]))
+    found = False
+    for _, block in source.blocks():
+        sentences = [words for line in block.split("\n") if (words := line.split())]
+        if not sentences:
+            continue
+        found = True
+        lengths = [[len(word) for word in words] for words in sentences]
+        ids = alphabets[0].ids([character for words in sentences for word in words for character in word])
+        tag = np.ones(len(ids), dtype=np.int32)
+        tag[pointers([length for one in lengths for length in one])[:-1]] = 0
+        yield Columns(
+            (ids, tag), alphabets, pointers(list(map(sum, lengths))), names, source.name, FORMAT.name
+        )
+    if not found:
+        raise source.nothing()
+
+
+def _render(data: Any, options: Given, first: bool) -> bytes:
+    if len(data.names) != 2:
+        raise ValueError(
+            f"format segmented has 2 columns, character and tag; the data have {len(data.names)}"
+        )
+    lines = []
+    for n, rows in enumerate(data):
+        if not rows or rows[0][1] != BEGIN:
+            begins = f"begins with {rows[0][1]!r}" if rows else "is empty"
+            raise ValueError(
+                f"sequence {n} {begins}; format segmented takes sequences that begin with {BEGIN}"
+            )
+        for t, (character, tag) in enumerate(rows):
+            if (
+                len(character) != 1
+                or character.isspace()
+                or tag not in (BEGIN, INSIDE)
+                or character in _NEVER
+            ):
+                raise ValueError(
+                    f"token {t} of sequence {n} is {character!r} with the tag {tag!r}; format segmented "
+                    f"takes one character, not white space, NUL or U+FEFF, with {BEGIN} or {INSIDE}"
+                )
+        cut = "".join(f" {character}" if tag == BEGIN else character for character, tag in rows)
+        lines.append(f"{cut[1:]}\n")
+    return "".join(lines).encode()
+
+
+FORMAT = Format(
+    "segmented",
+    "columns",
+    _parts,
+    _render,
+    frozenset({"columns"}),
+    endings=(".seg",),
+    line_by_line=True,
+    names_columns=True,
+)
