@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Field, Recipe, Template
+from crfkit.features import Dictionary, Extractor, Field, Gazetteer, Recipe, Template
 from crfkit.features.views import make_view
 from tests.cases.templates import Rows, corpora
 
@@ -213,6 +213,20 @@ def test_phrases_are_asked_once() -> None:
     assert sorted(map(tuple, known.asked)) == sorted([("a",), ("b",), ("a", "b"), ("b", "a")] * 2)
 
 
+def test_training_data_leave_out_what_comes_from_them_only() -> None:
+    rows: Rows = [[("new", "x"), ("york", "x")], [("york", "x")], [("boston", "x")]]
+    entries = Dictionary(["new york", "york", "boston", "york"], sources=[0, 0, 2, 1])
+    text = "jaccard(w, CITY)[0]; segment: jaccard(w, CITY)[..]"
+    extract = Extractor(Recipe.parse(text, {"CITY": entries}), label=None, longest=2)
+    parts = [extract(columns_of(part), leave_out=True) for part in (rows[:1], rows[1:])]
+    segments = [place for part in parts for place in attributes(part, "segment")]
+    name = 'segment:jaccard(w, "CITY")[..]'
+    assert segments == [[], [(name, 0.5)], [(name, 1.0)], [], [(name, 1.0)], [], [], []]
+    assert [len(place) for part in parts for place in attributes(part, "node")] == [0, 1, 1, 0]
+    anew = [place for place in attributes(extract(columns_of(rows)), "segment") if place]
+    assert anew == [[(name, 0.5)], *[[(name, 1.0)]] * 4]
+
+
 def test_hashed_attributes_of_segments() -> None:
     recipe = Recipe.parse("begin: w[0]; segment: w[..]; segment: value(length)")
     rows: Rows = [[("a", "x"), ("b", "x")]]
@@ -272,6 +286,11 @@ def test_mistakes_in_recipes(text: str, message: str) -> None:
 
 
 def test_mistakes_in_extractors() -> None:
+    for resource in ({"a": "b"}, Gazetteer(["a"])):
+        with pytest.raises(
+            TypeError, match=r"jaccard\(w, \"t\"\) names a resource that is a .*expected a Dict"
+        ):
+            Extractor(Recipe.parse("jaccard(w, t)[0]", {"t": resource}))
     recipe = Recipe.parse("segment: w[..]")
     with pytest.raises(ValueError, match="give the positions of the longest segments"):
         Extractor(recipe, label=None)(columns_of([[("a", "x")]]))

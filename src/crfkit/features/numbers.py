@@ -6,7 +6,7 @@ are asked once, however often they occur. Sarawagi & Cohen (2004) section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,6 +53,13 @@ class Numbers:
     def __init__(self, recipe: Recipe) -> None:
         self._templates = [template for template in recipe.templates if template.number is not None]
         self._resources = recipe.resources
+        for f in (template.fields[0] for template in self._templates if template.fields[0].column):
+            given = recipe.resources[str(f.arguments[0])]
+            if isinstance(given, Mapping) or not hasattr(given, "best"):
+                raise TypeError(
+                    f"{f.name()} names a resource that is a {type(given).__name__}, expected a Dictionary; "
+                    "of an InternalDictionary give those of its labels: Recipe.parse(text, {**internal})"
+                )
         self._sequences = 0  # of the training data that have been seen
 
     def names(self) -> list[tuple[Kind, str]]:
