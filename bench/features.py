@@ -3,9 +3,10 @@
     python -m bench.features [--quick]
 
 CoNLL-2000 (training part) with the chunking template of CRF++: seconds on one thread and on all, beside
-python-crfsuite (feature strings made in Python, then Trainer.append) where it is installed. Brown (1.16 M
-tokens) with a recipe of 20 templates, beside the time of ``gzip -dc | wc -w`` and one Python ``split``.
-Peak memory per attribute occurrence, in a process of its own (Linux). Needs the corpora: set CRFKIT_DATA.
+python-crfsuite (feature strings made in Python, then Trainer.append) where it is installed; and with
+templates of segments of up to 6 words: their phrase, its shape, and three words around each end. Brown (1.16 M
+tokens) with a recipe of 20 templates, beside the time of ``gzip -dc | wc -w`` and one Python ``split``. Peak
+memory per attribute occurrence, in a process of its own (Linux). Needs the corpora: set CRFKIT_DATA.
 """
 
 from __future__ import annotations
@@ -50,12 +51,15 @@ TAGGING = Recipe.parse(
     "suffix(word, 2)[-1]; suffix(word, 2)[1]; shape(word)[-1] & shape(word)[0];"
     "word[-1] & word[0]; word[0] & word[1]"
 )
+SEGMENTS = Recipe.parse("segment: 0[..]; segment: shape(0)[..]; begin: 0[-2..0]; end: 0[0..2]")
 
 
-def extract(path: Path, recipe: Recipe, names: list[str] | None, threads: int) -> Dataset:
+def extract(
+    path: Path, recipe: Recipe, names: list[str] | None, threads: int, longest: int | None = None
+) -> Dataset:
     columns = data.read(path, format="columns", columns=names)
     assert isinstance(columns, Columns)
-    return Extractor(recipe)(columns, threads)
+    return Extractor(recipe, longest=longest)(columns, threads)
 
 
 def python_crfsuite(path: Path) -> object:
@@ -125,6 +129,7 @@ def main() -> None:
         "crfkit, 1 thread": lambda: extract(CONLL, CHUNKING, None, 1),
         f"crfkit, {everything} threads": lambda: extract(CONLL, CHUNKING, None, everything),
     }
+    conll["crfkit, segments, 1 thread"] = lambda: extract(CONLL, SEGMENTS, None, 1, longest=6)
     if importlib.util.find_spec("pycrfsuite"):
         conll["python-crfsuite"] = lambda: python_crfsuite(CONLL)
     brown: dict[str, Callable[[], object]] = {
