@@ -4,7 +4,7 @@
 
 CoNLL-2000 (training part) with the chunking template of CRF++: seconds on one thread and on all, beside
 python-crfsuite (feature strings made in Python, then Trainer.append) where it is installed; and with
-templates of segments of up to 6 words: their phrase, its shape, and three words around each end. Brown (1.16 M
+templates of segments of up to 6 words: phrase, shape, and three words around each end. Brown (1.16 M
 tokens) with a recipe of 20 templates, beside the time of ``gzip -dc | wc -w`` and one Python ``split``. Peak
 memory per attribute occurrence, in a process of its own (Linux). Needs the corpora: set CRFKIT_DATA.
 """

@@ -155,7 +155,7 @@ def test_the_recipe_of_the_paper() -> None:
 
 
 def test_the_mean_length_of_segments() -> None:
-    data, _ = segmented(ItemExtractor()(X), [[(0, 2, "A")], [], [(0, 1, "A")]], Alphabet())
+    data = segmented(ItemExtractor()(X), [[(0, 2, "A")], [], [(0, 1, "A")]])
     assert mean_length(data) == 1.5
     assert mean_length(data, "A") == 1.0
     with pytest.raises(ValueError, match="have no gold segments"):
