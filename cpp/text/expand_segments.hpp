@@ -24,7 +24,7 @@ struct SegmentPart {
   std::string literal;  // before the field
   From from = nothing;  // nothing: the literal ends the template
   int view = -1;
-  int offset = 0;  // of begin and end
+  int offset = 0;  // of begin and end; of all: longer segments have none, unless it is 0
 };
 using SegmentTemplate = std::vector<SegmentPart>;
 
@@ -35,7 +35,11 @@ class SegmentExpander {
       : views_(views), templates_(templates), names_(names), phrases_(views.size()) {
     for (const SegmentTemplate& parts : templates)
       for (const SegmentPart& part : parts)
-        if (part.from == SegmentPart::all) phrases_[part.view].used = true;
+        if (part.from == SegmentPart::all) {
+          Phrase& phrase = phrases_[part.view];
+          const std::int64_t most = part.offset ? part.offset : INT64_MAX;
+          phrase.most = phrase.most < most ? most : phrase.most;
+        }
   }
 
   bool idle() const { return templates_.empty(); }
@@ -54,7 +58,8 @@ class SegmentExpander {
       for (Phrase& phrase : phrases_) phrase.text.clear(), phrase.known = true;
       for (std::int64_t d = 1; d <= longest && t + d <= T; ++d) {
         for (std::size_t v = 0; v < phrases_.size(); ++v)
-          if (phrases_[v].used) grow(v, tokens.column[views_[v].column][begin + t + d - 1], d > 1);
+          if (d <= phrases_[v].most)
+            grow(v, tokens.column[views_[v].column][begin + t + d - 1], d > 1);
         for (const SegmentTemplate& parts : templates_) {
           text_.clear();
           build(parts, 0, tokens, Segment{begin, T, t, d});
@@ -68,7 +73,8 @@ class SegmentExpander {
 
  private:
   struct Phrase {
-    bool used = false, known = true;  // known: all positions have a value
+    std::int64_t most = 0;  // positions of the longest phrases that are used
+    bool known = true;      // all positions have a value
     std::string text;
   };
   struct Asked {
@@ -100,7 +106,7 @@ class SegmentExpander {
       return build(parts, f + 1, tokens, s);
     }
     if (part.from == SegmentPart::all) {
-      if (!phrases_[part.view].known) return;
+      if (!phrases_[part.view].known || (part.offset && s.d > part.offset)) return;
       text_ += phrases_[part.view].text;
       return build(parts, f + 1, tokens, s);
     }

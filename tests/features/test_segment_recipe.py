@@ -79,6 +79,8 @@ def _values(sequence: Tokens, f: Field, p: int, d: int) -> list[str]:
         return [str(d)]
     if f.anchor != "all":
         return _padded(sequence, {"token": p, "begin": p, "end": p + d - 1}[f.anchor] + f.offset, f)
+    if 0 < f.offset < d:
+        return []
     phrase = [_padded(sequence, q, f) for q in range(p, p + d)]
     return [" ".join(value[0] for value in phrase)] if all(phrase) else []
 
@@ -88,7 +90,9 @@ def _number(sequence: Tokens, f: Field, p: int, d: int, words: set[str]) -> floa
         return float(d)
     if f.view == "square":
         return (d - float(f.arguments[0])) ** 2
-    first = p + f.offset
+    if f.anchor == "all" and 0 < f.offset < d:
+        return 0.0
+    first = p + (f.offset if f.anchor == "token" else 0)
     tokens = [sequence[q]["wp".index(f.column)] for q in range(first, first + d) if 0 <= q < len(sequence)]
     return _overlap(tokens, words) if tokens else 0.0
 
@@ -126,8 +130,10 @@ views = st.sampled_from(["w", "p", "lower(w)", "prefix(w, 1)", "shape(w)"])
 several = views | st.just("ngrams(w, 2, 2)")
 tokens = st.builds("{}[{}]".format, several, st.integers(-9, 9))
 places = st.builds("{}[{}{:+}]".format, several, st.sampled_from(["begin", "end"]), st.integers(-9, 9))
-phrases = st.builds("{}[..]".format, views) | st.just("length")
-numbers = st.sampled_from(["value(length)", "square(length, 1.5)", "jaccard(w, known)[..]"])
+phrases = st.builds("{}[..{}]".format, views, st.sampled_from(["", "1", "2", "9"])) | st.just("length")
+numbers = st.sampled_from(
+    ["value(length)", "square(length, 1.5)", "jaccard(w, known)[..]", "jaccard(w, known)[..2]"]
+)
 lines = (
     st.builds(
         "{}{}[{}]".format,
@@ -265,6 +271,9 @@ def test_mean_length_is_put_in() -> None:
         ("length", "write segment: before it"),
         ("segment: word[0]", r"write word\[begin\], word\[end\] or word\[\.\.\]"),
         ("segment: word[begin..end]", "is not clear"),
+        ("segment: word[..0]", "is not a length; phrases have 1 to 1000 positions"),
+        ("segment: word[..-1]", "is not a length"),
+        ("word[..2]", "write segment: before it"),
         ("segment: word[begin1]", r"write begin\+1 or begin-1"),
         ("segment: word[begin-1..begin] & word[..]", "cannot be in a conjunction"),
         ("segment: value(length) & word[..]", "stands alone"),

@@ -144,9 +144,9 @@ def test_the_recipe_of_the_paper() -> None:
     rows = Columns.from_rows([[("in", "IN"), ("New", "N"), ("York", "N")]], names=["word", "pos"])
     data = Extractor(segment_recipe("word", ["pos"]), label=None, longest=2)(rows)
     assert told(data, 3) == {
-        "segment:word[..]=New York": 1,
-        "segment:shape(word)[..]=Aa+ Aa+": 1,
-        "segment:pos[..]=N N": 1,
+        "segment:word[..8]=New York": 1,
+        "segment:shape(word)[..8]=Aa+ Aa+": 1,
+        "segment:pos[..8]=N N": 1,
     }
     begins = data.batch.occurrences("begin")
     assert begins is not None

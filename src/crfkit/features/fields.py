@@ -9,6 +9,7 @@ In templates of segments (``segment:``) places count from the first or the last 
 
 ============================  =======================================================================
 ``shape(word)[..]``           the values of all positions, joined by blanks: a phrase
+``word[..4]``                 the same of segments of up to 4 positions; longer ones have none
 ``word[begin-1]``             the word before the segment
 ``word[end]``                 its last word
 ``length``                    the number of positions
@@ -52,7 +53,9 @@ class Field:
     arguments: tuple[Argument, ...] = ()
     lower: bool = False  # ASCII, Wapiti's upper-case commands
     absolute: bool = False
-    anchor: Anchor = "token"  # what the offset counts from: the position, the ends of a segment; or all
+    #: What the offset counts from: the position, the ends of a segment; "all": all positions of a segment,
+    #: where an offset that is not 0 is the most that it may have.
+    anchor: Anchor = "token"
 
     def name(self) -> str:
         """Return the field without its place, as in crfkit's dialect."""
@@ -67,7 +70,8 @@ class Field:
             return self.name()
         if self.anchor in ("begin", "end"):
             return f"{self.name()}[{self.anchor}{format(self.offset, '+') if self.offset else ''}]"
-        return f"{self.name()}[{'..' if self.anchor == 'all' else self.offset}]"
+        place = f"..{self.offset or ''}" if self.anchor == "all" else self.offset
+        return f"{self.name()}[{place}]"
 
     def check(self, segment: bool) -> None:
         """Raise a ValueError unless the field fits into templates of segments, or into all others."""
@@ -87,6 +91,8 @@ class Field:
             )
         if not self.column and (self.anchor != "all" or self.view not in ("same", *OF_LENGTH)):
             raise ValueError(f"{self.name()} is not known; write length, value(length) or square(length)")
+        if self.anchor == "all" and self.offset < 0:
+            raise ValueError(f"{self.name()}[..{self.offset}]: a phrase has 1 position or more")
         if self.view in SIMILARITIES and self.anchor != "all":
             raise ValueError(f"{self.text()} is a number of a whole segment; write {self.name()}[..]")
         if self.view in ("ngrams", "embedding") and self.anchor == "all":
@@ -123,8 +129,8 @@ def parse_field(text: str, *, segment: bool = False) -> list[Field]:
             f"{text!r} is not a field; write column or view(column, ...), and its place {places}"
         )
     column, view, arguments = _parse_view(matched["body"].strip())
-    if not any(matched[name] for name in ("low", "low_from", "high", "high_from")):
-        return [Field(column, 0, view, arguments, anchor="all")]
+    if not any(matched[name] for name in ("low", "low_from", "high_from")):
+        return [Field(column, _most(matched["high"]), view, arguments, anchor="all")]
     low_from, high_from = matched["low_from"], matched["high_from"]
     low, high = _offset(matched["low"], low_from), _offset(matched["high"], high_from)
     if matched["window"] is None:
@@ -137,6 +143,17 @@ def parse_field(text: str, *, segment: bool = False) -> list[Field]:
         raise ValueError(f"offsets go from -{MOST_OFFSET} to {MOST_OFFSET}")
     anchor: Anchor = ANCHORS[ANCHORS.index(low_from or "token")]
     return [Field(column, offset, view, arguments, anchor=anchor) for offset in range(low, high + 1)]
+
+
+def _most(text: str | None) -> int:
+    """Return the most positions of a phrase, 0 where there is no limit."""
+    if text is None:
+        return 0
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_OFFSET:
+        raise ValueError(
+            f"..{text} is not a length; phrases have 1 to {MOST_OFFSET} positions, as in word[..4]"
+        )
+    return int(text)
 
 
 def _offset(text: str | None, anchor: str | None) -> int | None:

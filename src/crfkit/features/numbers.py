@@ -78,13 +78,15 @@ class Numbers:
             if not f.column:
                 value = of_length(f.view, f.arguments, columns.seq_ptr, D)
             else:
-                key = (f.column, D)
+                most = min(D, f.offset or D) if f.anchor == "all" else 1
+                key = (f.column, most)
                 if key not in asked:
                     asked[key] = distinct_phrases(
-                        columns.ids[columns.found(f.column)], columns.seq_ptr, D, leave_out
+                        columns.ids[columns.found(f.column)], columns.seq_ptr, most, leave_out
                     )
-                value = self._best(f, columns, asked[key], leave_out, threads)
-                if f.offset:
+                found = self._best(f, columns, asked[key], leave_out, threads)
+                value = np.ravel(np.pad(found, ((0, 0), (0, D - most))))
+                if f.offset and f.anchor == "token":
                     at, inside = moved(columns.seq_ptr, f.offset)
                     value = value[at] * inside
             made.append((template.kind, template.literals[0], value))
@@ -94,7 +96,7 @@ class Numbers:
     def _best(
         self, f: Field, columns: Columns, phrases: Phrases, leave_out: bool, threads: int | None
     ) -> Floats:
-        """Return how similar each segment [P * D] is to its closest entry; 0 where there is no segment."""
+        """Return how similar each segment [P, D] is to its closest entry; 0 where there is no segment."""
         place = columns.found(f.column)
         token, words = columns.ids[place], columns.alphabets[place].strings()
         asked = [
@@ -103,7 +105,8 @@ class Numbers:
         ]
         exclude = phrases.sequence + self._sequences if leave_out else None
         value = self._resources[str(f.arguments[0])].best(asked, f.view, exclude=exclude, threads=threads)
-        return np.ravel(np.append(value, 0.0)[phrases.number])
+        best: Floats = np.append(value, 0.0)[phrases.number]
+        return best
 
 
 def moved(seq_ptr: Pointers, offset: int) -> tuple[Pointers, Bools]:

@@ -263,8 +263,8 @@ def segment_recipe(column: str = "word", tags: Sequence[str] = ()) -> Recipe:
     """Return the recipe of Sarawagi & Cohen (2004) section 3.2, without dictionaries.
 
     Words and their shapes within three words of each position, of the first and of the last one (so also the
-    three words before and after the segment); the phrase and its shape. Weights of lengths are not a part of
-    the recipe: `SemiMarkov` has them.
+    three words before and after the segment); the phrase and its shape, of up to 8 words. Weights
+    of lengths are not a part of the recipe: `SemiMarkov` has them.
 
     Parameters
     ----------
@@ -277,10 +277,10 @@ def segment_recipe(column: str = "word", tags: Sequence[str] = ()) -> Recipe:
     --------
     >>> recipe = segment_recipe("word")
     >>> [template.text() for template in recipe.templates][-2:]
-    ['segment: word[..]', 'segment: shape(word)[..]']
+    ['segment: word[..8]', 'segment: shape(word)[..8]']
     >>> len(recipe.templates), len(segment_recipe("word", ["pos"]).templates)
     (44, 66)
     """
     views = [column, f"shape({column})", *tags]
     lines = [f"{kind}{view}[-3..3]" for kind in ("", "begin: ", "end: ") for view in views]
-    return Recipe.parse("\n".join([*lines, *(f"segment: {view}[..]" for view in views)]))
+    return Recipe.parse("\n".join([*lines, *(f"segment: {view}[..8]" for view in views)]))

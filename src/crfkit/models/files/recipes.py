@@ -21,7 +21,7 @@ __all__ = ["plain_recipe", "recipe_of"]
 
 _DIALECTS = ("crfkit", "crfpp", "wapiti")
 _MOST_TEMPLATES = 20_000
-_ALL = re.compile(r"\[\s*\.\.\s*\]")
+_ALL = re.compile(r"\[\s*\.\.\s*\d*\s*\]")
 
 
 def plain_recipe(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -65,7 +65,7 @@ def _says_everything(recipe: Recipe, text: str) -> bool:
 def _opens_windows(dialect: str, text: str) -> bool:
     """Return whether the text may hold a window ``a..b``: a few bytes that make thousands of templates.
 
-    ``[..]``, all positions of a segment, makes one.
+    ``[..]`` and ``[..4]``, all positions of a segment, make one.
     """
     return dialect == "crfkit" and ".." in _ALL.sub(" ", text)
 
