@@ -5,7 +5,7 @@
 //             idf = log(1 + N / (1 + n)), N entries, n of them with the token; unseen: n = 0
 //
 // Cohen, Ravikumar & Fienberg (2003) section 2.2, with an idf that is never zero.  Jaro-Winkler is
-// in jaro.hpp.
+// in jaro.hpp and jaro_search.hpp.
 //
 // An index leads from tokens to entries.  Tokens are taken rarest first; an entry that only has the
 // tokens that are left is bounded by them, and entries of a token lie most promising last to be
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "text/alphabet.hpp"
-#include "text/jaro.hpp"
+#include "text/jaro_search.hpp"
 
 namespace crfkit {
 

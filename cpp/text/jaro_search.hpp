@@ -1,0 +1,285 @@
+// The entry of a dictionary that is closest to a string by Jaro-Winkler, found without looking at
+// most entries.
+//
+// Entries lie in two orders.  By length and characters, those of one length with a common prefix of
+// p are a range; by length and set of characters, neighbours have much in common.  Length and
+// prefix bound the similarity, so a range knows how many characters must match to beat the best so
+// far.  64 entries at a time are refused by their sets of characters (32 classes, once and twice).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "text/jaro.hpp"
+
+namespace crfkit {
+
+class JaroWinkler {
+ public:
+  static constexpr int most_prefix = 4;
+
+  struct Scratch {
+    JaroString query;
+    std::uint64_t signature = 0;
+    std::vector<int> present, absent;  // classes of characters, frequent ones first
+    std::vector<std::pair<double, std::size_t>> by_bound;  // lengths, the most promising first
+    std::vector<std::array<std::pair<std::int64_t, std::int64_t>, most_prefix + 1>> range;
+    std::vector<bool> ranged;
+  };
+
+  explicit JaroWinkler(const std::vector<std::u32string>& strings) : order_(strings.size()) {
+    std::unordered_map<char32_t, std::int64_t> count;
+    for (const std::u32string& s : strings)
+      for (const char32_t c : s) ++count[c];
+    std::vector<std::pair<std::int64_t, char32_t>> frequent;
+    for (const auto& [c, n] : count) frequent.emplace_back(-n, c);
+    std::sort(frequent.begin(), frequent.end());
+    for (const auto& [n, c] : frequent) ids_.emplace(c, static_cast<std::int32_t>(ids_.size()));
+    std::vector<std::vector<std::int32_t>> coded;
+    coded.reserve(strings.size());
+    for (const std::u32string& s : strings) coded.push_back(code(s));
+    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+    std::sort(order_.begin(), order_.end(), [&](std::int64_t i, std::int64_t j) {
+      if (coded[i].size() != coded[j].size()) return coded[i].size() < coded[j].size();
+      return coded[i] != coded[j] ? coded[i] < coded[j] : i < j;
+    });
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      const std::vector<std::int32_t>& s = coded[order_[k]];
+      if (lengths_.empty() || lengths_.back().length != static_cast<std::int64_t>(s.size()))
+        lengths_.push_back({static_cast<std::int64_t>(s.size()), static_cast<std::int64_t>(k)});
+      lengths_.back().last = static_cast<std::int64_t>(k) + 1;
+      begin_.push_back(static_cast<std::int64_t>(characters_.size()));
+      characters_.insert(characters_.end(), s.begin(), s.end());
+      signature_.push_back(signature(s));
+    }
+    add_blocks();
+  }
+
+  // Makes ready for a string.
+  void ask(const std::u32string& string, Scratch& s) const {
+    s.query.set(code(string), ids_.size());
+    s.signature = signature(s.query.characters());
+    s.present.clear(), s.absent.clear();
+    for (int c = 0; c < 64; ++c) (s.signature >> c & 1 ? s.present : s.absent).push_back(c);
+  }
+
+  // The largest similarity to the string asked for among the entries that are not `out`.
+  template <class Out>
+  double best(Scratch& s, Out out) const {
+    s.by_bound.clear();
+    for (std::size_t l = 0; l < lengths_.size(); ++l)
+      s.by_bound.emplace_back(-Needed(s, lengths_[l].length, 0).bound(), l);
+    std::sort(s.by_bound.begin(), s.by_bound.end());
+    s.range.resize(lengths_.size());
+    s.ranged.assign(lengths_.size(), false);
+    double best = 0.0;
+    for (int p = most_prefix; p >= 0; --p) {
+      for (const auto& [bound, l] : s.by_bound) {
+        Needed needed(s, lengths_[l].length, p);
+        if (!needed.beats(best)) break;  // nor do the lengths that follow
+        if (p == 0) {                    // entries with a prefix are met again, as if they had none
+          scan_blocks(lengths_[l], needed, s, out, best);
+          continue;
+        }
+        if (!s.ranged[l]) find_ranges(l, s);
+        const auto [low, high] = s.range[l][p];
+        const auto [inner_low, inner_high] =
+            p < most_prefix ? s.range[l][p + 1] : std::pair(high, high);
+        scan(low, inner_low, needed, s, out, best);
+        scan(inner_high, high, needed, s, out, best);
+      }
+    }
+    return best;
+  }
+
+  // The similarity of every entry to the string asked for, by number of entry: out[i].
+  void every(Scratch& s, double* out) const {
+    for (const Length& group : lengths_)
+      for (std::int64_t k = group.first; k < group.last; ++k) {
+        int p = 0;
+        const std::int32_t* entry = characters_.data() + begin_[k];
+        const auto shared = std::min<std::int64_t>({most_prefix, group.length, s.query.size()});
+        while (p < shared && entry[p] == s.query.characters()[p]) ++p;
+        out[order_[k]] = similarity(k, Needed(s, group.length, p), s);
+      }
+  }
+
+ private:
+  struct Length {
+    std::int64_t length, first, last = 0;  // entries first..last-1 in either order
+    std::int64_t first_block = 0;
+  };
+  using Block = std::array<std::uint64_t, 64>;  // by class: which of 64 entries have it
+
+  // How many characters of an entry must match so that it can be better than the best so far.
+  struct Needed {
+    std::int64_t size, length, most, least = 1;
+    int prefix;
+    double settled = -1.0;  // the best that `least` is for
+
+    Needed(const Scratch& s, std::int64_t length_, int prefix_)
+        : size(s.query.size()),
+          length(length_),
+          most(std::min(s.query.known(), length_)),
+          prefix(prefix_) {}
+
+    // A little above what rounding could make of m matches in order; 1 is reached exactly.
+    double bound(std::int64_t m) const {
+      return m == 0 ? 0.0 : std::min(1.0, jaro_winkler(m, 0, size, length, prefix) + 1e-14);
+    }
+    double bound() const { return bound(most); }
+    bool beats(double best) {
+      if (best > settled) {
+        while (least <= most && bound(least) <= best) ++least;
+        settled = best;
+      }
+      return least <= most;
+    }
+    std::int64_t entry_may_lack() const { return length - least; }
+    std::int64_t query_may_lack(const Scratch& s) const { return s.query.known() - least; }
+  };
+
+  std::vector<std::int32_t> code(const std::u32string& s) const {
+    std::vector<std::int32_t> coded;
+    coded.reserve(s.size());
+    for (const char32_t c : s) {
+      const auto found = ids_.find(c);
+      coded.push_back(found == ids_.end() ? -1 : found->second);
+    }
+    return coded;
+  }
+
+  // Which classes of characters there are: once in the lower half, twice or more in the upper.
+  // The most frequent characters have a class of their own.
+  static std::uint64_t signature(const std::vector<std::int32_t>& s) {
+    std::uint64_t once = 0, twice = 0;
+    for (const std::int32_t c : s) {
+      if (c < 0) continue;
+      const std::uint64_t bit = std::uint64_t{1} << (c < 24 ? c : 24 + c % 8);
+      twice |= once & bit;
+      once |= bit;
+    }
+    return twice << 32 | once;
+  }
+
+  // The second order, behind the first, and its blocks.
+  void add_blocks() {
+    std::vector<std::int64_t> at(order_.size());
+    std::iota(at.begin(), at.end(), std::int64_t{0});
+    const auto reversed = [](std::uint64_t x) {  // frequent characters lead
+      std::uint32_t y = 0;
+      for (int i = 0; i < 32; ++i) y |= static_cast<std::uint32_t>(x >> i & 1) << (31 - i);
+      return y;
+    };
+    std::vector<std::uint32_t> key;
+    for (const std::uint64_t s : signature_) key.push_back(reversed(s));
+    for (Length& group : lengths_) {
+      std::stable_sort(at.begin() + group.first, at.begin() + group.last,
+                       [&](std::int64_t i, std::int64_t j) { return key[i] < key[j]; });
+      group.first_block = static_cast<std::int64_t>(blocks_.size());
+      for (std::int64_t k = group.first; k < group.last; ++k) {
+        if ((k - group.first) % 64 == 0) blocks_.push_back({});
+        for (std::uint64_t left = signature_[at[k]]; left; left &= left - 1)
+          blocks_.back()[std::countr_zero(left)] |= std::uint64_t{1} << (k - group.first) % 64;
+      }
+    }
+    for (const std::int64_t k : at) {
+      order_.push_back(order_[k]);
+      begin_.push_back(begin_[k]);
+    }
+  }
+
+  // Where the entries of one length with a common prefix of 0, 1, ... lie.
+  void find_ranges(std::size_t l, Scratch& s) const {
+    const Length& group = lengths_[l];
+    auto& range = s.range[l];
+    range[0] = {group.first, group.last};
+    for (int p = 1; p <= most_prefix; ++p) {
+      auto [low, high] = range[p - 1];
+      if (p > s.query.size() || p > group.length || low == high) {
+        range[p] = {high, high};
+        continue;
+      }
+      const auto first = order_.begin();
+      const auto at = [&](const std::int64_t& k) {
+        return characters_[begin_[&k - order_.data()] + p - 1];
+      };
+      const std::int32_t c = s.query.characters()[p - 1];
+      const auto from = std::partition_point(first + low, first + high,
+                                             [&](const std::int64_t& k) { return at(k) < c; });
+      const auto to = std::partition_point(from, first + high,
+                                           [&](const std::int64_t& k) { return at(k) <= c; });
+      range[p] = {from - first, to - first};
+    }
+    s.ranged[l] = true;
+  }
+
+  // Which of the entries of a block have (or, turned, lack) more than K of some classes.
+  template <int K>
+  static std::uint64_t exceed(const Block& block, const std::vector<int>& classes,
+                              std::uint64_t turned) {
+    std::array<std::uint64_t, K + 1> more = {};  // [j]: more than j
+    for (const int c : classes) {
+      const std::uint64_t has = block[c] ^ turned;
+      for (int j = K; j > 0; --j) more[j] |= more[j - 1] & has;
+      more[0] |= has;
+      if (!~more[K]) break;
+    }
+    return more[K];
+  }
+  static std::uint64_t exceed(const Block& block, const std::vector<int>& classes,
+                              std::uint64_t turned, std::int64_t k) {
+    static constexpr std::array table = {&exceed<0>, &exceed<1>, &exceed<2>, &exceed<3>,
+                                         &exceed<4>, &exceed<5>, &exceed<6>, &exceed<7>};
+    return k < 8 ? table[k](block, classes, turned) : 0;  // so many that few are refused
+  }
+
+  template <class Out>
+  void scan_blocks(const Length& group, Needed& needed, Scratch& s, Out out, double& best) const {
+    const auto second = static_cast<std::int64_t>(order_.size() / 2);
+    for (std::int64_t low = group.first; low < group.last; low += 64) {
+      const Block& block = blocks_[group.first_block + (low - group.first) / 64];
+      std::uint64_t left = ~std::uint64_t{0} >> std::max<std::int64_t>(0, 64 - (group.last - low));
+      left &= ~exceed(block, s.absent, 0, needed.entry_may_lack());
+      if (left) left &= ~exceed(block, s.present, ~std::uint64_t{0}, needed.query_may_lack(s));
+      for (; left; left &= left - 1) {
+        const std::int64_t k = second + low + std::countr_zero(left);
+        if (out(order_[k])) continue;
+        best = std::max(best, similarity(k, needed, s));
+        if (!needed.beats(best)) return;
+      }
+    }
+  }
+
+  // Looks at entries low..high-1 of the first order.
+  template <class Out>
+  void scan(std::int64_t low, std::int64_t high, Needed& needed, Scratch& s, Out out,
+            double& best) const {
+    for (std::int64_t k = low; k < high && needed.beats(best); ++k)
+      if (count_bits(signature_[k] & ~s.signature) <= needed.entry_may_lack() &&
+          count_bits(s.signature & ~signature_[k]) <= needed.query_may_lack(s) && !out(order_[k]))
+        best = std::max(best, similarity(k, needed, s));
+  }
+
+  double similarity(std::int64_t k, const Needed& needed, Scratch& s) const {
+    return s.query.similarity(characters_.data() + begin_[k], needed.length, needed.prefix,
+                              needed.least);
+  }
+
+  std::unordered_map<char32_t, std::int32_t> ids_;
+  std::vector<std::int64_t>
+      order_;  // [2 entries]: numbers of entries in the first, then second order
+  std::vector<std::int64_t> begin_;  // [2 entries]: where their characters begin
+  std::vector<std::int32_t> characters_;
+  std::vector<std::uint64_t> signature_;  // [entries], in the first order
+  std::vector<Block> blocks_;             // in the second
+  std::vector<Length> lengths_;
+};
+
+}  // namespace crfkit
