@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,7 +36,8 @@ def explain(
     Each token comes with its label, the runner-up, and the features that decided between them.
     The best labelling is compared with the best one that has the runner-up at the token. Contributions add up
     to the difference of the two scores: above 0 they speak for the label that won, below 0 against it. A
-    feature of another token has its distance in brackets.
+    feature of another token has its distance in brackets. A model of segments has one entry for each segment,
+    which is compared with the best segmentation that does not have it.
 
     For example:
 
@@ -54,7 +56,7 @@ def explain(
             if sequence is not None and seen != sequence:
                 continue
             made = decisions(tagger.model, batch.select([n]), threads=threads)[0]
-            tokens = _tokens(block, n, len(made))
+            tokens = _spans(_tokens(block, n, int(batch.seq_ptr[n + 1] - batch.seq_ptr[n])), made)
             if as_json:
                 plain = [_plain(*one) for one in zip(tokens, made, strict=True)]
                 print(json.dumps(plain, ensure_ascii=False))
@@ -78,9 +80,16 @@ def _tokens(block: Columns | Dataset, n: int, positions: int) -> list[str]:
     return [f"item {t + 1}" for t in range(positions)]
 
 
+def _spans(tokens: list[str], decisions: list[Decision]) -> list[str]:
+    """Return what to call the positions of each decision, of which a segment may have several."""
+    ends = list(accumulate(made.positions for made in decisions))
+    return [" | ".join(tokens[end - made.positions : end]) for made, end in zip(decisions, ends, strict=True)]
+
+
 def _plain(token: str, decision: Decision) -> dict[str, Any]:
     return {
         "token": token,
+        "positions": decision.positions,
         "label": decision.label,
         "probability": decision.probability,
         "runner_up": decision.runner_up,
@@ -95,7 +104,9 @@ def _plain(token: str, decision: Decision) -> dict[str, Any]:
 
 
 def _show(tokens: list[str], decisions: list[Decision], top: int) -> None:
-    for t, (token, made) in enumerate(zip(tokens, decisions, strict=True)):
+    t = -1  # the last position
+    for token, made in zip(tokens, decisions, strict=True):
+        first, t = t + 1, t + made.positions
         print(f"{token}\t{made.label} {100 * made.probability:.1f} %")
         if made.runner_up is None:
             print("    no other label is possible here")
@@ -106,7 +117,8 @@ def _show(tokens: list[str], decisions: list[Decision], top: int) -> None:
         )
         shown = made.contributions[:top] if top else made.contributions
         for one in shown:
-            away = "" if one.position == t else f"  [{one.position - t:+d}]"
+            far = min(one.position - first, 0) + max(one.position - t, 0)
+            away = f"  [{far:+d}]" if far else ""
             print(f"  {one.amount:+10.4f}  {one.name}{away}")
         rest = made.contributions[len(shown) :]
         if rest:

@@ -98,21 +98,18 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
 
 def strongest(model: Model, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:
     """Return the attributes of the largest weights for each label, the most negative ones last."""
-    import numpy as np
+    from crfkit.models.explain import state_weights
 
-    layout, w = model.layout, model.w[model.layout.parts["node"]]
+    by_label: dict[str, list[tuple[str, float]]] = {name: [] for name in labels}
+    for (attribute, name), weight in state_weights(model).items():
+        if name in by_label:
+            by_label[name].append((attribute, weight))
     found: dict[str, list[tuple[str, float]]] = {}
-    for name in labels:
-        here = np.flatnonzero(layout.node_label == model.labels.find(name))
-        order = here[np.argsort(-w[here], kind="stable")]
-        high = [i for i in order[:top].tolist() if w[i] > 0.0]
-        low = [i for i in order[max(len(order) - top, len(high)) :].tolist() if w[i] < 0.0]
-        rows = np.searchsorted(layout.node_ptr, [*high, *low], side="right") - 1
-        known = len(model.attributes)
-        found[name] = [
-            (model.attributes[a] if a < known else f"attribute {a}", float(w[i]))
-            for a, i in zip(rows.tolist(), [*high, *low], strict=True)
-        ]
+    for name, pairs in by_label.items():
+        order = sorted(pairs, key=lambda pair: -pair[1])
+        high = [pair for pair in order[:top] if pair[1] > 0.0]
+        low = [pair for pair in order[max(len(order) - top, len(high)) :] if pair[1] < 0.0]
+        found[name] = [*high, *low]
     return found
 
 

@@ -22,14 +22,19 @@ import numpy as np
 from crfkit import inference
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.models.model import Model
 from crfkit.structures.chain import Chain
 from crfkit.structures.local import LocalChain
 
-__all__ = ["Contribution", "Decision", "explain", "state_weights", "transition_weights"]
+__all__ = ["Contribution", "Decision", "Kind", "entry", "explain", "state_weights", "transition_weights"]
 
-Kind = Literal["attribute", "edge", "transition", "start", "stop", "dense"]
+#: Kinds of attributes that have a weight for each label.
+_ATTRIBUTES = ("node", "begin", "end", "segment")
+
+Kind = Literal[
+    "attribute", "edge", "transition", "start", "stop", "dense", "begin", "end", "segment", "length"
+]
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Decision:
-    """One position: what won, against what, and by which features."""
+    """One position, or one segment: what won, against what, and by which features."""
 
     label: str
     probability: float  #: marginal
@@ -52,6 +57,7 @@ class Decision:
     runner_up_probability: float
     alternative: tuple[str, ...]  #: the best labelling of the whole sequence with the runner-up here
     contributions: tuple[Contribution, ...]  #: those that are not 0, the largest first
+    positions: int = 1  #: of the segment
 
     @property
     def difference(self) -> float:
@@ -60,7 +66,9 @@ class Decision:
 
 
 def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) -> list[list[Decision]]:
-    """Explain for every position of every sequence why its label won.
+    """Explain for every position of every sequence, or for every segment, why its label won.
+
+    A segment is compared with the best segmentation that does not have it (`crfkit.models.explain_segments`).
 
     Parameters
     ----------
@@ -73,8 +81,8 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
     Returns
     -------
     list of lists of Decision
-        One list for each sequence. Contributions add up to the difference of the two scores, up to the
-        rounding of sums.
+        One list for each sequence, with one entry for each position or, of segments, for each segment.
+        Contributions add up to the difference of the two scores, up to the rounding of sums.
 
     Examples
     --------
@@ -90,9 +98,13 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
     >>> decision.difference > 0
     True
     """
+    if model.segmental:
+        from crfkit.models.explain_segments import explain_segments
+
+        return explain_segments(model, data, threads=threads)
     if not isinstance(model.structure, Chain):
         raise ValueError(
-            f"the model is {model.structure.describe()}; only decisions of chains can be explained"
+            f"the model is {model.structure.describe()}; only chains and segments can be explained"
         )
     if isinstance(model.structure, LocalChain):
         raise ValueError(
@@ -145,12 +157,12 @@ class _Parts:
 
     def _node(self, a: int, y: int) -> float:
         layout = self.model.layout
-        return _entry(layout.node_ptr, layout.node_label, self.model.w[layout.parts["node"]], a, y)
+        return entry(layout.node_ptr, layout.node_label, self.model.w[layout.parts["node"]], a, y)
 
     def _edge(self, a: int, x: int, y: int) -> float:
         layout = self.model.layout
         cell = x * layout.labels + y
-        return _entry(layout.edge_ptr, layout.edge_cell, self.model.w[layout.parts["edge"]], a, cell)
+        return entry(layout.edge_ptr, layout.edge_cell, self.model.w[layout.parts["edge"]], a, cell)
 
     def differences(self, one: Batch, best: list[int], other: list[int]) -> Iterator[Contribution]:
         """Yield what every feature of a sequence adds to score(best) - score(other)."""
@@ -195,7 +207,7 @@ class _Parts:
             yield Contribution(name, "edge", p, value * amount)
 
 
-def _entry(ptr: Pointers, columns: Ids, w: Floats, a: int, column: int) -> float:
+def entry(ptr: Pointers, columns: Ids, w: Floats, a: int, column: int) -> float:
     """Return the weight of a row at a column; 0 where the layout has none."""
     if a >= len(ptr) - 1:
         return 0.0
@@ -205,7 +217,7 @@ def _entry(ptr: Pointers, columns: Ids, w: Floats, a: int, column: int) -> float
 
 
 def state_weights(model: Model) -> dict[tuple[str, str], float]:
-    """Return the weights of attributes by attribute and label, those that are not 0.
+    """Return the weights of attributes by attribute and label, those that are not 0; also of segments.
 
     Attributes without names (hashed ones, ids) are called ``attribute 17``.
 
@@ -219,14 +231,18 @@ def state_weights(model: Model) -> dict[tuple[str, str], float]:
     >>> list(transition_weights(model))
     [('D', 'D'), ('D', 'N'), ('N', 'D'), ('N', 'N')]
     """
-    layout, names, known = model.layout, model.structure.labels, model.attributes.strings()
-    rows = np.repeat(np.arange(layout.attributes), np.diff(layout.node_ptr)).tolist()
-    weights = model.w[layout.parts["node"]].tolist()
-    return {
-        (known[a] if known else f"attribute {a}", names[y]): weight
-        for a, y, weight in zip(rows, layout.node_label.tolist(), weights, strict=True)
-        if weight
-    }
+    found = {}
+    for block in model.layout.blocks:
+        if block.by is None or block.by not in _ATTRIBUTES:
+            continue
+        known = getattr(model.names, ALPHABET_OF[block.by]).strings()
+        rows = np.repeat(np.arange(len(block.ptr) - 1), np.diff(block.ptr)).tolist()
+        weights = model.w[model.layout.parts[block.name]].tolist()
+        for a, y, weight in zip(rows, block.cell.tolist(), weights, strict=True):
+            if weight:
+                name = known[a] if known else f"{'' if block.by == 'node' else f'{block.by} '}attribute {a}"
+                found[name, model.structure.labels[y]] = weight
+    return found
 
 
 def transition_weights(model: Model) -> dict[tuple[str, ...], float]:
