@@ -148,3 +148,48 @@ def test_show_tells_lengths(folder: Path) -> None:
     assert "scheme       BIO" in told
     plain = json.loads(run("show", folder / "m.crf", "--json").stdout)
     assert plain["max_length"] == {"NP": 2, "O": 1}
+
+
+def test_dictionaries_become_similarities(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pets.txt").write_text("the dog\na cat\n")
+    options = [*OPTIONS, "--max-iter", 15]
+    run(
+        "train",
+        folder / "train.txt",
+        "-o",
+        tmp_path / "m.crf",
+        *options,
+        "--dictionary",
+        f"pets={tmp_path}/pets.txt",
+    )
+    model = Model.load(tmp_path / "m.crf")
+    assert 'segment:jaccard(0, "pets")[..]' in model.names.segment_attributes.strings()
+    run("train", folder / "train.txt", "-o", tmp_path / "i.crf", *options, "--internal-dictionary")
+    model = Model.load(tmp_path / "i.crf")
+    assert 'segment:tfidf(0, "internal NP")[..]' in model.names.segment_attributes.strings()
+    out = run("tag", tmp_path / "i.crf", folder / "test.txt", "--threads", 1).stdout
+    assert all(line.split("\t")[-1] == line.split("\t")[-2] for line in out.splitlines() if line)
+    chain = ["-q", "--max-iter", 15, "-a", "lbfgs", "--internal-dictionary"]
+    run("train", folder / "train.txt", "-o", tmp_path / "c.crf", *chain)
+    assert 'jarowinkler(0, "internal NP")[0]' in Model.load(tmp_path / "c.crf").attributes.strings()
+    (tmp_path / "t").write_text("0[0]\nsegment: jaccard(0, pets)[..]\n")
+    used = ["-t", tmp_path / "t", *pets]
+    run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *options, *used)
+    shown = run("features", folder / "train.txt", *used, "--max-length", 2).stdout
+    assert "segment:jaccard" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--dictionary", "pets"], "--dictionary is 'pets', expected NAME=FILE"),
+        (["--dictionary", "pets=nowhere"], "nowhere"),
+        (["--structure", "chain", "-t", "TEMPLATE"], "has lines of segments (begin:, end:, segment:); give"),
+        (["-t", "TEMPLATE", "--dictionary", "pets=TEMPLATE"], "does not use the dictionary 'pets'"),
+    ],
+)
+def test_wrong_dictionaries_are_named(folder: Path, tmp_path: Path, options: list[str], message: str) -> None:
+    (tmp_path / "t").write_text("0[0]\nbegin: 0[-1]\n")
+    given = [option.replace("TEMPLATE", str(tmp_path / "t")) for option in options]
+    told = run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *OPTIONS, *given, status=2)
+    assert message in told.stderr

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli import learning, structures
+from crfkit.cli import learning, recipes, structures
 from crfkit.cli.options import AsJson, Quiet, Threads, say
 from crfkit.cli.reads import LabelledReading, with_reading
 
@@ -27,6 +27,7 @@ def cross_validate(
         typer.Option("--metric", "-m", help=f"{learning.METRICS}; may be given again."),
     ] = None,
     template: learning.Template = None,
+    dictionary: recipes.DictionaryFiles = None,
     *,
     reading: LabelledReading,
     structure: structures.StructureName = "chain",
@@ -76,6 +77,7 @@ def cross_validate(
         asked,
         label=reading.label_column,
         template=template,
+        dictionaries=dictionary,
         threads=threads,
         say=lambda text: say(text, quiet),
     )
@@ -88,7 +90,7 @@ def cross_validate(
     chosen = metric or list(dict.fromkeys([fits, "token_accuracy"]))
     options: dict[str, Any] = {
         "structure": learn.structure,
-        "features": replace(kept, transitions=learning.transitions_of(learn.extractor)),
+        "features": replace(kept, transitions=recipes.transitions_of(learn.extractor)),
         "objective": goal,
         "optimiser": optimizer,
         "stop": stop,

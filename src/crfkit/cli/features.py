@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crfkit.cli.learning import label_of
 from crfkit.cli.options import AsJson, Threads
 from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.recipes import DictionaryFiles, dictionaries_of, label_of, recipe_of
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -26,6 +26,13 @@ def features(
     recipe: Annotated[
         str | None, typer.Option("--recipe", "-r", help="Templates as text, separated by semicolons.")
     ] = None,
+    dictionary: DictionaryFiles = None,
+    max_length: Annotated[
+        int,
+        typer.Option(
+            "--max-length", help="Positions of the longest segments, of begin:, segment:, ...", min=1
+        ),
+    ] = 4,
     *,
     reading: LabelledReading,
     sequence: Annotated[
@@ -49,11 +56,14 @@ def features(
     """
     from crfkit.cli.sizes import Sizes
     from crfkit.data.formats.columns import Columns
-    from crfkit.features import Extractor, parse_recipe, read_recipe
+    from crfkit.features import Extractor, parse_recipe
+    from crfkit.models.reading import describes_segments
 
     if (template is None) == (recipe is None):
         raise ValueError("give either --template FILE or --recipe TEXT")
-    parsed = read_recipe(template) if template else parse_recipe(str(recipe), source="--recipe")
+    tables = dictionaries_of(dictionary)
+    parsed = recipe_of(template, tables) or parse_recipe(str(recipe), resources=tables, source="--recipe")
+    longest = max_length if describes_segments(parsed) else None
     extract: Extractor | None = None
     counted = Sizes()
     seen = 0
@@ -62,7 +72,8 @@ def features(
             raise ValueError(f"{data} has attributes already; templates need columns")
         if extract is None:
             bare = reading.label == "none"
-            extract = Extractor(parsed, None if bare else label_of(part, reading.label_column))
+            label = None if bare else label_of(part, reading.label_column)
+            extract = Extractor(parsed, label, longest=longest)
         if count:
             counted.add(extract(part, threads).batch)
         elif seen + len(part) >= sequence:
@@ -79,7 +90,10 @@ def features(
 
 
 def _print_attributes(rows: list[tuple[str, ...]], made: Dataset, as_json: bool) -> None:
-    """Print each token with its attributes; those of the transition into it are marked with an arrow."""
+    """Print each token with its attributes; those of the transition into it are marked with an arrow.
+
+    Those of segments come with the segment that begins at the token, by its length.
+    """
     batch = made.batch
     for t, row in enumerate(rows):
         node = [made.attributes[i] for i in batch.attr[batch.attr_ptr[t] : batch.attr_ptr[t + 1]].tolist()]
@@ -87,18 +101,36 @@ def _print_attributes(rows: list[tuple[str, ...]], made: Dataset, as_json: bool)
         if batch.edge_ptr is not None and batch.edge_attr is not None:
             here = batch.edge_attr[batch.edge_ptr[t] : batch.edge_ptr[t + 1]]
             edge = [made.edge_attributes[i] for i in here.tolist()]
+        segments = _of_segments(made, t)
         if as_json:
-            print(
-                json.dumps(
-                    {"token": list(row), "attributes": node, "edge_attributes": edge}, ensure_ascii=False
-                )
-            )
+            told = {"token": list(row), "attributes": node, "edge_attributes": edge}
+            print(json.dumps({**told, **({"segments": segments} if segments else {})}, ensure_ascii=False))
         else:
             print("\t".join(row))
             for name in node:
                 print(f"    {name}")
             for name in edge:
                 print(f"  → {name}")
+            for kind, names in segments.items():
+                for name in names:
+                    print(f"  {kind}: {name}")
+
+
+def _of_segments(made: Dataset, t: int) -> dict[str, list[str]]:
+    """Return the attributes of segments that begin or end at a position: by begin, end, or positions."""
+    batch, found = made.batch, {}
+    places = {"begin": ("begin", t), "end": ("end", t)}
+    places |= {str(d + 1): ("segment", t * batch.longest + d) for d in range(batch.longest)}
+    for title, (kind, place) in places.items():
+        rows = batch.occurrences(kind)
+        if rows is None:
+            continue
+        values = rows.value if rows.value is not None else [1.0] * len(rows.id)
+        here = range(int(rows.ptr[place]), int(rows.ptr[place + 1]))
+        names = [(made.segment_attributes[int(rows.id[i])], float(values[i])) for i in here]
+        if names:
+            found[title] = [name if value == 1.0 else f"{name} {value:g}" for name, value in names]
+    return found
 
 
 def _print_sizes(sizes: dict[str, int], as_json: bool) -> None:

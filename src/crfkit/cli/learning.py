@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
+
+from crfkit.cli.recipes import dictionaries_of, extractor_for, labels_alone, recipe_of, with_internal
 
 if TYPE_CHECKING:
     from crfkit.cli.structures import Asked
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
-    from crfkit.features import Extractor, Recipe
+    from crfkit.features import Extractor
     from crfkit.linear.features import Features as Weights
     from crfkit.linear.objective import Objective
     from crfkit.structures.structure import Structure
@@ -109,50 +110,39 @@ def prepare(
     *,
     label: str | int | None,
     template: str | None,
+    dictionaries: Sequence[str] | None = None,
+    internal: bool = False,
     threads: int | None,
     say: Callable[[str], object] | None,
 ) -> Learning[Dataset]:
     """Read files (with what `options.reading` gives) and make attributes; several are joined."""
     from crfkit import data
     from crfkit.data.dataset import Dataset
-    from crfkit.features import Extractor, read_recipe
+    from crfkit.features import Extractor
     from crfkit.models.reading import longest_of
+    from crfkit.models.tags import as_segments
     from crfkit.training.segments import has_sources, settled_recipe
 
-    recipe = None if template is None else read_recipe(template)  # errors in it come first
+    tables = dictionaries_of(dictionaries)
+    recipe = recipe_of(template, tables)  # errors in it come first
     check_paths(paths)
     given = [data.read(path, say=say, **reading) for path in paths]
     datasets = [one for one in given if isinstance(one, Dataset)]
     if datasets:
-        check_attributes(paths, given, template, label)
+        check_attributes(paths, given, template, label, dictionaries, internal)
         joined = asked.gold(joined_datasets(datasets))
         return Learning(joined, None, asked.settled(joined))
     whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
-    extract = extractor_for(whole, recipe, reading["columns"], label, asked)
-    structure = asked.structure
-    if asked.segmental:
-        gold = asked.gold(labels_alone(whole, extract.label))
-        structure = asked.settled(gold)
-        extract = Extractor(settled_recipe(extract.recipe, gold), extract.label, None, longest_of(structure))
-    made = extract(whole, threads, leave_out=has_sources(extract.recipe))
+    extract = extractor_for(whole, recipe, reading["columns"], label, asked, tables)
+    structure, found = asked.structure, extract.recipe
+    if asked.segmental or internal:
+        gold = as_segments(labels_alone(whole, extract.label), asked.scheme, asked.outside)
+        structure, found = asked.settled(gold), settled_recipe(found, gold)
+        if internal:
+            found = with_internal(found, whole, gold, segments=asked.segmental)
+        extract = Extractor(found, extract.label, None, longest_of(structure))
+    made = extract(whole, threads, leave_out=has_sources(found))
     return Learning(asked.gold(made), extract, structure)
-
-
-def labels_alone(columns: Columns, label: str | int | None) -> Dataset:
-    """Return the column of labels without attributes: how long segments are decides which there are."""
-    import numpy as np
-
-    from crfkit.data.alphabet import Alphabet
-    from crfkit.data.batch import Batch
-    from crfkit.data.dataset import Dataset
-
-    place = columns.place(-1 if label is None else label)
-    labels = Alphabet()
-    gold = labels.merge(columns.alphabets[place])[columns.ids[place]]
-    none = np.zeros(columns.positions + 1, dtype=np.int64)
-    return Dataset(
-        Batch(columns.seq_ptr, none, np.zeros(0, np.int32), label=gold), labels, Alphabet(), Alphabet()
-    )
 
 
 def check_paths(paths: Sequence[str]) -> None:
@@ -162,62 +152,20 @@ def check_paths(paths: Sequence[str]) -> None:
 
 
 def check_attributes(
-    paths: Sequence[str], given: Sequence[Columns | Dataset], template: str | None, label: str | int | None
+    paths: Sequence[str],
+    given: Sequence[Columns | Dataset],
+    template: str | None,
+    label: str | int | None,
+    dictionaries: Sequence[str] | None = None,
+    internal: bool = False,
 ) -> None:
     """Refuse a mixture of columns and attributes, and options for columns where there are none."""
     if len({type(one) for one in given}) > 1:
         raise ValueError(f"some of {', '.join(paths)} are columns, others have attributes; give one kind")
-    for name, option in (("--template", template), ("--label", label)):
+    options = {"--template": template, "--label": label, "--dictionary": dictionaries or None}
+    for name, option in (options | {"--internal-dictionary": internal or None}).items():
         if option is not None:
             raise ValueError(f"{name} is for columns, but {paths[0]} has attributes and labels already")
-
-
-def extractor_for(
-    read: Columns,
-    recipe: Recipe | None,
-    columns: list[str] | None,
-    label: str | int | None,
-    asked: Asked,
-) -> Extractor:
-    """Return what makes attributes of such columns; `columns` are names from the command line."""
-    from crfkit.data.formats.columns import CONLLU
-    from crfkit.data.formats.registry import find
-    from crfkit.features import Extractor
-
-    label = label_of(read, label)
-    place = read.place(label)
-    if len(read.names) < 2:
-        raise ValueError(f"{read.source} has one column, expected tokens and labels; add a column of labels")
-    if recipe is None and read.format == "conllu":
-        recipe = default_recipe([read.names[CONLLU.index("form")]], segments=asked.segmental)
-    others = [name for c, name in enumerate(read.names) if c != place]
-    recipe = recipe or default_recipe(others, segments=asked.segmental)
-    if recipe.segmental and not asked.segmental:
-        raise ValueError(
-            "the template has lines of segments (begin:, end:, segment:); give --structure semi too, or "
-            "leave them out"
-        )
-    if columns is not None and not find(read.format).names_columns:
-        recipe, label = by_place(recipe, read.names), place  # files to tag do not name their columns
-    return Extractor(recipe, label)
-
-
-def label_of(read: Columns, label: str | int | None) -> str | int:
-    """Return the column of the label: as given, named "label", that of CoNLL-U, or the last."""
-    from crfkit.data.formats.columns import CONLLU
-
-    if label is not None:
-        return label
-    if "label" in read.names:
-        return "label"
-    return CONLLU.index("upos") if read.format == "conllu" else -1
-
-
-def transitions_of(extract: Extractor | None) -> Literal["all", "none"]:
-    """Return which transitions have weights: CRF++ and Wapiti have them only where a line B asks for them."""
-    if extract is None or extract.recipe.dialect == "crfkit" or extract.plain_transitions:
-        return "all"
-    return "none"
 
 
 def objective_of(
@@ -244,49 +192,6 @@ def objective_of(
             f"leave --{option} out"
         )
     return replace(made, **given)  # type: ignore[no-any-return]
-
-
-def default_recipe(columns: Sequence[str], *, segments: bool = False) -> Recipe:
-    """Return a recipe for tokens in the first column and tags in the others, or for their segments.
-
-    Examples
-    --------
-    >>> len(default_recipe(["0"]).templates), len(default_recipe(["0", "1"]).templates)
-    (18, 25)
-    """
-    from crfkit.features import Recipe
-
-    odd = [name for name in columns if not re.fullmatch(r"\w+", name)]
-    if odd:
-        raise ValueError(
-            f"the column {odd[0]!r} has no name that a recipe can use; give --columns word,tag,..."
-        )
-    word, *tags = columns
-    lines = ["bias", f"{word}[-2..2]", f"{word}[-1] & {word}[0]", f"{word}[0] & {word}[1]"]
-    lines += [f"lower({word})[0]", f"shape({word})[-1..1]"]
-    lines += [f"{view}({word}, {n})[0]" for view in ("prefix", "suffix") for n in (2, 3, 4)]
-    for tag in tags:
-        lines += [f"{tag}[-2..2]", f"{tag}[-1] & {tag}[0]", f"{tag}[0] & {tag}[1]"]
-    if segments:
-        lines += [
-            f"begin: {word}[-1]",
-            f"end: {word}[1]",
-            f"segment: {word}[..]",
-            f"segment: shape({word})[..]",
-        ]
-    return Recipe.parse("\n".join(lines))
-
-
-def by_place(recipe: Recipe, names: Sequence[str]) -> Recipe:
-    """Return a recipe that finds its columns by number; the names of attributes stay."""
-    if recipe.dialect != "crfkit":
-        return recipe
-    number = {name: str(place) for place, name in enumerate(names)}
-    templates = [
-        replace(t, fields=tuple(replace(f, column=number.get(f.column, f.column)) for f in t.fields))
-        for t in recipe.templates
-    ]
-    return replace(recipe, templates=tuple(templates))
 
 
 def joined_columns(parts: Sequence[Columns]) -> Columns:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit.arrays import Ids, Pointers
-from crfkit.cli.learning import transitions_of
+from crfkit.cli.recipes import transitions_of
 from crfkit.data.batch import Batch
 from crfkit.structures.chain_gold import ngram_cells
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli import learning
+from crfkit.cli import learning, recipes
 
 if TYPE_CHECKING:
     from crfkit.cli.structures import Asked
@@ -38,16 +38,20 @@ def prepare_blocks(
     *,
     label: str | int | None,
     template: str | None,
+    dictionaries: Sequence[str] | None = None,
+    internal: bool = False,
     threads: int | None,
     say: Callable[[str], object] | None,
 ) -> learning.Learning[BlockedData]:
     """Read files in chunks and write their attributes to a folder; the rest is as in `learning.prepare`."""
     from crfkit import data
     from crfkit.data.dataset import Dataset
-    from crfkit.features import read_recipe
     from crfkit.training import BlockedData
 
-    recipe = None if template is None else read_recipe(template)  # errors in it come first
+    if internal:
+        raise ValueError("--internal-dictionary needs the data in memory; leave --block-positions out")
+    tables = recipes.dictionaries_of(dictionaries)
+    recipe = recipes.recipe_of(template, tables)  # errors in it come first
     learning.check_paths(paths)
     made: list[Extractor] = []
 
@@ -57,7 +61,7 @@ def prepare_blocks(
             for chunk in data.stream(path, chunk_positions=positions, say=say, **reading):
                 first = chunk if first is None else first
                 if isinstance(first, Dataset):
-                    learning.check_attributes(paths, [first, chunk], template, label)
+                    learning.check_attributes(paths, [first, chunk], template, label, dictionaries)
                     assert isinstance(chunk, Dataset)
                     yield chunk.renamed(first)
                     continue
@@ -65,7 +69,9 @@ def prepare_blocks(
                 assert isinstance(chunk, data.Columns)
                 learning.check_columns(chunk, first)
                 if not made:
-                    made.append(learning.extractor_for(chunk, recipe, reading["columns"], label, asked))
+                    made.append(
+                        recipes.extractor_for(chunk, recipe, reading["columns"], label, asked, tables)
+                    )
                 yield made[0](chunk, threads)
 
     blocks = BlockedData.write(folder, parts())

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crfkit.cli import learning, structures
+from crfkit.cli import learning, recipes, structures
 from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
@@ -26,6 +26,8 @@ def train(
     data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
     template: learning.Template = None,
+    dictionary: recipes.DictionaryFiles = None,
+    internal_dictionary: recipes.Internal = False,
     *,
     reading: LabelledReading,
     structure: structures.StructureName = "chain",
@@ -98,6 +100,7 @@ def train(
       crfkit train huge.txt.gz -o m.crf --block-positions 100000 -a adagrad
       crfkit train train.txt -o quick.crf -a perceptron --max-iter 10
       crfkit train train.txt -o names.crf --structure semi --max-length 4
+      crfkit train train.txt -o names.crf --structure semi --dictionary cities=c.txt
     """
     check_output(output)
     given = reading.keywords
@@ -129,6 +132,8 @@ def train(
     making: dict[str, Any] = {
         "label": reading.label_column,
         "template": template,
+        "dictionaries": dictionary,
+        "internal": internal_dictionary,
         "threads": threads,
         "say": tell,
     }
@@ -153,7 +158,7 @@ def train(
             learn.data,
             judged,
             structure=learn.structure,
-            features=replace(kept, transitions=learning.transitions_of(learn.extractor)),
+            features=replace(kept, transitions=recipes.transitions_of(learn.extractor)),
             objective=goal,
             optimiser=optimizer,
             init=start,
