@@ -118,6 +118,7 @@ class SegmentSum {
         open_(arena.take<double>(static_cast<std::size_t>(stride_) * s.rows())),
         close_(arena.take<double>(static_cast<std::size_t>(stride_) * s.rows())),
         window_(arena.take<double>(static_cast<std::size_t>(stride_) * span_)),
+        at_(arena.take<std::ptrdiff_t>(span_)),
         ring_(arena.take<double>(static_cast<std::size_t>(stride_) * ring_rows_)),
         back_(arena.take<double>(static_cast<std::size_t>(stride_))),
         inside_(arena.take<double>(static_cast<std::size_t>(stride_), 0.0)) {}
@@ -135,6 +136,7 @@ class SegmentSum {
     double *open = open_ + r * stride_, *close = close_ + r * stride_;
     if (before)
       product<SumProduct>(close - stride_, step_, before, n_, f_.table.matrix(0), n_, open, step_);
+    turn_window(r, -1);
     for (int lane = 0; lane < lanes; ++lane) {
       begin_here(s.begin(r) + lane, lane < before, open + lane * step_);
       end_here(s, r, lane);
@@ -158,6 +160,7 @@ class SegmentSum {
                           back_, step_);
     }
     double* adjoints = adjoint(r);
+    turn_window(r, 1);
     for (int lane = 0; lane < lanes; ++lane) {
       double* out = adjoints + lane * step_;
       push_lane(s, r, lane, last ? sums_.stop : nullptr, lane < before ? nullptr : sums_.start,
@@ -170,7 +173,11 @@ class SegmentSum {
 
  private:
   double* adjoint(int r) const { return ring_ + r % ring_rows_ * stride_; }
-  double* window(int r, int lane) const { return window_ + r % span_ * stride_ + lane * step_; }
+  // Where the products of the segments lie that began (forward) or end (back) d rows from row r.
+  void turn_window(int r, int way) {
+    for (int d = 0; d < span_ && r + way * d >= 0; ++d) at_[d] = (r + way * d) % span_ * stride_;
+  }
+  double* window(int d, int lane) const { return window_ + at_[d] + lane * step_; }
 
   // A row of scores becomes factors; `most` sees how large they are.
   void make_factors(double* row, Vec* most) const {
@@ -231,21 +238,28 @@ class SegmentSum {
   template <bool Single>
   Vec sum_lengths(int r, int lane, int j, Vec w, int depth, const SegmentRow* k,
                   const SegmentRow* last, Vec* largest) {
-    Vec sum = {};
-    for (int d = 0; d < depth; ++d) {
-      double* mass = window(r - d, lane) + j;
+    // Stores may alias members, as the compiler sees it: what the loop reads is local.
+    const std::ptrdiff_t* at = at_;
+    double *window = window_ + lane * step_ + j, *rows = terms_.rows + j;
+    const double *length = f_.length + j, *keep = f_.keep + j;
+    const bool* shorter = f_.shorter;
+    const int step = step_;
+    Vec sum = {}, top = *largest;
+    for (int d = 0; d < depth; ++d, length += step, keep += step) {
+      double* mass = window + at[d];
       const Vec x = (d == 0 ? load(open_ + r * stride_ + lane * step_ + j) : load(mass)) * w;
-      Vec term = x * load(f_.length + d * step_ + j);
+      Vec term = x * load(length);
       if (Single && k < last && k->length == d + 1)
-        term *= load(terms_.rows + static_cast<std::ptrdiff_t>(k++->row) * step_ + j);
+        term *= load(rows + static_cast<std::ptrdiff_t>(k++->row) * step);
       sum += term;
-      const Vec kept = f_.shorter[d] ? x * load(f_.keep + d * step_ + j) : x;
+      const Vec kept = shorter[d] ? x * load(keep) : x;
       store(mass, kept);
       if (Watched) {
         safety_.see_cells(kept);
-        *largest = max(*largest, kept);
+        top = max(top, kept);
       }
     }
+    *largest = top;
     return sum;
   }
 
@@ -257,7 +271,7 @@ class SegmentSum {
       store(node + j, load(node + j) * factor);
       store(cells + j, load(cells + j) * factor);
       for (int d = 0; d < depth; ++d) {
-        double* mass = window(r - d, lane) + j;
+        double* mass = window(d, lane) + j;
         store(mass, load(mass) * factor);
       }
     }
@@ -298,10 +312,10 @@ class SegmentSum {
         back *= load(terms_.end + p * step_ + j);
         store(terms_.end + p * step_ + j, ended);
       }
-      store(window(r, lane) + j, ends ? back : Vec{});
+      store(window(0, lane) + j, ends ? back : Vec{});
       const Vec found = sums_.lengths
-                            ? share<true>(r, lane, j, load(node + j), open, depth, first, last)
-                            : share<false>(r, lane, j, load(node + j), open, depth, first, last);
+                            ? share<true>(lane, j, load(node + j), open, depth, first, last)
+                            : share<false>(lane, j, load(node + j), open, depth, first, last);
       const Vec begun = begins ? open * found : Vec{}, around = load(inside_ + at + j) + ended;
       Vec adjoint = begins ? found * f_.step_top : Vec{};
       if (terms_.begin) {
@@ -318,24 +332,30 @@ class SegmentSum {
 
   // The adjoint of what begins at r, of labels from j on; credits of lengths and single segments.
   template <bool Lengths>
-  Vec share(int r, int lane, int j, Vec w, Vec open, int depth, const SegmentRow* k,
+  Vec share(int lane, int j, Vec w, Vec open, int depth, const SegmentRow* k,
             const SegmentRow* last) {
     const VecInt begins = open > 0.0;
+    const std::ptrdiff_t* at = at_;
+    double *window = window_ + lane * step_ + j, *rows = terms_.rows + j;
+    double* credit = Lengths ? sums_.lengths + j : nullptr;
+    const double *length = f_.length + j, *keep = f_.keep + j;
+    const bool* shorter = f_.shorter;
+    const int step = step_;
     Vec sum = {};
-    for (int d = 0; d < depth; ++d) {
-      double* mass = window(r + d, lane) + j;
-      const Vec x = load(mass) * w, length = load(f_.length + d * step_ + j);
-      store(mass, f_.shorter[d] ? x * load(f_.keep + d * step_ + j) : x);
+    for (int d = 0; d < depth; ++d, length += step, keep += step) {
+      double* mass = window + at[d];
+      const Vec x = load(mass) * w, of_length = load(length);
+      store(mass, shorter[d] ? x * load(keep) : x);
       Vec term = Watched ? (begins ? x : Vec{}) : x;
       if (k < last && k->length == d + 1) {
-        double* row = terms_.rows + static_cast<std::ptrdiff_t>(k++->row) * step_ + j;
+        double* row = rows + static_cast<std::ptrdiff_t>(k++->row) * step;
         term *= load(row);
-        store(row, open * term * length);
+        store(row, open * term * of_length);
       }
-      sum += term * length;
+      sum += term * of_length;
       if (Lengths) {
-        double* credit = sums_.lengths + d * step_ + j;
         store(credit, load(credit) + open * term);
+        credit += step;
       }
     }
     return sum;
@@ -360,6 +380,7 @@ class SegmentSum {
   LaneOffsets offsets_;
   double *open_, *close_;  // [rows, lanes, step]
   double* window_;         // [span, lanes, step] growing products
+  std::ptrdiff_t* at_;     // [span] where the window has the row that is d away
   double* ring_;           // [ring rows, lanes, step] adjoints of steps
   double* back_;           // [lanes, step] adjoints of what ends
   double* inside_;  // [lanes, step] shares of segments that reach back beyond the next position
