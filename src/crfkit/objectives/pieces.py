@@ -8,6 +8,7 @@ says about them to the gradient.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,23 +24,28 @@ __all__ = ["Piece", "pieces", "softmax_loss", "tables_of", "why_no_chain", "why_
 class Piece(NamedTuple):
     """M factors in which one label is free."""
 
-    scores: Floats  #: of the factors of its kind, flat
-    gradient: Floats  #: by these scores, flat: shares memory with the gradient of all
+    scores: Floats  #: of the factors of its kind: [..., L], the free label last
+    gradient: Floats  #: by these scores: a view of the gradient of all
     position: Pointers  #: [M] of the free label, each at most once
-    cell: Pointers  #: [M, L] which scores the values of the free label take
+    where: tuple[Pointers, ...]  #: [M] each: which scores [..., L] a factor takes
+    shared: bool  #: whether factors take the same scores
 
     def rows(self) -> Floats:
         """Return the scores of the free label's values, [M, L]."""
-        made: Floats = self.scores[self.cell]
+        made: Floats = self.scores[self.where]
         return made
 
     def add(self, share: Floats) -> None:
         """Add a gradient by `rows` [M, L]."""
-        cells = len(self.gradient)
-        if cells < self.cell.size:  # cells that factors share
-            self.gradient[:] += np.bincount(self.cell.ravel(), share.ravel(), minlength=cells)
-        else:
-            np.add.at(self.gradient, self.cell.ravel(), share.ravel())
+        if not self.shared:
+            self.gradient[self.where] += share
+            return
+        from scipy.sparse import csr_array
+
+        M, shape = len(share), self.gradient.shape
+        key = np.ravel_multi_index(self.where, shape[:-1])
+        one_hot = csr_array((np.ones(M), key, np.arange(M + 1)), shape=(M, prod(shape[:-1])))
+        self.gradient[...] += (one_hot.T @ share).reshape(shape)
 
 
 def pieces(potentials: Any, gold: Path, by_score: dict[str, Floats]) -> Iterator[Piece]:
@@ -56,27 +62,25 @@ def pieces(potentials: Any, gold: Path, by_score: dict[str, Floats]) -> Iterator
     [0] [[4.0, 6.0]]
     [1] [[6.0, 7.0]]
     """
-    P, L = potentials.node.shape
-    label, every = gold.label.astype(np.int64), np.arange(L)
-    filled = np.diff(gold.seq_ptr) > 0
-    yield _piece(
-        potentials.node, by_score["node"], np.arange(P), np.arange(P * L, dtype=np.int64).reshape(P, L)
-    )
+    every, filled = np.arange(len(potentials.node)), np.diff(gold.seq_ptr) > 0
+    yield Piece(potentials.node, by_score["node"], every, (every,), shared=False)
     for name, at in (("start", gold.seq_ptr[:-1][filled]), ("stop", gold.seq_ptr[1:][filled] - 1)):
         if name in by_score:
-            cell = np.broadcast_to(every, (len(at), L))
-            yield _piece(getattr(potentials, name), by_score[name], at, cell)
+            scores: Floats = getattr(potentials, name)
+            yield Piece(scores[None, :], by_score[name][None, :], at, (np.zeros_like(at),), shared=True)
+    label = gold.label.astype(np.int64)
     for h, (table, gradient, at) in enumerate(tables_of(potentials, gold, by_score), start=1):
-        shape = (L,) * (h + 1)
-        base = at[:, None] * L**2 if table.ndim > len(shape) else 0  # [M, 1]: tables by position
+        by_position = (at,) if table.ndim > h + 1 else ()
         for free in range(h + 1):
-            given = [label[at - h + k][:, None] if k != free else every[None, :] for k in range(h + 1)]
-            cell = base + np.ravel_multi_index(np.broadcast_arrays(*given), shape)  # [M, L]
-            yield _piece(table, gradient, at - h + free, cell)
-
-
-def _piece(scores: Floats, gradient: Floats, position: Pointers, cell: Pointers) -> Piece:
-    return Piece(scores.reshape(-1), gradient.reshape(-1), position, cell)
+            others = tuple(label[at - h + k] for k in range(h + 1) if k != free)
+            axis = len(by_position) + free
+            yield Piece(
+                np.moveaxis(table, axis, -1),
+                np.moveaxis(gradient.reshape(table.shape), axis, -1),
+                at - h + free,
+                by_position + others,
+                shared=not by_position,
+            )
 
 
 def tables_of(
