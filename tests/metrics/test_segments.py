@@ -77,9 +77,10 @@ def spell(scheme: str, found: Sequence[tuple[str, int]]) -> tuple[list[str], lis
             letters[0] = "B"
         if scheme == "IOE2" or (scheme == "IOE1" and after == kind):
             letters[-1] = "E"
-        if scheme in ("BIOES", "IOBES", "BILOU", "BMES"):
+        if scheme in ("BIOES", "IOBES", "BILOU", "BMES", "BCEU"):
             letters = ["B", *"I" * (length - 2), "E"] if length > 1 else ["S"]
-            change = {"BILOU": {"E": "L", "S": "U"}, "BMES": {"I": "M"}}.get(scheme, {})
+            others = {"BILOU": {"E": "L", "S": "U"}, "BMES": {"I": "M"}, "BCEU": {"I": "C", "S": "U"}}
+            change = others.get(scheme, {})
             letters = [change.get(letter, letter) for letter in letters]
         labels += [f"{letter}-{kind}" for letter in letters]
     return labels, spans

@@ -31,6 +31,7 @@ PARTS = {
     "IOBES": "BIES",
     "BILOU": "BILU",
     "BMES": "BMES",
+    "BCEU": "BCEU",
 }
 
 
@@ -76,6 +77,7 @@ SCHEMES = [
     *((name, types, True) for name in PARTS for types in (["X"], ["X", "Y"], [""])),
     ("BMES", ["X", "Y"], False),
     ("BMES", [""], False),
+    ("BCEU", ["X", "Y"], False),
     ("BIO", ["X"], False),
     ("IOB1", ["X", "Y"], False),
 ]
@@ -123,7 +125,7 @@ def fit(segments: Iterable[tuple[str | None, int]], limits: dict[str, tuple[int,
 
 
 @pytest.mark.parametrize(("constraints", "limits"), LIMITS)
-@pytest.mark.parametrize("name", ["BIO", "IOB1", "BIOES", "BILOU", "BMES"])
+@pytest.mark.parametrize("name", ["BIO", "IOB1", "BIOES", "BILOU", "BMES", "BCEU"])
 def test_lengths_with_a_scheme(
     name: str, constraints: list[SegmentLength], limits: dict[str, tuple[int, int]]
 ) -> None:

@@ -9,12 +9,13 @@ reader serves every scheme.
 conlleval      the Perl script of the CoNLL shared tasks, version 2004-01-26, rule for rule. It does not know
                S, and takes B after E of the same type for a continuation: not for BIOES.
 lenient        the same with E, S and what follows them understood, as in seqeval's default mode; also
-               L and U of BILOU and M of BMES. Equal to conlleval on labels of IOB1, IOB2, IOE1 and IOE2,
-               brackets included, well-formed or not.
+               L and U of BILOU, M of BMES and C of BCEU. Equal to conlleval on labels of IOB1, IOB2, IOE1
+               and IOE2, brackets included, well-formed or not.
 IOB1 IOB2 BIO  strict: only segments that are well-formed count, as in seqeval's ``mode="strict"``.
 IOE1 IOE2      IOE1 has two patterns more than seqeval 1.2.2, which loses its segments of one ``E``.
 BIOES IOBES
 BILOU BMES
+BCEU
 raw            every label but O is a segment of one position, its type is the label (conlleval -r)
 =============  ==========================================================================================
 
@@ -54,11 +55,12 @@ _STRICT: Final = {
     "IOBES": _IOBES,
     "BILOU": _IOBES,
     "BMES": _IOBES,
+    "BCEU": _IOBES,
 }
 _ALIASES: Final = {"BIO": "IOB2", "BIOES": "IOBES"}
 SCHEMES: Final = ("lenient", "conlleval", "raw", *_ALIASES, *_STRICT)
 
-_SYNONYMS: Final = {"L": "E", "U": "S", "M": "I"}
+_SYNONYMS: Final = {"L": "E", "U": "S", "M": "I", "C": "I"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ BIOES, IOBES   B-X and I-X are followed by I-X or E-X, which        I, E       B
                follow nothing else; S-X is a segment of its own
 BILOU          BIOES with L for E and U for S                       I, L       B, I
 BMES           BIOES with M for I                                   M, E       B, M
+BCEU           BIOES with C for I and U for S                       C, E       B, C
 =============  ===================================================  =========  ========
 """
 
@@ -50,7 +51,7 @@ Matcher: TypeAlias = str | re.Pattern[str]
 _LETTERS: Final = {
     **dict.fromkeys(("BIO", "IOB2", "IOB1"), "BI"),
     **dict.fromkeys(("BIOES", "IOBES"), "BIES"),
-    **{"BILOU": "BILU", "BMES": "BMES"},
+    **{"BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"},
 }
 
 
