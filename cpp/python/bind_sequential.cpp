@@ -67,14 +67,20 @@ Totals begin_dual(DualTrainer& trainer, const Kernels& kernels, Reals node, Real
 
 void bind_sequential(nb::module_& m) {
   using namespace nb::literals;
+  nb::class_<Segmented>(m, "Segmented")
+      .def(nb::init<const KeptPointers&, const KeptIntegers&, const KeptIntegers&,
+                    const KeptIntegers&, int, bool, bool>(),
+           "position_ptr"_a, "begin"_a, "place"_a, "length_cell"_a, "longest"_a, "begins"_a,
+           "ends"_a);
   nb::class_<Labelled>(m, "Labelled")
       .def(nb::init<const KeptPointers&, const KeptPointers&, const KeptIntegers&,
                     const std::optional<KeptReals>&, const KeptIntegers&, int, const KeptPointers&,
                     const KeptIntegers&, const KeptIntegers&, bool, bool,
-                    const std::optional<KeptReals>&, const std::optional<KeptReals>&>(),
+                    const std::optional<KeptReals>&, const std::optional<KeptReals>&,
+                    const std::optional<Segmented>&>(),
            "seq_ptr"_a, "attr_ptr"_a, "attr"_a, "value"_a.none(), "label"_a, "labels"_a,
            "row_ptr"_a, "column"_a, "transition_cell"_a, "start"_a, "stop"_a, "weight"_a.none(),
-           "forbidden"_a.none());
+           "forbidden"_a.none(), "segments"_a.none());
   nb::class_<CompiledSequences>(m, "CompiledSequences");
 
   nb::class_<StochasticTrainer>(m, "StochasticTrainer")

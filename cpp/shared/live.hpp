@@ -40,43 +40,59 @@ struct LiveOf {
   CellOf<Real>* cell;
   const float* alone;          // [P] attributes that only this position has, or null
   bool alone_full;             // they have weights for all labels, not for the gold one only
-  double* transition;          // [L, step]
-  const double* steps;         // [L, step] 1 where a transition has a weight, else 0
+  double* transition;          // [L, step], then [D, step] for the lengths of segments
+  const double* steps;         // the same: 1 where there is a weight, else 0
   double *start, *stop;        // [step], or null
-  const double* forbidden;     // [L, step] 0 or -inf for transitions, or null
+  const double* forbidden;     // shaped as transition: 0 or -inf, or null
   const double* forbidden_at;  // [2, step] the same for start and stop
 };
 
 using Live = LiveOf<double>;
 
+// What the rows of a sequence of T positions stand for where it is cut into segments: its T
+// positions, which every segment adds up; T begins and T ends of segments, where these have
+// attributes; then the single segments that have attributes.
+struct Segmentation {
+  const std::int64_t* position_ptr;  // [N + 1] positions of each sequence
+  const std::int32_t* place;         // of each row of a segment: first position * D + length - 1
+  int longest;                       // D
+  bool begins, ends;                 // whether there are such rows
+
+  std::int64_t positions(std::int64_t n) const { return position_ptr[n + 1] - position_ptr[n]; }
+  int kinds() const { return 1 + static_cast<int>(begins) + static_cast<int>(ends); }
+};
+
 // Dual training: w = soft(v, l1) / l2, where v = sum over sequences of weight * (gold - marginals).
+// A chain has a row of marginals for each of its P positions, segments have more (Segmentation).
 struct Dual {
-  LiveOf<float> live;  // v
-  const std::int64_t* seq_ptr;
-  const std::int32_t* label;  // [P]
-  const double* weight;       // [N] of sequences, or null
-  float* node;                // [P, step] marginals of each sequence's distribution
-  float* edge;                // [N, L * step] sums of edge marginals
-  double* entropy;            // [N] a lower bound of its entropy; exact for exponentiated steps
-  double* curvature;          // [N] true over estimated |change of v|^2
-  float* theta_node;          // [P, step] log-potentials: exponentiated steps only
-  float* theta_edge;          // [N, L * step]
-  double* rate;               // [N] their step lengths
+  LiveOf<float> live;            // v
+  const Segmentation* segments;  // null for chains
+  int tables;                    // rows of the tables that all places share: L, or L + D
+  const std::int64_t* seq_ptr;   // [N + 1] rows of each sequence
+  const std::int32_t* label;     // [P] gold of each row, -1 for one that the gold does not have
+  const double* weight;          // [N] of sequences, or null
+  float* node;                   // [P, step] marginals of each sequence's distribution
+  float* edge;        // [N, tables * step] sums of the marginals of transitions (lengths)
+  double* entropy;    // [N] a lower bound of its entropy; exact for exponentiated steps
+  double* curvature;  // [N] true over estimated |change of v|^2
+  float* theta_node;  // [P, step] log-potentials: exponentiated steps only
+  float* theta_edge;  // [N, tables * step]
+  double* rate;       // [N] their step lengths
   double l1, l2, transition_l1, transition_l2;
   double relax;              // share of the best step that is taken
   double threshold;          // changes of marginals below it are left for later
   const double* given;       // [P, L] scores to be answered in full instead of those of w, or null
-  const double* given_edge;  // [L, L] with them
+  const double* given_edge;  // [tables, L] with them
   const double* given_ends;  // [2, L] start and stop, or null
 };
 
 // One visit of one sequence.
 struct Visit {
   std::int64_t sequence;
-  const double *scores, *edge_scores;  // [T, L], [L, L] that the sweep was made with
+  const double *scores, *edge_scores;  // [T, step], [tables, L] that the sweep was made with
   double* node;                        // [T, step] change of weight * (gold - marginals)
-  double* edge;                        // [L, step]
-  std::int32_t* active;                // positions that change
+  double* edge;                        // [tables, step]
+  std::int32_t* active;                // rows that change
   std::int32_t actives;
   bool moved_first, moved_last;  // whether the first and the last position are among them
   double gamma;                  // step; 0 when nothing was to be gained

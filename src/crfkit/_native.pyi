@@ -161,6 +161,18 @@ def scatter(
     threads: int,
 ) -> None: ...
 
+class Segmented:
+    def __init__(
+        self,
+        position_ptr: NDArray[np.int64],
+        begin: NDArray[np.int32],
+        place: NDArray[np.int32],
+        length_cell: NDArray[np.int32],
+        longest: int,
+        begins: bool,
+        ends: bool,
+    ) -> None: ...
+
 class Labelled:
     def __init__(
         self,
@@ -177,6 +189,7 @@ class Labelled:
         stop: bool,
         weight: NDArray[np.float64] | None,
         forbidden: NDArray[np.float64] | None,
+        segments: Segmented | None,
     ) -> None: ...
 
 class CompiledSequences:

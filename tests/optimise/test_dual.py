@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.optimise import Dual
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimise.problem import Penalty
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 from tests.cases.batches import random_batch
+from tests.cases.optima import optimum, run_to_end
 
 
 def batch(seed: int = 0, L: int = 4, A: int = 120, N: int = 60, values: bool = False) -> Batch:
@@ -72,33 +72,6 @@ def problem_of(name: str) -> tuple[LinearLoss, Penalty]:
     make = Layout.all_pairs if all_pairs else Layout.observed
     layout = make(data, len(chain.labels), **options)
     return objective.bind(layout, chain, data), objective.penalty(layout)
-
-
-def optimum(problem: LinearLoss, penalty: Penalty) -> float:
-    """Minimum by SciPy; L1 by splitting w into its positive and negative part."""
-    F = problem.size
-    gradient = np.empty(F)
-
-    def split(u: Any) -> tuple[float, Any]:
-        w = u[:F] - u[F:]
-        value = problem.value_and_grad(w, gradient) + penalty.add_smooth(w, gradient)
-        return value + float(np.sum(penalty.l1 * u[:F] + penalty.l1 * u[F:])), np.concatenate(
-            [gradient + penalty.l1, -gradient + penalty.l1]
-        )
-
-    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-14, "gtol": 1e-8}
-    found = minimize(
-        split, np.zeros(2 * F), jac=True, method="L-BFGS-B", bounds=[(0, None)] * (2 * F), options=options
-    )
-    return float(found.fun)
-
-
-def run_to_end(run: Any) -> Step:
-    for _ in range(2000):
-        step: Step = run.step()
-        if step.stopped:
-            return step
-    raise AssertionError("the run does not end")
 
 
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])

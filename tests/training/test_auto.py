@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import ChainCRF, Likelihood, native, train
+from crfkit import ChainCRF, Likelihood, SemiMarkov, native, train
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
+from crfkit.linear.layout import Layout
 from crfkit.optimise import LBFGS, Dual
 from crfkit.optimise.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.choose import choose
+from tests.cases.batches import random_batch
 from tests.cases.losses import noise, problem_of
+from tests.cases.segments import with_segments
 
 
 def finish(run: Any) -> Step:
@@ -34,6 +37,15 @@ def finish(run: Any) -> Step:
 def optimum(data: Batch, l2: float) -> float:
     problem, penalty = problem_of(data, l2)
     return finish(LBFGS(tolerance=1e-9).start(problem, penalty, np.zeros(problem.size))).objective
+
+
+def test_segments_are_for_the_dual_too() -> None:
+    for A, expected in ((100, LBFGS), (5000, Dual)):
+        structure, objective = SemiMarkov(4, max_length=3), Likelihood(l2=1.0)
+        data = with_segments(random_batch(np.random.default_rng(0), [12] * 400, A, 4), structure)
+        layout = Layout.all_pairs(data, structure)
+        optimiser, _ = choose(objective.bind(layout, structure, data), objective.penalty(layout))
+        assert isinstance(optimiser, expected)
 
 
 # ---- the dual hands over

@@ -20,7 +20,7 @@ class DualTrainer {
  public:
   // strengths: l1 and l2 of attributes, then of transitions, start and stop.
   DualTrainer(const Labelled& data, Reals strengths, bool exponentiated, int threads)
-      : data_(data), L_(data.labels), step_(padded(L_)) {
+      : data_(data), L_(data.labels), step_(padded(L_)), table_(data.tables() * step_) {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     check_threads(threads);
@@ -45,10 +45,12 @@ class DualTrainer {
     return pass(kernels, order, ramp, threads);
   }
 
-  // Gives every sequence the distribution of these scores: node [P, L], edge [L, L], ends [2, L].
+  // Gives every sequence the distribution of these scores: node [rows, L], edge [tables, L], ends
+  // [2, L].
   PassTotals begin(const Kernels& kernels, Reals node, Reals edge,
                    const std::optional<KeptReals>& ends, Pointers order, int threads) {
-    if (node.size() != data_.label.size() * L_ || static_cast<int>(edge.size()) != L_ * L_ ||
+    if (node.size() != data_.label.size() * L_ ||
+        static_cast<int>(edge.size()) != data_.tables() * L_ ||
         (ends && static_cast<int>(ends->size()) != 2 * L_))
       refuse("scores of another shape");
     struct Given {
@@ -83,9 +85,8 @@ class DualTrainer {
         out, false, threads,
         [&](std::int64_t p, int y) { return (label[p] == y ? 1.0 : 0.0) - node_[p * step_ + y]; },
         [&](std::int64_t n, double c, std::vector<double>& small) {
-          for (std::int64_t p = data_.seq_ptr.data()[n] + 1; p < data_.seq_ptr.data()[n + 1]; ++p)
-            small[label[p - 1] * step_ + label[p]] += c;
-          for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] -= c * edge_[n * L_ * step_ + k];
+          data_.visit_gold(n, [&](int i, int j) { small[i * step_ + j] += c; });
+          for (std::int64_t k = 0; k < table_; ++k) small[k] -= c * edge_[n * table_ + k];
         });
   }
 
@@ -100,7 +101,7 @@ class DualTrainer {
           return mu * (1.0 - mu);
         },
         [&](std::int64_t n, double c, std::vector<double>& small) {
-          for (std::int64_t k = 0; k < L_ * step_; ++k) small[k] += c * edge_[n * L_ * step_ + k];
+          for (std::int64_t k = 0; k < table_; ++k) small[k] += c * edge_[n * table_ + k];
         });
   }
 
@@ -144,7 +145,7 @@ class DualTrainer {
     parallel_for(2, threads, [&](std::int64_t half) {
       double* sum = half ? second.data() : out.data();
       std::fill_n(sum, out.size(), 0.0);
-      small[half].assign((L_ + 2) * step_, 0.0);
+      small[half].assign(table_ + 2 * step_, 0.0);
       gather_some(half ? middle : 0, half ? N : middle, squares, node, edge, sum, small[half]);
     });
     for (std::size_t k = 0; k < second.size(); ++k) out.data()[k] += second[k];
@@ -161,12 +162,12 @@ class DualTrainer {
     std::vector<double> credit(L_);
     for (; n < end; ++n) {
       const double c = data_.weight(n);
-      const std::int64_t first = data_.seq_ptr.data()[n], last = data_.seq_ptr.data()[n + 1];
-      for (std::int64_t p = first; p < last; ++p) {
+      const std::int64_t first = data_.seq_ptr.data()[n], last = first + data_.positions_of(n) - 1;
+      for (std::int64_t p = first; p < data_.seq_ptr.data()[n + 1]; ++p) {
         for (int y = 0; y < L_; ++y) {
           credit[y] = c * node(p, y);
-          if (p == first) small[L_ * step_ + y] += credit[y];
-          if (p + 1 == last) small[(L_ + 1) * step_ + y] += credit[y];
+          if (p == first) small[table_ + y] += credit[y];
+          if (p == last) small[table_ + step_ + y] += credit[y];
         }
         for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
           const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
@@ -185,34 +186,37 @@ class DualTrainer {
     const std::int64_t N = data_.sequences();
     const std::int32_t* label = data_.label.data();
     reserve_large(node_, data_.positions() * step_);
-    reserve_large(edge_, N * L_ * step_);
+    reserve_large(edge_, N * table_);
     node_.assign(data_.positions() * step_, 0.0f);
-    edge_.assign(N * L_ * step_, 0.0f);
+    edge_.assign(N * table_, 0.0f);
     entropy_.assign(N, 0.0);
     curvature_.assign(N, 2.0);
-    for (std::int64_t p = 0; p < data_.positions(); ++p) node_[p * step_ + label[p]] = 1.0f;
+    for (std::int64_t p = 0; p < data_.positions(); ++p)
+      if (label[p] >= 0) node_[p * step_ + label[p]] = 1.0f;
     for (std::int64_t n = 0; n < N; ++n)
-      for (std::int64_t p = data_.seq_ptr.data()[n] + 1; p < data_.seq_ptr.data()[n + 1]; ++p)
-        edge_[(n * L_ + label[p - 1]) * step_ + label[p]] += 1.0f;
+      data_.visit_gold(n, [&](int i, int j) { edge_[n * table_ + i * step_ + j] += 1.0f; });
   }
 
   void connect(const double* strengths, bool exponentiated) {
-    small_.assign((L_ + 2) * step_, 0.0);
-    steps_.assign((L_ + 2) * step_, 0.0);
+    small_.assign(table_ + 2 * step_, 0.0);
+    steps_.assign(table_ + 2 * step_, 0.0);
     data_.visit_small([&](std::int64_t, std::int64_t i, int j) { steps_[i * step_ + j] = 1.0; });
     dual_.live = compiled_->view();
     LiveOf<float>& live = dual_.live;
     live.transition = small_.data();
     live.steps = steps_.data();
-    live.start = data_.start ? small_.data() + L_ * step_ : nullptr;
-    live.stop = data_.stop ? small_.data() + (L_ + 1) * step_ : nullptr;
+    live.start = data_.start ? small_.data() + table_ : nullptr;
+    live.stop = data_.stop ? small_.data() + table_ + step_ : nullptr;
     if (data_.forbidden) {
-      forbidden_.assign((L_ + 2) * step_, 0.0);
-      for (int i = 0; i < L_ + 2; ++i)
+      forbidden_.assign(table_ + 2 * step_, 0.0);
+      for (int i = 0; i < data_.tables() + 2; ++i)
         std::copy_n(data_.forbidden->data() + i * L_, L_, forbidden_.data() + i * step_);
       live.forbidden = forbidden_.data();
-      live.forbidden_at = forbidden_.data() + L_ * step_;
+      live.forbidden_at = forbidden_.data() + table_;
     }
+    if (data_.segments) segments_ = data_.segments->view();
+    dual_.segments = data_.segments ? &segments_ : nullptr;
+    dual_.tables = data_.tables();
     dual_.seq_ptr = data_.seq_ptr.data();
     dual_.label = data_.label.data();
     dual_.weight = data_or_null(data_.share);
@@ -250,11 +254,12 @@ class DualTrainer {
 
   Labelled data_;
   int L_;
-  std::int64_t step_;
+  std::int64_t step_, table_;  // cells of a row, and of the tables that all places share
   std::unique_ptr<CompiledOf<float>> compiled_;
   std::vector<float> node_, edge_, theta_node_, theta_edge_;
   std::vector<double> entropy_, curvature_, rate_;
-  std::vector<double> small_, steps_, forbidden_;  // [L + 2, step]: transitions, start, stop
+  std::vector<double> small_, steps_, forbidden_;  // [tables + 2, step]: tables, start, stop
+  Segmentation segments_ = {};
   Dual dual_ = {};
 };
 

@@ -1,7 +1,9 @@
 // Labelled sequences and the places of their weights, as methods take them that learn sequence by
 // sequence; checked once.
 //
-// Weights lie in the order of the layout: attribute by attribute, transitions, start, stop.
+// Weights lie in the order of the layout: attribute by attribute, transitions, start, stop,
+// lengths. A chain has a row of scores for each position; segments have further ones
+// (segmented.hpp).
 #pragma once
 
 #include <optional>
@@ -10,6 +12,7 @@
 
 #include "engine/checks.hpp"
 #include "engine/kept.hpp"
+#include "engine/sequential/segmented.hpp"
 #include "shared/rows.hpp"
 
 namespace crfkit {
@@ -18,19 +21,22 @@ struct Labelled {
   KeptPointers seq_ptr, attr_ptr;
   KeptIntegers attr;
   std::optional<KeptReals> value;
-  KeptIntegers label;
-  int labels;  // L
+  KeptIntegers label;  // of each row; -1 for a row that the gold does not have, segments only
+  int labels;          // L
   KeptPointers row_ptr;
   KeptIntegers column, transition_cell;
   bool start, stop;
-  std::optional<KeptReals> share;      // [N] weights of the sequences
-  std::optional<KeptReals> forbidden;  // [(L + 2) * L] 0 or -inf for transitions, start, stop
+  std::optional<KeptReals> share;  // [N] weights of the sequences
+  // [(tables + 2) * L] 0 or -inf for transitions (and lengths), start, stop
+  std::optional<KeptReals> forbidden;
+  std::optional<Segmented> segments;  // none: chains
 
   Labelled(const KeptPointers& seq_ptr_, const KeptPointers& attr_ptr_, const KeptIntegers& attr_,
            const std::optional<KeptReals>& value_, const KeptIntegers& label_, int labels_,
            const KeptPointers& row_ptr_, const KeptIntegers& column_,
            const KeptIntegers& transition_cell_, bool start_, bool stop_,
-           const std::optional<KeptReals>& share_, const std::optional<KeptReals>& forbidden_)
+           const std::optional<KeptReals>& share_, const std::optional<KeptReals>& forbidden_,
+           const std::optional<Segmented>& segments_)
       : seq_ptr(seq_ptr_),
         attr_ptr(attr_ptr_),
         attr(attr_),
@@ -43,17 +49,21 @@ struct Labelled {
         start(start_),
         stop(stop_),
         share(share_),
-        forbidden(forbidden_) {
+        forbidden(forbidden_),
+        segments(segments_) {
     check();
   }
 
   std::int64_t sequences() const { return static_cast<std::int64_t>(seq_ptr.size()) - 1; }
   std::int64_t positions() const { return static_cast<std::int64_t>(attr_ptr.size()) - 1; }
   std::int64_t attributes() const { return static_cast<std::int64_t>(row_ptr.size()) - 1; }
+  // Rows of the tables that all places share: transitions, and lengths of segments.
+  int tables() const { return labels + (segments ? segments->longest : 0); }
   std::int64_t node_weights() const { return row_ptr.data()[attributes()]; }
   std::int64_t weights() const {
     return node_weights() + static_cast<std::int64_t>(transition_cell.size()) +
-           (static_cast<int>(start) + static_cast<int>(stop)) * labels;
+           (static_cast<int>(start) + static_cast<int>(stop)) * labels +
+           (segments ? static_cast<std::int64_t>(segments->length_cell.size()) : 0);
   }
   Occurrences occurrences() const { return {attr_ptr.data(), attr.data(), data_or_null(value)}; }
   double weight(std::int64_t n) const { return share ? (*share)[n] : 1.0; }  // of a sequence
@@ -62,15 +72,42 @@ struct Labelled {
       refuse(std::to_string(size) + " weights, expected " + std::to_string(weights()));
   }
 
-  // Calls f(weight, row, label) for the weights that belong to no attribute; row L is start, L + 1
-  // stop.
+  void check_chains() const {
+    if (segments) refuse("this method is for chains, not for segments");
+  }
+
+  // Calls f(weight, row, label) for the weights that belong to no attribute; the rows of start and
+  // stop follow those of the tables.
   template <class F>
   void visit_small(F f) const {
     std::int64_t k = node_weights();
     for (std::size_t i = 0; i < transition_cell.size(); ++i, ++k)
       f(k, transition_cell.data()[i] / labels, transition_cell.data()[i] % labels);
-    for (int j = 0; start && j < labels; ++j, ++k) f(k, labels, j);
-    for (int j = 0; stop && j < labels; ++j, ++k) f(k, labels + 1, j);
+    for (int j = 0; start && j < labels; ++j, ++k) f(k, tables(), j);
+    for (int j = 0; stop && j < labels; ++j, ++k) f(k, tables() + 1, j);
+    for (std::size_t i = 0; segments && i < segments->length_cell.size(); ++i, ++k) {
+      const std::int32_t cell = segments->length_cell.data()[i];
+      f(k, labels + cell / labels, cell % labels);
+    }
+  }
+
+  // Calls f(row, label) for the cells of the tables that the gold of a sequence takes.
+  template <class F>
+  void visit_gold(std::int64_t n, F f) const {
+    const std::int32_t* gold = label.data() + seq_ptr.data()[n];
+    if (!segments) {
+      for (std::int64_t t = 1; t < seq_ptr.data()[n + 1] - seq_ptr.data()[n]; ++t)
+        f(gold[t - 1], gold[t]);
+      return;
+    }
+    segments->visit_gold(n, [&](std::int64_t first, std::int64_t length) {
+      if (first > 0) f(gold[first - 1], gold[first]);
+      f(labels + static_cast<int>(length) - 1, gold[first]);
+    });
+  }
+  // Rows of the positions of a sequence, which are its first ones.
+  std::int64_t positions_of(std::int64_t n) const {
+    return segments ? segments->view().positions(n) : seq_ptr.data()[n + 1] - seq_ptr.data()[n];
   }
 
  private:
@@ -82,19 +119,23 @@ struct Labelled {
     if (value && value->size() != attr.size()) refuse("value and attr differ in length");
     if (labels < 1 || labels >= 1 << 12) refuse("labels: expected 1 to 4095");
     if (static_cast<std::int64_t>(label.size()) != positions()) refuse("label: one per position");
-    check_range(label, labels, "label");
-    check_range(column, labels, "column");
-    check_range(transition_cell, labels * labels, "transition_cell");
+    check_range(label, segments ? -1 : 0, labels, "label");
+    check_range(column, 0, labels, "column");
+    check_range(transition_cell, 0, labels * labels, "transition_cell");
+    if (segments) {
+      check_range(segments->length_cell, 0, labels * segments->longest, "length_cell");
+      segments->check(seq_ptr, label);
+    }
     if (share && static_cast<std::int64_t>(share->size()) != sequences())
       refuse("weight: one per sequence");
-    if (forbidden && static_cast<int>(forbidden->size()) != (labels + 2) * labels)
-      refuse("forbidden: (L + 2) * L entries");
+    if (forbidden && static_cast<int>(forbidden->size()) != (tables() + 2) * labels)
+      refuse("forbidden: (tables + 2) * L entries");
   }
-  static void check_range(Integers a, int end, const char* name) {
+  static void check_range(Integers a, int first, int end, const char* name) {
     for (std::size_t i = 0; i < a.size(); ++i)
-      if (a.data()[i] < 0 || a.data()[i] >= end)
+      if (a.data()[i] < first || a.data()[i] >= end)
         refuse(std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(a.data()[i]) +
-               ", expected 0 to " + std::to_string(end - 1));
+               ", expected " + std::to_string(first) + " to " + std::to_string(end - 1));
   }
 };
 

@@ -36,6 +36,7 @@ class Learner {
  public:
   // Of the data only the layout is taken.
   Learner(const Labelled& data, bool remembers) : data_(data) {
+    data_.check_chains();
     const std::int64_t step = padded(data_.labels);
     weight_ = make_tables();
     if (remembers) memory_ = make_tables();
@@ -49,6 +50,7 @@ class Learner {
   // May be called while another thread visits sequences.
   std::unique_ptr<CompiledSequences> compile(const Labelled& data) const {
     data.check_weights(data_.weights());
+    data.check_chains();
     if (data.labels != data_.labels || data.attributes() != data_.attributes())
       refuse("these sequences have labels and attributes of another layout");
     auto made = std::make_unique<CompiledSequences>(CompiledSequences{this, data, {}});

@@ -17,11 +17,14 @@
 // Exponentiated step (Collins et al. 2008; Gupta 2005 section 2.4.2): log-potentials theta_n move
 // to theta_n + rate (scores - theta_n); it is undone where D falls.
 //
+// What a row of marginals stands for matters to the sweep alone (segment_answer.hpp).
+//
 // Marginals are stored as floats; changes are taken between stored values, so v agrees with them.
 #pragma once
 
 #include <cstring>
 
+#include "kernels/learn/segment_answer.hpp"
 #include "kernels/linear/live_rows.hpp"
 #include "kernels/sweep/group_sum.hpp"
 
@@ -32,51 +35,19 @@ inline Vec product_or_zero(Vec share, Vec score) { return share != 0.0 ? share *
 class DualVisit {
  public:
   DualVisit(const Dual& dual, Arena& arena)
-      : d_(dual), w_(dual.live), L_(dual.live.labels), step_(dual.live.step), arena_(arena) {}
+      : d_(dual),
+        w_(dual.live),
+        L_(dual.live.labels),
+        step_(dual.live.step),
+        table_(static_cast<std::int64_t>(dual.tables) * step_),
+        arena_(arena) {}
 
   // Answers the present weights for sequences by falling length and takes their steps in the stored
   // marginals; what has to be added to v stays in the visits.  `soon` are sequences to come.
   void answer(const std::int64_t* sequences, int lanes, const std::int64_t* soon, int next,
               Visit* visits) {
-    std::int32_t* length = arena_.take<std::int32_t>(lanes);
-    for (int b = 0; b < lanes; ++b)
-      length[b] =
-          static_cast<std::int32_t>(d_.seq_ptr[sequences[b] + 1] - d_.seq_ptr[sequences[b]]);
-    const Packed rows(Group{0, 0, lanes, length[0]}, length, arena_);
-    const std::size_t cells = static_cast<std::size_t>(rows.positions()) * step_;
-    double* score = arena_.take<double>(cells);
-    const double *start = ends(w_.start, 0), *stop = ends(w_.stop, 1);
-    fetch_weights(sequences[0]);
-    for (int b = 0; b < lanes; ++b) {
-      if (b + 1 < lanes) fetch_weights(sequences[b + 1]);
-      for (int t = 0; t < length[b]; ++t)
-        score_position(sequences[b], t, score + rows.position(b, t) * step_);
-      if (b < next) fetch(soon[b]);
-      if (start) add_to(score + rows.position(b, 0) * step_, start);
-      if (stop) add_to(score + rows.position(b, length[b] - 1) * step_, stop);
-    }
-
-    Problem p = {};
-    p.shape = Shape::chain;
-    p.labels = L_;
-    p.order = 1;
-    p.edge[0] = transitions();
-    if (d_.theta_node && !d_.given) approach(sequences[0], score, const_cast<double*>(p.edge[0]));
-    const Tables probabilities(p, true, true), scores(p, true, false);
-    const GroupSum sum(p, probabilities, scores, rows, arena_);
-    const double* one = arena_.take<double>(lanes, 1.0);
-    double *found = arena_.take<double>(cells), *log_z = arena_.take<double>(lanes);
-    const std::ptrdiff_t table = static_cast<std::ptrdiff_t>(L_) * step_;
-    const EdgeSums sums = {arena_.take<double>(table * lanes, 0.0),
-                           arena_.take<double>(table * lanes, 0.0), table, nullptr};
-    const auto copy = [&] { std::memcpy(found, score, cells * sizeof(double)); };
-    copy();
-    sum.run(found, one, w_.forbidden != nullptr, sums, log_z, copy);
-    for (int b = 0; b < lanes; ++b) {
-      double* edge = sums.edge + b * table;
-      add_credits(probabilities.table[0], 0, sums.products + b * table, edge);
-      take({sequences[b], rows, b, score, found, p.edge[0], edge, log_z[b]}, visits[b]);
-    }
+    d_.segments ? answer_segments(sequences, lanes, soon, next, visits)
+                : answer_chains(sequences, lanes, soon, next, visits);
   }
 
   // Adds the changes of a visit to v, one shard of the attributes; transitions belong to shard 0.
@@ -91,9 +62,9 @@ class DualVisit {
     double quadratic = updater.total() / d_.l2;
     if (shard == 0) {
       Vec squares = {};
-      for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W)
+      for (std::int64_t k = 0; k < table_; k += W)
         squares += add(w_.transition + k, load(visit.edge + k) * load(w_.steps + k));
-      const std::int64_t last = d_.seq_ptr[n + 1] - p0 - 1;
+      const std::int64_t last = last_position(n);
       for (int j = 0; j < step_; j += W) {
         if (w_.start && visit.moved_first) squares += add(w_.start + j, load(visit.node + j));
         if (w_.stop && visit.moved_last)
@@ -152,8 +123,8 @@ class DualVisit {
       }
       visit.alone += alone_change(p0 + t, change, c);
     }
-    for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
-      float* stored = d_.edge + n * L_ * step_ + k;
+    for (std::int64_t k = 0; k < table_; k += W) {
+      float* stored = d_.edge + n * table_ + k;
       const Vec before = load(stored);
       const Vec after = rounded(before - f / c * load(visit.edge + k));
       store(stored, after);
@@ -166,20 +137,104 @@ class DualVisit {
   }
 
  private:
+  void answer_chains(const std::int64_t* sequences, int lanes, const std::int64_t* soon, int next,
+                     Visit* visits) {
+    std::int32_t* length = arena_.take<std::int32_t>(lanes);
+    for (int b = 0; b < lanes; ++b) length[b] = rows_in(sequences[b]);
+    const Packed rows(Group{0, 0, lanes, length[0]}, length, arena_);
+    const std::size_t cells = static_cast<std::size_t>(rows.positions()) * step_;
+    double* score = arena_.take<double>(cells);
+    score_rows(sequences, lanes, soon, next,
+               [&](int b, int t) { return score + rows.position(b, t) * step_; });
+
+    Problem p = problem(Shape::chain);
+    if (moves_theta()) approach(sequences[0], score, const_cast<double*>(p.edge[0]));
+    const Tables probabilities(p, true, true), scores(p, true, false);
+    const GroupSum sum(p, probabilities, scores, rows, arena_);
+    const double* one = arena_.take<double>(lanes, 1.0);
+    double *found = arena_.take<double>(cells), *log_z = arena_.take<double>(lanes);
+    const EdgeSums sums = {arena_.take<double>(table_ * lanes, 0.0),
+                           arena_.take<double>(table_ * lanes, 0.0), table_, nullptr};
+    const auto copy = [&] { std::memcpy(found, score, cells * sizeof(double)); };
+    copy();
+    sum.run(found, one, w_.forbidden != nullptr, sums, log_z, copy);
+    for (int b = 0; b < lanes; ++b) {
+      double* edge = sums.edge + b * table_;
+      add_credits(probabilities.table[0], 0, sums.products + b * table_, edge);
+      take({sequences[b], rows, b, score, found, p.edge[0], edge, log_z[b]}, visits[b]);
+    }
+  }
+
+  // One sequence after the other: the tables alone are shared.
+  void answer_segments(const std::int64_t* sequences, int count, const std::int64_t* soon, int next,
+                       Visit* visits) {
+    double** score = arena_.take<double*>(count);
+    for (int b = 0; b < count; ++b)
+      score[b] = arena_.take<double>(static_cast<std::size_t>(rows_in(sequences[b])) * step_);
+    score_rows(sequences, count, soon, next,
+               [&](int b, int t) { return score[b] + static_cast<std::ptrdiff_t>(t) * step_; });
+    const Problem p = problem(Shape::segments);
+    if (moves_theta()) approach(sequences[0], score[0], const_cast<double*>(p.edge[0]));
+    const SegmentAnswer sum(*d_.segments, p, w_.forbidden_at != nullptr, arena_);
+    for (int b = 0; b < count; ++b) {
+      const std::int64_t n = sequences[b];
+      const std::int32_t length = rows_in(n);
+      const Packed rows(Group{0, 0, 1, length}, &length, arena_);
+      double* found = arena_.take<double>(static_cast<std::size_t>(length) * step_);
+      double* edge = arena_.take<double>(table_, 0.0);
+      const double log_z = sum.run(n, d_.seq_ptr, score[b], found, edge);
+      take({n, rows, 0, score[b], found, p.edge[0], edge, log_z}, visits[b]);
+    }
+  }
+
+  std::int32_t rows_in(std::int64_t n) const {
+    return static_cast<std::int32_t>(d_.seq_ptr[n + 1] - d_.seq_ptr[n]);
+  }
+  bool moves_theta() const { return d_.theta_node && !d_.given; }
+  // With the tables of now, and without sequences.
+  Problem problem(Shape shape) {
+    Problem p = {};
+    p.shape = shape;
+    p.labels = L_;
+    p.order = 1;
+    p.edge[0] = tables();
+    return p;
+  }
+
+  // Scores of the rows of sequences, with start and stop in those of the first and the last
+  // position, into at(sequence, row)[step].
+  template <class At>
+  void score_rows(const std::int64_t* sequences, int count, const std::int64_t* soon, int next,
+                  At at) {
+    const double *start = ends(w_.start, 0), *stop = ends(w_.stop, 1);
+    fetch_weights(sequences[0]);
+    for (int b = 0; b < count; ++b) {
+      if (b + 1 < count) fetch_weights(sequences[b + 1]);
+      for (int t = 0; t < rows_in(sequences[b]); ++t) score_position(sequences[b], t, at(b, t));
+      if (b < next) fetch(soon[b]);
+      if (start) add_to(at(b, 0), start);
+      if (stop) add_to(at(b, last_position(sequences[b])), stop);
+    }
+  }
+
   // Brings what belongs to a sequence nearer, for a visit to come.
   void fetch(std::int64_t n) const {
     const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
     for (const float* p = d_.node + first * step_; p < d_.node + last * step_; p += 16)
       __builtin_prefetch(p, 0, 2);
-    const float* edge = d_.edge + n * L_ * step_;
-    for (const float* p = edge; p < edge + static_cast<std::int64_t>(L_) * step_ && L_ <= 64;
-         p += 16)
-      __builtin_prefetch(p, 0, 2);
+    const float* edge = d_.edge + n * table_;
+    for (const float* p = edge; p < edge + table_ && L_ <= 64; p += 16) __builtin_prefetch(p, 0, 2);
     fetch_lists(w_, first, last);
   }
 
   void fetch_weights(std::int64_t n) const {
     if (!d_.given) fetch_first(w_, d_.seq_ptr[n], d_.seq_ptr[n + 1]);
+  }
+  // The row of the last position of a sequence; that of the first is 0.
+  int last_position(std::int64_t n) const {
+    return static_cast<int>(d_.segments ? d_.segments->positions(n)
+                                        : d_.seq_ptr[n + 1] - d_.seq_ptr[n]) -
+           1;
   }
   double weight(std::int64_t n) const { return d_.weight ? d_.weight[n] : 1.0; }
   double best_step(double gap, double curved) const {
@@ -252,12 +307,12 @@ class DualVisit {
     for (int j = 0; j < L_; ++j) out[j] += from[j];
   }
 
-  // Transition scores [L, L] of the present weights.
-  const double* transitions() {
+  // Scores of transitions [L, L] and of lengths [D, L] by the present weights.
+  const double* tables() {
     if (d_.given) return d_.given_edge;
-    double* table = arena_.take<double>(static_cast<std::size_t>(L_) * L_ + kPad);
+    double* table = arena_.take<double>(static_cast<std::size_t>(d_.tables) * L_ + kPad);
     const double scale = 1.0 / d_.transition_l2;
-    for (int i = 0; i < L_; ++i) {
+    for (int i = 0; i < d_.tables; ++i) {
       for (int j = 0; j < L_; ++j) {
         const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
         table[i * L_ + j] = scale * soft(w_.transition[k], d_.transition_l1) +
@@ -287,9 +342,9 @@ class DualVisit {
     for (std::int64_t p = first; p < last; ++p)
       for (int j = 0; j < L_; ++j)
         nearer(score[(p - first) * step_ + j], d_.theta_node[p * step_ + j]);
-    for (int i = 0; i < L_; ++i)
+    for (int i = 0; i < d_.tables; ++i)
       for (int j = 0; j < L_; ++j)
-        nearer(edge[i * L_ + j], d_.theta_edge[(n * L_ + i) * step_ + j]);
+        nearer(edge[i * L_ + j], d_.theta_edge[n * table_ + i * step_ + j]);
   }
   void keep_theta(const Visit& visit) const {
     const std::int64_t n = visit.sequence, first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
@@ -299,13 +354,13 @@ class DualVisit {
     for (std::int64_t p = first; p < last; ++p)
       for (int j = 0; j < L_; ++j)
         keep(d_.theta_node[p * step_ + j], visit.scores[(p - first) * step_ + j]);
-    for (int i = 0; i < L_; ++i)
+    for (int i = 0; i < d_.tables; ++i)
       for (int j = 0; j < L_; ++j)
-        keep(d_.theta_edge[(n * L_ + i) * step_ + j], visit.edge_scores[i * L_ + j]);
+        keep(d_.theta_edge[n * table_ + i * step_ + j], visit.edge_scores[i * L_ + j]);
   }
 
-  // What one sequence answers: scores and marginals [positions, step] among those of its group,
-  // the table [L, L] and the sums of edge marginals [L, step].
+  // What one sequence answers: scores and marginals [rows, step] among those of its group, the
+  // tables [tables, L] and the sums of their marginals [tables, step].
   struct Answer {
     std::int64_t sequence;
     const Packed& rows;
@@ -322,7 +377,7 @@ class DualVisit {
     visit.scores = answer.score;
     visit.edge_scores = answer.edge_score;
     visit.node = arena_.take<double>(static_cast<std::size_t>(T) * step_);
-    visit.edge = arena_.take<double>(static_cast<std::size_t>(L_) * step_);
+    visit.edge = arena_.take<double>(table_);
     visit.active = arena_.take<std::int32_t>(T);
     visit.before = d_.entropy[n];
     Vec scored_old = {}, scored_new = {}, squares = {}, edge_squares = {};
@@ -338,16 +393,16 @@ class DualVisit {
         store(visit.node + static_cast<std::int64_t>(t) * step_ + j, change);
       }
     }
-    for (int i = 0; i < L_; ++i) {
+    for (int i = 0; i < d_.tables; ++i) {
       for (int j = 0; j < step_; j += W) {
         const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
-        const Vec old = load(d_.edge + n * L_ * step_ + k), now = load(answer.edge_found + k);
+        const Vec old = load(d_.edge + n * table_ + k), now = load(answer.edge_found + k);
         const Vec s =
             load_part(answer.edge_score + static_cast<std::int64_t>(i) * L_ + j, L_ - j, 0.0);
         scored_old += product_or_zero(old, s);
         scored_new += product_or_zero(now, s);
         const Vec change = old - now;
-        edge_squares += change * change;
+        edge_squares += i < L_ ? change * change : change * change * load(w_.steps + k);
         store(visit.edge + k, change);
       }
     }
@@ -372,9 +427,10 @@ class DualVisit {
     if (visit.gamma == 0.0 || c == 0.0) return still(visit);
     visit.entropy = h + visit.gamma * (entropy - h);
     d_.entropy[n] = visit.entropy;
-    for (std::int32_t t = 0; t < T; ++t) move(visit, t, T, c);
-    for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W) {
-      float* stored = d_.edge + n * L_ * step_ + k;
+    const std::int32_t last = last_position(n);
+    for (std::int32_t t = 0; t < T; ++t) move(visit, t, last, c);
+    for (std::int64_t k = 0; k < table_; k += W) {
+      float* stored = d_.edge + n * table_ + k;
       const Vec old = load(stored);
       const Vec now = rounded(old - visit.gamma * load(visit.edge + k));
       store(stored, now);
@@ -382,8 +438,8 @@ class DualVisit {
     }
   }
 
-  // Moves the stored marginals of one position; changes below the threshold wait for a later visit.
-  void move(Visit& visit, std::int32_t t, std::int32_t T, double c) const {
+  // Moves the stored marginals of one row; changes below the threshold wait for a later visit.
+  void move(Visit& visit, std::int32_t t, std::int32_t last, double c) const {
     const std::int64_t p = d_.seq_ptr[visit.sequence] + t;
     double* change = visit.node + static_cast<std::int64_t>(t) * step_;
     Vec largest = {};
@@ -398,18 +454,18 @@ class DualVisit {
     }
     visit.alone += alone_change(p, change, c);
     visit.moved_first |= t == 0;
-    visit.moved_last |= t == T - 1;
+    visit.moved_last |= t == last;
     visit.active[visit.actives++] = t;
   }
   void still(Visit& visit) const {
     visit.gamma = 0.0;
-    for (std::int64_t k = 0; k < static_cast<std::int64_t>(L_) * step_; k += W)
-      store(visit.edge + k, Vec{});
+    for (std::int64_t k = 0; k < table_; k += W) store(visit.edge + k, Vec{});
   }
 
   const Dual& d_;
   const LiveOf<float>& w_;
   int L_, step_;
+  std::int64_t table_;  // cells of the tables that all places share
   Arena& arena_;
 };
 

@@ -21,6 +21,8 @@ from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal, diagonal_l
 from crfkit.linear.fast import FAST, FastPath
 from crfkit.linear.fast.sequences import (
     blocks_of,
+    dual_lack,
+    dual_of,
     perceptron_lack,
     perceptron_of,
     sequences_lack,
@@ -33,7 +35,13 @@ from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError
 from crfkit.optimise.scaling import Counted
-from crfkit.optimise.sequential.sequences import PerceptronSequences, Scored, SequenceBlocks, Sequences
+from crfkit.optimise.sequential.sequences import (
+    DualSequences,
+    PerceptronSequences,
+    Prepared,
+    SequenceBlocks,
+    Sequences,
+)
 from crfkit.structures.structure import Structure
 
 __all__ = ["Joined", "LinearLoss"]
@@ -230,16 +238,6 @@ class LinearLoss:
         """
         return approximate_diagonal(self, w)
 
-    def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
-        """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them), flat."""
-        p = self.potentials(w)
-        del self._node  # the caller's now: one request for scores should not hold memory for good
-        ends = None
-        if p.start is not None or p.stop is not None:
-            zero = np.zeros(self.layout.labels)
-            ends = np.concatenate([zero if p.start is None else p.start, zero if p.stop is None else p.stop])
-        return p.node.ravel(), p.edge[0].ravel(), ends
-
 
 class Joined:
     """The loss of all data, from those of its parts one after the other; see `Objective.joined`."""
@@ -276,6 +274,7 @@ _VIEWS: dict[type, _View] = {
     Counted: _View(counts_lack, GroupCounts),
     Sequences: _View(sequences_lack, sequences_of),
     SequenceBlocks: _View(sequences_lack, blocks_of),
-    Scored: _View(sequences_lack, _itself),
+    DualSequences: _View(dual_lack, dual_of),
+    Prepared: _View(lambda loss: "", _itself),
     PerceptronSequences: _View(perceptron_lack, perceptron_of),
 }

@@ -1,7 +1,8 @@
 """Choosing the objective and the optimiser: by name, or the fastest one that is sound, with the reason.
 
 =============================  ==================================================================
-penalised likelihood with L2   the dual method, which hands over to L-BFGS where that is faster
+penalised likelihood with L2   the dual method (chains of order 1, segments), which hands over to L-BFGS
+                               where that is faster
 the same, few weights          L-BFGS from the beginning
 the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
 are far apart
@@ -26,12 +27,12 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
-from crfkit.optimise.sequential.sequences import PerceptronSequences, Sequences
+from crfkit.optimise.sequential.sequences import DualSequences, PerceptronSequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
 _APART = 30.0  # of the scales of values, above which plain L-BFGS needs many times the steps
-_MOST_EDGES = 1 << 28  # the dual keeps a number for each pair of labels and sequence: 1 GB
+_MOST_CELLS = 1 << 28  # the dual keeps a number for each transition, length and sequence: 1 GB
 
 __all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "name_of", "objective_of"]
 
@@ -207,11 +208,12 @@ def _scales_apart(problem: Any) -> float:
 
 def _against_dual(problem: LinearLoss | BlockedProblem, penalty: Penalty) -> str:
     """Return what the dual method does not cover; empty when it covers everything."""
-    against = problem.lacks(Sequences)
+    against = problem.lacks(DualSequences)
     if against:
         return against
     if not np.all(np.asarray(penalty.l2) > 0.0):
         return "an L2 penalty of 0"
     assert isinstance(problem, LinearLoss)
-    edges = problem.layout.labels**2 * problem.batch.sequences
-    return "so many labels" if edges > _MOST_EDGES else ""
+    slots = problem.layout.slots
+    cells = sum(slots[name].cells for name in ("transition", "length") if name in slots)
+    return "so many labels" if cells * problem.batch.sequences > _MOST_CELLS else ""

@@ -35,7 +35,7 @@ from crfkit.structures.semimarkov import SemiMarkov
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["NativeSegments"]
+__all__ = ["NativeSegments", "Places", "places_of", "weights_of_rows"]
 
 ROWS = ("node", "begin", "end", "segment")
 SHARED = ("transition", "start", "stop", "length")
@@ -79,14 +79,14 @@ class NativeSegments:
         allowed = gold.mask if isinstance(gold, Sets) else None
         self._credit = {"transition": np.empty((L, L)), "start": np.empty(L), "stop": np.empty(L)}
         self._credit["length"] = np.empty((D, L))
-        ptr, column = _rows(layout)
+        ptr, column = weights_of_rows(layout)
         if kept is not None:
             self._evaluator = _native.Evaluator.unpack(
                 kernels, L, ptr, column, None, None, None, allowed, kept["evaluator"]
             )
             self._gold = {name: kept[name] for name in SHARED}
             return
-        places = _places(layout, loss.batch, D)
+        places = places_of(layout, loss.batch, D)
         label = places.labels(self.structure.gold_cells(loss.batch)) if isinstance(gold, Path) else None
         if D == 1:
             places, label = places.merged(), None if label is None else label[: loss.batch.positions]
@@ -177,7 +177,7 @@ class NativeSegments:
         return {**made, "length": forbid(made["length"], fits)}
 
 
-def _rows(layout: Layout) -> tuple[Pointers, Ids]:
+def weights_of_rows(layout: Layout) -> tuple[Pointers, Ids]:
     """Return where the weights of the attributes of all kinds begin, and the label of each weight."""
     blocks = [layout.block[name] for name in ROWS if name in layout.block]
     assert layout.parts["edge"].start in (0, sum(len(block.cell) for block in blocks))
@@ -186,7 +186,7 @@ def _rows(layout: Layout) -> tuple[Pointers, Ids]:
     return ptr, np.concatenate([block.cell for block in blocks])
 
 
-class _Places(NamedTuple):
+class Places(NamedTuple):
     """The attributes of all rows: of positions, of beginnings, of ends, of single segments."""
 
     positions: int
@@ -202,7 +202,7 @@ class _Places(NamedTuple):
         kinds = [cells["node"], *(cells[name] for name in ROWS[1:3] if getattr(self, f"{name}s"))]
         return np.concatenate([*kinds, cells["segment"][self.segment]]).astype(np.int32)
 
-    def merged(self) -> _Places:
+    def merged(self) -> Places:
         """Return all rows of a position as one, where segments have one position."""
         P, kinds = self.positions, 1 + self.begins + self.ends
         of_row = np.concatenate([np.tile(np.arange(P), kinds), self.segment])  # [rows]
@@ -210,11 +210,11 @@ class _Places(NamedTuple):
         order = np.argsort(position, kind="stable")
         ptr = np.concatenate([[0], np.cumsum(np.bincount(position, minlength=P))]).astype(np.int64)
         value = None if self.value is None else self.value[order]
-        return _Places(P, ptr, self.attr[order], value, False, False, np.zeros(0, dtype=np.int64))
+        return Places(P, ptr, self.attr[order], value, False, False, np.zeros(0, dtype=np.int64))
 
 
-def _places(layout: Layout, batch: Batch, D: int) -> _Places:
-    """Return the attributes of all rows of a batch, numbered as in `_rows`; without a weight: -1."""
+def places_of(layout: Layout, batch: Batch, D: int) -> Places:
+    """Return the attributes of all rows of a batch that have weights, numbered as in `weights_of_rows`."""
     P, first = batch.positions, 0
     has = {name: name == "node" or is_scored(layout, batch, name) for name in ROWS}
     lengths, ids, values = [], [], []
@@ -238,4 +238,4 @@ def _places(layout: Layout, batch: Batch, D: int) -> _Places:
     ptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
     value = np.concatenate(values)
     plain = bool((value == 1.0).all())
-    return _Places(P, ptr, np.concatenate(ids), None if plain else value, has["begin"], has["end"], segment)
+    return Places(P, ptr, np.concatenate(ids), None if plain else value, has["begin"], has["end"], segment)

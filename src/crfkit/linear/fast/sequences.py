@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.linear.fast.segment_rows import allowed_lengths, rows_of_segments
 from crfkit.linear.objective import Family
-from crfkit.optimise.sequential.sequences import OneBlock, PerceptronSequences, Sequences
-from crfkit.structures.chain import Chain, is_chain
+from crfkit.optimise.sequential.sequences import DualSequences, OneBlock, PerceptronSequences, Sequences
+from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Path
+from crfkit.structures.semimarkov import SemiMarkov
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
 S = TypeVar("S", bound=Sequences)
 
-__all__ = ["blocks_of", "perceptron_lack", "perceptron_of", "sequences_lack", "sequences_of"]
+__all__ = [
+    "blocks_of",
+    "dual_lack",
+    "dual_of",
+    "perceptron_lack",
+    "perceptron_of",
+    "sequences_lack",
+    "sequences_of",
+]
 
 
 def sequences_lack(loss: LinearLoss) -> str:
@@ -25,6 +35,16 @@ def sequences_lack(loss: LinearLoss) -> str:
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
     return _lack(loss)
+
+
+def dual_lack(loss: LinearLoss) -> str:
+    """Return why the dual cannot take a loss; empty where it can."""
+    if not isinstance(loss.structure, SemiMarkov):
+        against = sequences_lack(loss)
+        return against.replace("only chains of order 1", "only chains of order 1 and segments")
+    if loss.objective.family is not Family.LIKELIHOOD:
+        return f"the objective {loss.objective.name}"
+    return _lack_of_data(loss)
 
 
 def perceptron_lack(loss: LinearLoss) -> str:
@@ -37,16 +57,21 @@ def perceptron_lack(loss: LinearLoss) -> str:
 
 
 def _lack(loss: LinearLoss) -> str:
-    structure, layout = loss.structure, loss.layout
+    structure = loss.structure
     if not (is_chain(structure) and structure.order == 1):
         return f"{structure.describe()}, only chains of order 1"
+    against = _lack_of_data(loss)
+    if not against and structure.resolved is not None and structure.resolved.expansion is not None:
+        return "limits on segment lengths"
+    return against
+
+
+def _lack_of_data(loss: LinearLoss) -> str:
     reasons = {
         "partial labels": loss.kind == "set",
         "soft labels": loss.kind == "soft",
-        "edge attributes": layout.edge_attributes > 0,
-        "real-valued columns": layout.dense > 0,
-        "limits on segment lengths": structure.resolved is not None
-        and structure.resolved.expansion is not None,
+        "edge attributes": loss.layout.edge_attributes > 0,
+        "real-valued columns": loss.layout.dense > 0,
         "negative weights of sequences": bool((loss.weight < 0.0).any()),
     }
     return next((what for what, holds in reasons.items() if holds), "")
@@ -67,31 +92,45 @@ def blocks_of(loss: LinearLoss) -> OneBlock:
     return OneBlock(sequences_of(loss))
 
 
+def dual_of(loss: LinearLoss) -> DualSequences:
+    """Return the flat arrays of a loss that the dual takes."""
+    return _made(loss, DualSequences)
+
+
 def _made(loss: LinearLoss, kind: type[S]) -> S:
-    batch, layout, weight, chain = loss.batch, loss.layout, loss.weight, loss.structure
+    batch, layout, weight = loss.batch, loss.layout, loss.weight
     assert isinstance(loss.gold, Path)
-    assert is_chain(chain)
+    if isinstance(loss.structure, SemiMarkov):
+        rows = rows_of_segments(loss.structure, layout, batch, loss.gold)
+    else:
+        rows = {
+            "seq_ptr": batch.seq_ptr,
+            "attr_ptr": batch.attr_ptr,
+            "attr": batch.attr,
+            "value": batch.value,
+            "label": loss.gold.label,
+            "row_ptr": layout.node_ptr,
+            "column": layout.node_label,
+        }
     return kind(
-        seq_ptr=batch.seq_ptr,
-        attr_ptr=batch.attr_ptr,
-        attr=batch.attr,
-        value=batch.value,
-        label=loss.gold.label,
+        **rows,
         labels=layout.labels,
-        row_ptr=layout.node_ptr,
-        column=layout.node_label,
         transition_cell=layout.transition_cell,
         start=layout.start,
         stop=layout.stop,
         weight=None if (weight == 1.0).all() else np.ascontiguousarray(weight, dtype=np.float64),
-        forbidden=_forbidden(chain),
+        forbidden=_forbidden(loss.structure),
     )
 
 
-def _forbidden(chain: Chain) -> Floats | None:
-    """Return 0 where a transition, a first or a last label is allowed, else -inf: [(L + 2) * L]."""
-    rules = chain.resolved
-    if rules is None:
+def _forbidden(structure: Any) -> Floats | None:
+    """Return 0 for what is allowed, else -inf: transitions, lengths, start, stop, [(L + D + 2) * L]."""
+    L, rules = len(structure.labels), structure.resolved
+    lengths = allowed_lengths(structure) if isinstance(structure, SemiMarkov) else np.ones((0, L), np.bool_)
+    if rules is None and lengths.all():
         return None
-    allowed = np.concatenate([rules.transition.ravel(), rules.start, rules.stop])
-    return np.where(allowed, 0.0, -np.inf)
+    free = np.ones((L + 2, L), np.bool_)
+    steps, start, stop = (
+        (free[:L], free[L], free[L + 1]) if rules is None else (rules.transition, rules.start, rules.stop)
+    )
+    return np.where(np.concatenate([steps.ravel(), lengths.ravel(), start, stop]), 0.0, -np.inf)

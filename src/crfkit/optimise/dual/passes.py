@@ -16,8 +16,8 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels, threads_or_all, usable_cores
-from crfkit.optimise.problem import Penalty, view_of
-from crfkit.optimise.sequential.sequences import Scored, Sequences
+from crfkit.optimise.problem import Penalty
+from crfkit.optimise.sequential.sequences import Sequences
 
 __all__ = ["DualPasses", "passes_left", "strain", "strengths_of"]
 
@@ -57,7 +57,7 @@ class DualPasses:
         self.penalty, self.ease, self.relax, self.seed = penalty, ease, relax, seed
         # Threads meet at barriers: more of them than cores only wait for each other.
         self.threads = min(threads_or_all(threads), usable_cores())
-        self.filled, self.positions = arrays.filled, len(arrays.label)
+        self.arrays, self.filled, self.positions = arrays, arrays.filled, len(arrays.label)
         self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
         self.rounding = 0.0  # what the rounding of marginals may add to the dual
         self.meanwhile: Thread | None = None  # a thread that runs beside the passes
@@ -75,15 +75,16 @@ class DualPasses:
             self.threads = 1
         self.dual += gain
 
-    def begin(self, problem: Any, w: Floats) -> None:
+    def begin(self, w: Floats) -> None:
         """Set the distribution of every sequence to the one that w gives."""
-        node, edge, ends = view_of(problem, Scored, "Dual").scores(w)
+        node, edge, ends = self.arrays.scores(w, self.threads)
         # Marginals are stored as floats: the dual at them differs from that of any distribution by at most
         # 2^-24 of the scores that they are multiplied with.
         rows = node.reshape(self.positions, -1)  # [P, L]; the largest of each without a copy of them
         largest = float(np.sum(np.maximum(rows.max(axis=1), -rows.min(axis=1))))
         finite = np.abs(edge[np.isfinite(edge)])
-        self.rounding = 2.0**-24 * (largest + self.positions * float(finite.max(initial=0.0)))
+        shared = 1 if self.arrays.segments is None else 2  # tables that add to a position
+        self.rounding = 2.0**-24 * (largest + shared * self.positions * float(finite.max(initial=0.0)))
         self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, self.filled, self.threads)
         self.dual += gain
 

@@ -25,8 +25,8 @@ from crfkit.native import threads_or_all
 from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.dual.extrapolate import Extrapolation
 from crfkit.optimise.dual.passes import DualPasses, passes_left, strain, strengths_of
-from crfkit.optimise.problem import Curvature, End, Optimiser, Penalty, Run, Step, view_of
-from crfkit.optimise.sequential.sequences import Scored, Sequences
+from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Step, view_of
+from crfkit.optimise.sequential.sequences import DualSequences, Prepared, begin_at
 
 __all__ = ["Dual"]
 
@@ -99,8 +99,8 @@ class Dual:
 
     @property
     def needs(self) -> tuple[type, ...]:
-        """Needs labelled sequences, all in memory, their scores, and the curvature for the finisher."""
-        return (Sequences, Scored, Curvature)
+        """Needs labelled sequences, all in memory; the curvature for the finisher is its own."""
+        return (DualSequences, Prepared)
 
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -133,7 +133,7 @@ class DualRun:
         self, options: Dual, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
-        self.w = np.array(w, dtype=np.float64)  # [F]
+        self.w = begin_at(w, problem.size)  # [F]
         self.phase: Phase = "dual"
         self.passes, self.evaluations = 0, 0.0  # of the dual; of the finisher
         self.gaps: list[float] = []  # of the last passes, relative to the objective
@@ -143,7 +143,7 @@ class DualRun:
         self.finisher: Run | None = None
         self.recent = Extrapolation()
         self.curvature = float(np.min(penalty.l2))
-        arrays = view_of(problem, Sequences, "Dual")
+        arrays = view_of(problem, DualSequences, "Dual")
         self.positions = len(arrays.label)
         strengths = strengths_of(arrays, penalty, problem.size)
         strained = strain(len(arrays.attr), len(arrays.filled), self.curvature)
@@ -158,7 +158,7 @@ class DualRun:
             self._start(problem)
             return
         if options.finish is not None and threads_or_all(options.threads) > 1:
-            self.preparing = Thread(target=view_of(problem, Scored, "Dual").prepare)
+            self.preparing = Thread(target=view_of(problem, Prepared, "Dual").prepare)
             self.preparing.start()
         exponentiated = options.step == "exponentiated"
         self.sequences = DualPasses(
@@ -167,7 +167,8 @@ class DualRun:
         self.sequences.meanwhile = self.preparing
         if state is not None:
             self._recall(state)
-        elif self.w.any():
+        elif self.w.any() or (exponentiated and arrays.segments is not None):
+            # Potentials of rows alone cannot single out the gold segments, as they can the labels of a chain.
             self._begin(self.sequences)
 
     # ---- steps
@@ -343,7 +344,7 @@ class DualRun:
         self.passes += 1
 
     def _begin(self, sequences: DualPasses) -> None:
-        sequences.begin(self.problem, self.w)
+        sequences.begin(self.w)
         self.passes += 1
 
     def _objective(self) -> float:

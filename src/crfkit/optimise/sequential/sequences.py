@@ -1,26 +1,58 @@
 """The views for optimisers that visit sequence by sequence: flat arrays, and penalties of two groups.
 
-The groups are the weights of attributes (in C++: rows) and all others: transitions, start and stop.
+The groups are the weights of attributes (in C++: rows) and all others: transitions, start, stop and lengths.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.checks import NotFiniteError
+from crfkit.native import kernels
 from crfkit.optimise.problem import Penalty
 
-__all__ = ["OneBlock", "PerceptronSequences", "Scored", "SequenceBlocks", "Sequences", "begin_at"]
+_TABLE = 1 << 29  # most bytes of the table of weights that scores are made of
+
+__all__ = [
+    "DualSequences",
+    "OneBlock",
+    "PerceptronSequences",
+    "Prepared",
+    "SegmentRows",
+    "SequenceBlocks",
+    "Sequences",
+    "begin_at",
+]
+
+
+class SegmentRows(NamedTuple):
+    """What the rows of sequences stand for that are cut into segments of at most D positions.
+
+    A sequence has a row for each of its positions, which all segments around it share; then one for each
+    position where a segment may begin, and one where it may end, if these have attributes; then one for each
+    segment that has attributes.
+    """
+
+    position_ptr: Pointers  #: [N + 1]
+    begin: Ids  #: [P] 1 where a gold segment begins, else 0
+    place: Ids  #: of each row of a segment: (first position in its sequence) * D + length - 1
+    length_cell: Ids  #: (length - 1) * L + label of each length that has a weight
+    longest: int  #: D
+    begins: bool
+    ends: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
     """Labelled sequences, and which weights exist; in the order of the layout.
+
+    The attributes of a row give it a score for each label; the rows of a chain are its P positions.
 
     Examples
     --------
@@ -32,10 +64,10 @@ class Sequences:
     """
 
     seq_ptr: Pointers  #: [N + 1]
-    attr_ptr: Pointers  #: [P + 1]
+    attr_ptr: Pointers  #: [P + 1] attributes of each row
     attr: Ids  #: [nnz]
     value: Floats | None  #: [nnz]
-    label: Ids  #: [P]
+    label: Ids  #: [P] the gold of each row; -1 for a row that the gold does not have
     labels: int  #: L
     row_ptr: Pointers  #: [A + 1] weights of each attribute
     column: Ids  #: label of each
@@ -43,12 +75,16 @@ class Sequences:
     start: bool = False
     stop: bool = False
     weight: Floats | None = None  #: [N] of the sequences
-    forbidden: Floats | None = None  #: [(L + 2) * L] 0 or -inf: transitions, start, stop
+    forbidden: Floats | None = None  #: [(L + D + 2) * L] 0 or -inf: transitions, lengths, start, stop
+    segments: SegmentRows | None = None  #: None: chains
 
     @cached_property
     def native(self) -> _native.Labelled:
         """The arrays as the kernels see them, checked."""
-        return _native.Labelled(**{name: getattr(self, name) for name in self.__dataclass_fields__})
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        if self.segments is not None:
+            given["segments"] = _native.Segmented(*self.segments)
+        return _native.Labelled(**given)
 
     @cached_property
     def filled(self) -> Pointers:
@@ -59,6 +95,44 @@ class Sequences:
         """Return the order of a pass, counted from 1: (seed, number) is all that it depends on."""
         drawn: Pointers = np.random.default_rng([seed, number]).permutation(self.filled)
         return drawn
+
+    def scores(self, w: Floats, threads: int) -> tuple[Floats, Floats, Floats | None]:
+        """Return the scores by w [F], flat.
+
+        They are those of rows [P * L]; of transitions, and of lengths of segments [(L + D) * L]; of start and
+        stop [2 * L], None without them.
+
+        Examples
+        --------
+        >>> none, one = np.zeros(0, dtype=np.int32), np.array([0, 1])
+        >>> label = np.zeros(1, dtype=np.int32)
+        >>> arrays = Sequences(one, one, label, None, label, 2, one, label, none, stop=True)
+        >>> [part.tolist() for part in arrays.scores(np.array([3.0, 1.0, 2.0]), threads=1)]
+        [[3.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
+        """
+        L, places, attributes = self.labels, len(self.label), int(self.row_ptr[-1])
+        rows = _native.Rows(L, self.row_ptr, self.column, _TABLE)
+        ready = _native.ReadyRows.of(kernels, rows, w, 0, threads)
+        made = np.empty((places, L))
+        items = (self.attr_ptr, self.attr, self.value)
+        if not _native.score(kernels, ready, *items, None, 0, places, made, threads):
+            raise NotFiniteError("some scores are not finite; scale the values of attributes")
+        tables = L if self.segments is None else L + self.segments.longest
+        small = np.zeros((tables + 2) * L)  # transitions, lengths, start, stop
+        small[self._small_cells(tables)] = w[attributes:]
+        if self.forbidden is not None:
+            small += self.forbidden
+        ends = self.start or self.stop or self.forbidden is not None
+        return made.ravel(), small[: tables * L], small[tables * L :] if ends else None
+
+    def _small_cells(self, tables: int) -> Pointers:
+        """Return where the weights that belong to no attribute lie in such an array, in their order."""
+        L = self.labels
+        ends = [
+            np.arange(i * L, (i + 1) * L) for i, has in ((tables, self.start), (tables + 1, self.stop)) if has
+        ]
+        lengths = [] if self.segments is None else [L * L + self.segments.length_cell]
+        return np.concatenate([self.transition_cell, *ends, *lengths]).astype(np.int64)
 
     def strengths(self, penalty: Penalty, who: str) -> tuple[float, float, float, float]:
         """Return l1 and l2 of the attributes, and of all other weights."""
@@ -87,13 +161,13 @@ class PerceptronSequences(Sequences):
     remedy: ClassVar[str] = "use the objective Perceptron(), or another optimiser"
 
 
-@runtime_checkable
-class Scored(Protocol):
-    """A loss that gives its scores as flat arrays."""
+class DualSequences(Sequences):
+    """Labelled sequences as the dual takes them: chains, or segments."""
 
-    def scores(self, w: Floats) -> tuple[Floats, Floats, Floats | None]:
-        """Return node [P * L], edge [L * L] and start and stop scores [2 * L] (None without them)."""
-        ...
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A loss that can prepare its first evaluation."""
 
     def prepare(self) -> None:
         """Prepare what the first evaluation needs."""
