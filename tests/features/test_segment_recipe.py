@@ -250,7 +250,7 @@ def test_hashed_attributes_of_segments() -> None:
 def test_mean_length_is_put_in() -> None:
     recipe = Recipe.parse("segment: square(length); segment: square(length, 1.0)")
     with pytest.raises(ValueError, match=r"recipe.settled\(mean\)"):
-        Extractor(recipe, longest=2)
+        Extractor(recipe, label=None, longest=2)(columns_of([[("a", "x")]]))
     settled = recipe.settled(1.5)
     assert str(settled) == "segment: square(length, 1.5)\nsegment: square(length, 1.0)"
     made = Extractor(settled, label=None, longest=3)(columns_of([[("a", "x")] * 3]))

@@ -12,7 +12,6 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe, segment_features
-from crfkit.features.numbers import mean_length
 from crfkit.features.segments import first_word, last_word, length, of_words, phrase, segment_recipe
 from crfkit.models.tags import segmented
 
@@ -152,14 +151,6 @@ def test_the_recipe_of_the_paper() -> None:
     assert begins is not None
     here = [data.segment_attributes[i] for i in begins.id[begins.ptr[1] : begins.ptr[2]]]
     assert {"begin:word[-1]=in", "begin:shape(word)[1]=Aa+", "begin:pos[-3]=_B-2"} <= set(here)
-
-
-def test_the_mean_length_of_segments() -> None:
-    data = segmented(ItemExtractor()(X), [[(0, 2, "A")], [], [(0, 1, "A")]])
-    assert mean_length(data) == 1.5
-    assert mean_length(data, "A") == 1.0
-    with pytest.raises(ValueError, match="have no gold segments"):
-        mean_length(ItemExtractor()(X))
 
 
 def test_attributes_without_names_cannot_be_seen() -> None:

@@ -76,11 +76,6 @@ class Extractor:
             raise ValueError(f"hashed is {hashed}, expected 1 to 2**31 - 1")
         if longest is not None:
             check_number("longest", longest, 1, whole=True)
-        if recipe.lacks_mean:
-            raise ValueError(
-                "the recipe has square(length) without a mean; write it as square(length, 2.5), or take it "
-                "from the data: recipe.settled(mean)"
-            )
         self.recipe = recipe
         self.hashed = hashed
         self.label = label
@@ -191,7 +186,12 @@ class Extractor:
             These are the data that internal dictionaries were made of, from the first sequence on: entries
             that come from the sequence at hand only do not count.
         """
-        if self.recipe.segmental and self.longest is None:
+        if self.recipe.lacks_mean:
+            raise ValueError(
+                "the recipe has square(length) without a mean; write it as square(length, 2.5), or take it "
+                "from the data: recipe.settled(mean)"
+            )
+        if "segment" in self._made and self.longest is None:
             raise ValueError(
                 "the recipe has templates of segments, but longest is not given; give the positions of the "
                 "longest segments, as in Extractor(recipe, label, longest=6)"

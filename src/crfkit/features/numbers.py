@@ -14,7 +14,6 @@ import numpy as np
 from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, pointers, union
 
 if TYPE_CHECKING:
-    from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features.recipe import Field, Kind, Recipe
 
@@ -22,7 +21,6 @@ __all__ = [
     "Numbers",
     "Phrases",
     "distinct_phrases",
-    "mean_length",
     "moved",
     "of_length",
     "positions_left",
@@ -194,26 +192,3 @@ def with_numbers(found: Ragged, numbers: Sequence[tuple[int, Floats]]) -> Ragged
         held = value != 0.0
         added.append(Ragged(pointers(held), np.full(held.sum(), id, dtype=np.int32), value[held]))
     return union(found, *added)
-
-
-def mean_length(data: Dataset, outside: str = "O") -> float:
-    """Return the mean length of the gold segments whose label is not `outside`, for `Recipe.settled`.
-
-    Where all segments are outside, it is their mean length.
-
-    Examples
-    --------
-    >>> from crfkit.data.alphabet import Alphabet
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.data.dataset import Dataset
-    >>> batch = Batch([0, 4], [0] * 5, [], label=[0, 1, 1, 1], begin=[True, True, False, True])
-    >>> mean_length(Dataset(batch, Alphabet(["O", "CITY"]), Alphabet(), Alphabet()))
-    1.5
-    """
-    begin, label = data.batch.begin, data.batch.label
-    if begin is None or label is None or not begin.any():
-        raise ValueError("the data have no gold segments, so that their mean length is not known; give it")
-    first = np.flatnonzero(begin)
-    length = np.diff(first, append=data.batch.positions)
-    inside = label[first] != data.labels.find(outside)
-    return float(length[inside].mean() if inside.any() else length.mean())

@@ -105,8 +105,8 @@ class Recipe:
 
     @property
     def segmental(self) -> bool:
-        """Whether there are templates of segments, which need `longest` of an `Extractor`."""
-        return any(template.kind == "segment" for template in self.templates)
+        """Whether there are templates of segments, or of where they begin and end."""
+        return any(template.kind in ("begin", "end", "segment") for template in self.templates)
 
     @property
     def lacks_mean(self) -> bool:
