@@ -184,3 +184,13 @@ def test_learning_goes_on_with_recipes_of_segments() -> None:
     fitted.partial_fit([["in", "Rome", "it", "rains"]] * 3, [["O", "B-CITY", "O", "O"]] * 3)
     assert fitted.predict_segments([["in", "Rome", "it", "rains"]]) == [[(1, 2, "CITY")]]
     assert fitted.predict_segments([["in", "New", "York"]]) == [[(1, 3, "CITY")]]
+
+
+def test_segments_of_one_label_are_learned() -> None:
+    sentences = ["ab cd ab", "cd ab cd e", "e ab cd"]
+    X = [list(text.replace(" ", "")) for text in sentences]
+    y = [[tag for word in text.split() for tag in ["B-W", *["I-W"] * (len(word) - 1)]] for text in sentences]
+    fitted = SemiCRF(template="c[-1..1]; segment: c[..]").fit(X, y)
+    assert fitted.predict_segments([list("abecd")]) == [[(0, 2, "W"), (2, 3, "W"), (3, 5, "W")]]
+    with pytest.raises(ValueError, match="all 2 positions have the label 'W'"):
+        SemiCRF(template="c[0]").fit([["a", "b"]], [["B-W", "B-W"]])

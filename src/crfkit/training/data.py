@@ -107,7 +107,8 @@ def check_learnable(
     names : sequence of str
         Of the labels.
     sure : bool
-        Whether every position has a label.
+        Whether every position has a label, which is all that there is to learn: of segments, also where they
+        begin.
     known : bool
         Whether positions without a label may say something else of it.
     """
@@ -164,13 +165,15 @@ class TrainingData:
 
     def check(self, structure: Structure) -> list[str]:
         """Raise an error if there is nothing to learn or gold is impossible; return remarks."""
-        before, known = 0, False
+        before, known, cut = 0, False, False
         for batch in self.batches():
             structure.gold(batch, before)
             before += batch.sequences
             known = known or batch.allowed is not None or batch.soft is not None
+            cut = cut or (batch.begin is not None and not batch.begin.all())
         counts, names = self.label_counts, structure.labels
-        check_learnable(self.positions, counts, names, sure=self.kinds == {"path"}, known=known)
+        sure = self.kinds == {"path"} and not (cut and "length" in structure.slots())
+        check_learnable(self.positions, counts, names, sure=sure, known=known)
         notes = []
         unknown = self.positions - int(counts.sum())
         if self.kinds == {"path"} and not counts.all():
