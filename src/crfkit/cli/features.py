@@ -57,13 +57,12 @@ def features(
     from crfkit.cli.sizes import Sizes
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, parse_recipe
-    from crfkit.models.reading import describes_segments
 
     if (template is None) == (recipe is None):
         raise ValueError("give either --template FILE or --recipe TEXT")
     tables = dictionaries_of(dictionary)
     parsed = recipe_of(template, tables) or parse_recipe(str(recipe), resources=tables, source="--recipe")
-    longest = max_length if describes_segments(parsed) else None
+    longest = max_length if parsed.segmental else None
     extract: Extractor | None = None
     counted = Sizes()
     seen = 0

@@ -47,7 +47,6 @@ def extractor_for(
     from crfkit.data.formats.columns import CONLLU
     from crfkit.data.formats.registry import find
     from crfkit.features import Extractor
-    from crfkit.models.reading import describes_segments
 
     label = label_of(read, label)
     place = read.place(label)
@@ -57,7 +56,7 @@ def extractor_for(
         recipe = default_recipe([read.names[CONLLU.index("form")]], asked.segmental, tables)
     others = [name for c, name in enumerate(read.names) if c != place]
     recipe = recipe or default_recipe(others, asked.segmental, tables)
-    if describes_segments(recipe) and not asked.segmental:
+    if recipe.segmental and not asked.segmental:
         raise ValueError(
             "the template has lines of segments (begin:, end:, segment:); give --structure semi too, or "
             "leave them out"

@@ -32,7 +32,7 @@ from crfkit.structures.structure import Structure
 if TYPE_CHECKING:
     from crfkit.models.model import Model
 
-__all__ = ["Reader", "columns_of", "describes_segments", "frozen_extractor", "longest_of"]
+__all__ = ["Reader", "columns_of", "frozen_extractor", "longest_of"]
 __all__ += ["place_of", "read", "recipe_of"]
 
 # An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
@@ -91,7 +91,7 @@ class Reader:
                 "the attributes of the model are ids without names: give X as a Batch or a Dataset"
             )
         _check_nesting(X, recipe)
-        made = recipe is not None and describes_segments(recipe)
+        made = recipe is not None and recipe.segmental
         if not made and any(model.layout.has(kind) for kind in ("begin", "end", "segment")):
             raise ValueError(
                 "the model has weights of segments, whose attributes are made by functions: give X as "
@@ -144,11 +144,6 @@ def frozen_extractor(
     extract.freeze()
     extract.labels = Alphabet()
     return extract
-
-
-def describes_segments(recipe: Recipe) -> bool:
-    """Return whether a recipe has templates of segments, or of where they begin or end."""
-    return any(template.kind in ("begin", "end", "segment") for template in recipe.templates)
 
 
 def longest_of(structure: Structure) -> int | None:
