@@ -27,6 +27,7 @@ class JaroWinkler {
   struct Scratch {
     JaroString query;
     std::uint64_t signature = 0;
+    std::vector<std::int64_t> likely;
     std::vector<int> present, absent;  // classes of characters, frequent ones first
     std::vector<std::pair<double, std::size_t>> by_bound;  // lengths, the most promising first
     std::vector<std::array<std::pair<std::int64_t, std::int64_t>, most_prefix + 1>> range;
@@ -136,8 +137,12 @@ class JaroWinkler {
     double bound() const { return bound(most); }
     bool beats(double best) {
       if (best > settled) {
-        while (least <= most && bound(least) <= best) ++least;
         settled = best;
+        const double jaro = (best - 0.1 * prefix) / (1.0 - 0.1 * prefix);
+        const double enough =
+            (3.0 * jaro - 1.0) / (1.0 / size + 1.0 / length);  // if all is in order
+        least = std::clamp(static_cast<std::int64_t>(enough) - 1, least, most + 1);
+        while (least <= most && bound(least) <= best) ++least;
       }
       return least <= most;
     }
@@ -240,20 +245,24 @@ class JaroWinkler {
     return k < 8 ? table[k](block, classes, turned) : 0;  // so many that few are refused
   }
 
+  // Looks at the entries of one length, whatever their prefix.  What is likely is found first, so
+  // that its characters are fetched ahead: they lie all over the memory.
   template <class Out>
   void scan_blocks(const Length& group, Needed& needed, Scratch& s, Out out, double& best) const {
     const auto second = static_cast<std::int64_t>(order_.size() / 2);
+    s.likely.clear();
     for (std::int64_t low = group.first; low < group.last; low += 64) {
       const Block& block = blocks_[group.first_block + (low - group.first) / 64];
       std::uint64_t left = ~std::uint64_t{0} >> std::max<std::int64_t>(0, 64 - (group.last - low));
       left &= ~exceed(block, s.absent, 0, needed.entry_may_lack());
       if (left) left &= ~exceed(block, s.present, ~std::uint64_t{0}, needed.query_may_lack(s));
-      for (; left; left &= left - 1) {
-        const std::int64_t k = second + low + std::countr_zero(left);
-        if (out(order_[k])) continue;
-        best = std::max(best, similarity(k, needed, s));
-        if (!needed.beats(best)) return;
-      }
+      for (; left; left &= left - 1) s.likely.push_back(second + low + std::countr_zero(left));
+    }
+    constexpr std::size_t ahead = 8;
+    for (std::size_t i = 0; i < s.likely.size() && needed.beats(best); ++i) {
+      if (i + ahead < s.likely.size())
+        __builtin_prefetch(characters_.data() + begin_[s.likely[i + ahead]]);
+      if (!out(order_[s.likely[i]])) best = std::max(best, similarity(s.likely[i], needed, s));
     }
   }
 
