@@ -153,15 +153,8 @@ def test_show_tells_lengths(folder: Path) -> None:
 def test_dictionaries_become_similarities(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pets.txt").write_text("the dog\na cat\n")
     options = [*OPTIONS, "--max-iter", 15]
-    run(
-        "train",
-        folder / "train.txt",
-        "-o",
-        tmp_path / "m.crf",
-        *options,
-        "--dictionary",
-        f"pets={tmp_path}/pets.txt",
-    )
+    pets = ["--dictionary", f"pets={tmp_path}/pets.txt"]
+    run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *options, *pets)
     model = Model.load(tmp_path / "m.crf")
     assert 'segment:jaccard(0, "pets")[..]' in model.names.segment_attributes.strings()
     run("train", folder / "train.txt", "-o", tmp_path / "i.crf", *options, "--internal-dictionary")

@@ -100,7 +100,7 @@ def train(
       crfkit train huge.txt.gz -o m.crf --block-positions 100000 -a adagrad
       crfkit train train.txt -o quick.crf -a perceptron --max-iter 10
       crfkit train train.txt -o names.crf --structure semi --max-length 4
-      crfkit train train.txt -o names.crf --structure semi --dictionary cities=c.txt
+      crfkit train a.txt -o names.crf --structure semi --dictionary city=c.txt
     """
     check_output(output)
     given = reading.keywords
