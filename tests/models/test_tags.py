@@ -16,8 +16,8 @@ from crfkit.features import ItemExtractor
 from crfkit.models.tags import Spelling, as_segments, scheme_of, segmented
 from crfkit.structures.gold import Path
 
-SCHEMES = ["BIO", "IOB1", "BIOES", "BILOU", "BMES"]
-LETTERS = {"BIO": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
+SCHEMES = ["BIO", "IOB1", "BIOES", "BILOU", "BMES", "BCEU"]
+LETTERS = {"BIO": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"}
 
 
 def random_segments(seed: int, N: int = 40) -> tuple[list[int], list[list[tuple[int, int, str]]]]:

@@ -75,7 +75,7 @@ class SemiCRF(ChainQueries, Fitting):
         one segment. Training and prediction take time in proportion to the longest segment, so "long" costs
         as much as the longest stretch.
     scheme : str, optional
-        Of the tags in y: "BIO", "IOB1", "BIOES", "BILOU" or "BMES"; default: told from the tags.
+        Of the tags in y: "BIO", "IOB1", "BIOES", "BILOU", "BMES" or "BCEU"; default: told from the tags.
     metric : str or function, optional
         Of the dev set and of `score`. Default: the F1 of segments with their label and both ends.
     seed : int

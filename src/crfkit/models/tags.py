@@ -44,7 +44,7 @@ Words = NDArray[np.str_]
 Outside = Literal["unit", "long"]
 
 #: The letters of each scheme for beginning, inside, end and single.
-_LETTERS = {"BIO": "BIIB", "IOB1": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
+_LETTERS = {"BIO": "BIIB", "IOB1": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"}
 _ALIASES = {"IOB2": "BIO", "IOBES": "BIOES"}
 
 
@@ -70,7 +70,7 @@ def are_tags(labels: Sequence[str]) -> bool:
     (True, False, False)
     """
     inside = [name for name in labels if name != OUTSIDE]
-    return bool(inside) and all(name[:1] in "BIESLUM" and name[1:2] == "-" for name in inside)
+    return bool(inside) and all(name[:1] in "BIESLUMC" and name[1:2] == "-" for name in inside)
 
 
 def scheme_of(data: Dataset) -> str | None:
@@ -258,7 +258,7 @@ def _surely(data: Dataset, names: tuple[str, ...]) -> Bools:
     if batch.allowed is None:
         return np.zeros(int(unknown.sum()), dtype=np.bool_)
     sets = batch.allowed[unknown]  # [unknown, tags]
-    first, inner = (np.array([name[0] in letters for name in names]) for letters in ("BSU", "IMEL"))
+    first, inner = (np.array([name[0] in letters for name in names]) for letters in ("BSU", "IMELC"))
     goes_on = np.flatnonzero(~sets[:, ~inner].any(axis=1) & ~sets.all(axis=1))
     if goes_on.size:
         p = int(np.flatnonzero(unknown)[goes_on[0]])
