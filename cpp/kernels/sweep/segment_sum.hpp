@@ -224,7 +224,7 @@ class SegmentSum {
     }
     if (any_above(largest, 0x1p-40) && !any_above(largest, 0x1p40)) [[likely]]
       return;
-    rescale(r, lane, depth, node, cells, max_of(largest));
+    rescale(lane, depth, node, cells, max_of(largest));
   }
 
   double top_of(const double* node) const {
@@ -264,7 +264,7 @@ class SegmentSum {
   }
 
   // Brings the largest cell back into [1, 2); the power of two becomes part of the factors of r.
-  void rescale(int r, int lane, int depth, double* node, double* cells, double largest) {
+  void rescale(int lane, int depth, double* node, double* cells, double largest) {
     if (!(largest > 1e-300 && largest < 1e300)) return safety_.see_loss(largest != 0.0);
     const double factor = offsets_.rescaled(lane, largest);
     for (int j = 0; j < step_; j += W) {
