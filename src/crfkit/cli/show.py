@@ -79,6 +79,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "nonzero": int(np.count_nonzero(model.w)),
         "max_length": None,
         "scheme": model.scheme,
+        "encoding": model.encoding,
         "constraints": [repr(rule) for rule in model.structure.constraints],
         "recipe": None if model.recipe is None else str(model.recipe),
         "strongest": strongest(model, labels, top),
@@ -139,6 +140,8 @@ def _print(made: dict[str, Any], tables: bool) -> None:
         line("lengths", ", ".join(f"{name} {longest}" for name, longest in made["max_length"].items()))
     if made["scheme"]:
         line("scheme", made["scheme"])
+    if made["encoding"]:
+        line("encoding", made["encoding"])
     of_segments = f", of segments {made['segment_attributes']:,}" if "segment_attributes" in made else ""
     steps = f"{made['attributes']:,}, of transitions {made['edge_attributes']:,}"
     line("attributes", steps + of_segments)

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from crfkit.models.tags import Outside
     from crfkit.structures.structure import Structure
 
-__all__ = ["Asked", "MaxLength", "Order", "OutsideName", "Scheme", "StructureName", "structure_of"]
+__all__ = [
+    "Asked",
+    "Encoding",
+    "MaxLength",
+    "Order",
+    "OutsideName",
+    "Scheme",
+    "StructureName",
+    "structure_of",
+]
 
 StructureName = Annotated[
     str,
@@ -38,6 +47,14 @@ OutsideName = Annotated[
         "each stretch (long), which takes time in proportion to the longest stretch.",
     ),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        help="Of chains: learn other labels of segments than the data have: io, bio, bioes, or bceu (begin, "
+        "continue, end, unique). Tags are written as in the data.",
+    ),
+]
 Order = Annotated[
     int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
 ]
@@ -58,6 +75,7 @@ class Asked:
     structure: Structure
     scheme: str | None = None
     outside: Outside = "unit"
+    encoding: str | None = None  #: of the labels of a chain
 
     @property
     def segmental(self) -> bool:
@@ -66,8 +84,11 @@ class Asked:
 
     def gold(self, data: Dataset) -> Dataset:
         """Return data with the gold that the structure learns from."""
+        from crfkit.models.encoding import encoded
         from crfkit.models.tags import as_segments
 
+        if self.encoding is not None:
+            return encoded(data, self.encoding)
         return as_segments(data, self.scheme, self.outside) if self.segmental else data
 
     def settled(self, data: Dataset) -> Structure:
@@ -81,9 +102,14 @@ class Asked:
 
 
 def structure_of(
-    name: str, order: int, scheme: str | None, max_length: str | None = None, outside: str | None = None
+    name: str,
+    order: int,
+    scheme: str | None,
+    max_length: str | None = None,
+    outside: str | None = None,
+    encoding: str | None = None,
 ) -> Asked:
-    """Return the structure of --structure, --order, --scheme, --max-length and --outside.
+    """Return the structure of --structure, --order, --scheme, --max-length, --outside and --encoding.
 
     Examples
     --------
@@ -99,6 +125,8 @@ def structure_of(
     if name in ("semi", SemiMarkov.kind):
         from crfkit.models.tags import spelling_of
 
+        if encoding is not None:
+            raise ValueError("--encoding is for chains; semi has labels of segments: leave it out")
         if order != 1:
             raise ValueError("--order is for chains; semi looks at the label of the segment before")
         if outside not in (None, "unit", "long"):
@@ -111,7 +139,12 @@ def structure_of(
     for option, given in (("--max-length", max_length), ("--outside", outside)):
         if given is not None:
             raise ValueError(f"{option} is for segments; give --structure semi too, or leave it out")
-    return Asked(kinds[name](order=order, constraints=() if scheme is None else (Rule(scheme.upper()),)))
+    if encoding is not None:
+        from crfkit.models.encoding import encoding_of
+
+        encoding = encoding_of(encoding, "--encoding")
+    chain = kinds[name](order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))
+    return Asked(chain, encoding=encoding)
 
 
 def lengths_of(text: str) -> int | dict[str, int]:

@@ -34,6 +34,7 @@ def train(
     order: structures.Order = 1,
     max_length: structures.MaxLength = None,
     outside: structures.OutsideName = None,
+    encoding: structures.Encoding = None,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
@@ -101,6 +102,7 @@ def train(
       crfkit train train.txt -o quick.crf -a perceptron --max-iter 10
       crfkit train train.txt -o names.crf --structure semi --max-length 4
       crfkit train a.txt -o names.crf --structure semi --dictionary city=c.txt
+      crfkit train train.txt -o names.crf --encoding bioes --order 2
     """
     check_output(output)
     given = reading.keywords
@@ -116,7 +118,7 @@ def train(
     from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
 
-    asked = structures.structure_of(structure, order, scheme, max_length, outside)
+    asked = structures.structure_of(structure, order, scheme, max_length, outside, encoding)
     kept = learning.features_of(features, min_count)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
     goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective)
@@ -124,6 +126,8 @@ def train(
         check_blockwise(optimizer, goal)
         if asked.segmental:
             raise ValueError("--block-positions is for chains; segments are learned from data in memory")
+        if asked.encoding is not None:
+            raise ValueError("--block-positions keeps labels as they are; leave --encoding out")
     if metric is not None and dev is None:
         raise ValueError("--metric is for a dev set; give one with --dev FILE")
     if patience != 10.0 and dev is None:

@@ -43,6 +43,7 @@ class ExtractorSpec:
     hashed: int | None = None  #: number of ids that attribute names are hashed to
     longest: int | None = None  #: positions of the longest segments that have attributes
     scheme: str | None = None  #: of the tags that spelled gold segments, where tags did
+    encoding: str | None = None  #: of the labels of a chain, where they are spelled anew
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from crfkit.estimators.queries import ChainQueries, dev_metric
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
+from crfkit.models.encoding import encoded
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.objectives import Likelihood
@@ -57,6 +58,9 @@ class ChainCRF(ChainQueries, Fitting):
     template : str, path or Recipe, optional
         Text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path` to one, or a Recipe: X is then
         rows of tokens. Without one, X is features.
+    encoding : {"IO", "BIO", "BIOES", "BCEU"}, optional
+        Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
+        has begin, continue, end and unique. `predict` returns labels as in y.
     metric : str or function, optional
         Of the dev set and of `score`. Default: what fits the labels, and the token accuracy.
     seed : int
@@ -114,6 +118,7 @@ class ChainCRF(ChainQueries, Fitting):
         init: Init = None,
         stop: Stop = _STOP,
         template: Any = None,
+        encoding: str | None = None,
         metric: Metric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
@@ -128,6 +133,7 @@ class ChainCRF(ChainQueries, Fitting):
         self.init = init
         self.stop = stop
         self.template = template
+        self.encoding = encoding
         self.metric = metric
         self.seed = seed
         self.threads = threads
@@ -144,8 +150,11 @@ class ChainCRF(ChainQueries, Fitting):
             data = labelled(data, y, Alphabet(known))
         elif known:  # the data brought labels of their own
             data = replace(data, labels=Alphabet([*data.labels.strings(), *known]))
-        return has_gold(data, "ChainCRF", "labels"), structure_of(self.structure)
+        return self._encoded(has_gold(data, "ChainCRF", "labels")), structure_of(self.structure)
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self.threads)
-        return data if y is None else labelled(data, y, Alphabet())
+        return self._encoded(data if y is None else labelled(data, y, Alphabet()))
+
+    def _encoded(self, data: Dataset) -> Dataset:
+        return data if self.encoding is None else encoded(data, self.encoding)

@@ -110,6 +110,11 @@ class Model(Queries):
         """The scheme of the tags that spelled the segments of the training data, where tags did."""
         return None if self.extractor is None else self.extractor.scheme
 
+    @property
+    def encoding(self) -> str | None:
+        """How the labels of a chain spell segments, where the training data spelled them otherwise."""
+        return None if self.extractor is None else self.extractor.encoding
+
     def __getstate__(self) -> dict[str, Any]:
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**state, "layout": replace(self.layout)}  # without what the kernels made of it

@@ -16,6 +16,7 @@ from crfkit.data.segmentation import Segments, segments_of
 from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
+from crfkit.models.encoding import Recoding
 from crfkit.models.names import Names
 from crfkit.models.once import Once
 from crfkit.models.scores import flat_path
@@ -176,7 +177,8 @@ class Queries:
         scheme = cast("Model", self).scheme
         if scheme is None and self.segmental and isinstance(metric, str) and metric.startswith("segment"):
             scheme = "BIO"
-        return self._once(f"spelling {scheme}", lambda: Spelling(self.structure.labels, scheme))
+        kind = Spelling if cast("Model", self).encoding is None else Recoding
+        return self._once(f"spelling {scheme}", lambda: kind(self.structure.labels, scheme))
 
     def predict(
         self,

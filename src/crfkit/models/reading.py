@@ -24,6 +24,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from crfkit.models.encoding import encoded
 from crfkit.models.names import Names
 from crfkit.models.tags import as_segments, segmented
 from crfkit.structures import SemiMarkov
@@ -73,7 +74,7 @@ class Reader:
         if isinstance(X, Batch):
             data = Dataset(X, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)
         elif isinstance(X, Dataset):
-            data = names.dataset(as_segments(X) if model.segmental else X, model.weighted)
+            data = names.dataset(self._spelled(X), model.weighted)
         else:
             data = self._read(X, gold and y is None, threads)
         if y is None:
@@ -82,7 +83,17 @@ class Reader:
             return segmented(data, y, labels=names.labels.strings())
         from crfkit.data.labelling import labelled
 
+        if model.encoding is not None:
+            return self._spelled(labelled(data, y, Alphabet()))
         return labelled(data, y, Alphabet(names.labels.strings()))
+
+    def _spelled(self, data: Dataset) -> Dataset:
+        """Return data with its gold, where it has some, as the model has labels."""
+        known, encoding = self.model.labels.strings(), self.model.encoding
+        if self.model.segmental:
+            return as_segments(data, labels=known)
+        gold = data.batch.label is not None and len(data.labels)
+        return encoded(data, encoding, known) if encoding is not None and gold else data
 
     def _read(self, X: Any, gold: bool, threads: int | None) -> Dataset:
         model, recipe = self.model, self.model.recipe
@@ -110,9 +121,8 @@ class Reader:
         extract.label, extract.labels = None, Alphabet()
         known = model.labels.strings()
         if label is not None and (place := _gold_place(columns, label, recipe)) is not None:
-            extract.label, extract.labels = place, Alphabet(() if model.segmental else known)
-        data = extract(columns, threads)
-        return as_segments(data, labels=known) if model.segmental else data
+            extract.label, extract.labels = place, Alphabet(() if model.scheme else known)
+        return self._spelled(extract(columns, threads))
 
     def _extractor(self, recipe: Recipe, positions: int) -> Extractor:
         """Return the extractor of the model, frozen; a new one where the old one has grown too large."""

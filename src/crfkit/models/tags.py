@@ -37,6 +37,7 @@ __all__ = [
     "segmented",
     "spelling_of",
     "stretches_as_tags",
+    "type_of",
 ]
 
 Words = NDArray[np.str_]
@@ -44,7 +45,10 @@ Words = NDArray[np.str_]
 Outside = Literal["unit", "long"]
 
 #: The letters of each scheme for beginning, inside, end and single.
-_LETTERS = {"BIO": "BIIB", "IOB1": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"}
+_LETTERS = {
+    **{"BIO": "BIIB", "IOB1": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"},
+    "IO": "IIII",  # adjacent segments of one label become one
+}
 _ALIASES = {"IOB2": "BIO", "IOBES": "BIOES"}
 
 
@@ -154,9 +158,9 @@ def as_segments(
         return data  # they are segments already, or have no gold
     found = scheme_of(data) if scheme is None else spelling_of(scheme)
     known = Alphabet(labels)
-    type_of = known.ids([name if found is None else _type(name) for name in names])  # [tags]
+    typed = known.ids([name if found is None else type_of(name) for name in names])  # [tags]
     tag = np.full(batch.positions, -1, np.int32) if batch.label is None else batch.label  # [P]
-    label = np.append(type_of, np.int32(-1))[tag]  # [P]
+    label = np.append(typed, np.int32(-1))[tag]  # [P]
     unit = known.find(OUTSIDE) if outside == "unit" else -1
     begin = _begins(data, names, label, found, unit)
     if closed:
@@ -164,7 +168,7 @@ def as_segments(
     made = replace(batch, label=label.astype(np.int32), begin=begin, allowed=None)
     if batch.allowed is not None:
         mask = np.zeros((batch.positions, len(known)), dtype=np.bool_)  # [P, L]
-        for y, t in enumerate(type_of.tolist()):
+        for y, t in enumerate(typed.tolist()):
             mask[:, t] |= batch.allowed[:, y]
         made = replace(made, allowed=mask)
     made_by = replace(data.extractor or ExtractorSpec(), scheme=found)
@@ -229,7 +233,7 @@ def segmented(
     return replace(made, extractor=replace(made.extractor or ExtractorSpec(), scheme=None))
 
 
-def _type(tag: str) -> str:
+def type_of(tag: str) -> str:
     """Return the label of the segments that a tag belongs to."""
     return OUTSIDE if tag == OUTSIDE else tag[2:]
 

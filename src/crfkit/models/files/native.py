@@ -22,6 +22,7 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.linear.layout import check_fits
+from crfkit.models.encoding import ENCODINGS
 from crfkit.models.files.compact import compacted, without_idle
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_layout, plain_blocks
 from crfkit.models.files.recipes import plain_recipe, recipe_of
@@ -92,6 +93,7 @@ def pieces(
         "label_column": model.label_column,
         "hashed": model.hashed,
         "scheme": model.scheme,
+        "encoding": model.encoding,
         "training": None if training is None else plain_summary(training),
     }
     return pack(arrays, described)
@@ -198,5 +200,10 @@ def _extractor(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Ext
     recipe, scheme = recipe_of(described["recipe"], arrays), described.get("scheme")
     if scheme is not None and scheme != spelling_of(str(scheme)):
         raise ValueError(f"the scheme is {scheme!r}, expected the name of one")
-    made = ExtractorSpec(recipe, column, hashed, scheme=scheme)
+    encoding = described.get("encoding")
+    if encoding is not None and (encoding not in ENCODINGS or scheme is None):
+        raise ValueError(
+            f"the encoding is {encoding!r}, expected one of {', '.join(ENCODINGS)}, with a scheme"
+        )
+    made = ExtractorSpec(recipe, column, hashed, scheme=scheme, encoding=encoding)
     return None if made == ExtractorSpec() else made
