@@ -36,6 +36,7 @@ LEVELS = {
     "estimators": 8,
     "cli": 9,
     "demo": 9,
+    "papers": 9,
 }
 # Imports that point the wrong way: the module, what it imports, and why.
 EXCEPTIONS = {
@@ -44,6 +45,7 @@ EXCEPTIONS = {
     ("crfkit.models.files.summary", "crfkit.training.events"): "the model file holds that Summary",
     ("crfkit.cli.demo", "crfkit.demo"): "`crfkit demo` runs the demonstrations",
     ("crfkit.cli.demo", "crfkit.demo.tour"): "`crfkit demo` runs the demonstrations",
+    ("crfkit.cli.reproduce", "crfkit.papers"): "`crfkit reproduce` runs the experiments",
     ("crfkit.demo.__main__", "crfkit.cli.main"): "`python -m crfkit.demo` is `crfkit demo`",
 }
 HEAVY = {"sklearn", "torch", "dask", "matplotlib", "fastapi", "pandas", "pyarrow", "scipy"}

@@ -135,6 +135,7 @@ COMMANDS = {
     "features": ("features", "features"),
     "convert": ("convert", "convert"),
     "demo": ("demo", "demo"),
+    "reproduce": ("reproduce", "reproduce"),
 }
 
 

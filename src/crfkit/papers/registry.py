@@ -1,0 +1,60 @@
+"""The experiments by name: a new one is a file in this package and a line here."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from importlib import import_module
+
+from crfkit.papers.experiment import Experiment, Given
+
+__all__ = ["EXPERIMENTS", "Entry", "named"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of an experiment before it is loaded."""
+
+    name: str  #: the module is named so too, with _ for -
+    paper: str
+    shows: str  #: which tables and figures
+    data: str  #: folders of the data that it needs; "generated": none
+    minutes: int  #: of the whole, on two cores
+
+    def make(self, given: Given) -> Experiment:
+        """Load the experiment and its data."""
+        made: Experiment = import_module(f"crfkit.papers.{self.name.replace('-', '_')}").make(given)
+        return made
+
+
+EXPERIMENTS = {
+    one.name: one
+    for one in (
+        Entry(
+            "semi-ner",
+            "Sarawagi & Cohen (2004)",
+            "Tables 1-2, Figure 1",
+            "usaddress, email_enron, seminars, skillspan, gazetteers",
+            40,
+        ),
+    )
+}
+
+
+def named(name: str) -> Entry:
+    """Return an experiment by its name.
+
+    Examples
+    --------
+    >>> named("semi-ner").paper
+    'Sarawagi & Cohen (2004)'
+    >>> named("semi-nr")
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no experiment 'semi-nr'; did you mean 'semi-ner'? See crfkit reproduce --list
+    """
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(EXPERIMENTS)}."
+    raise ValueError(f"there is no experiment {name!r}; {hint} See crfkit reproduce --list")

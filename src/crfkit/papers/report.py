@@ -1,0 +1,113 @@
+"""The report of an experiment: report.md, and its figures as PNG where matplotlib is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from crfkit import __version__
+from crfkit.data.sink import write_bytes
+from crfkit.papers.page import Figure, Page, Table
+from crfkit.papers.registry import Entry
+from crfkit.papers.results import Result
+
+__all__ = ["number", "with_interval", "write_report"]
+
+NO_PLOT = "matplotlib is not installed, so there are no figures; install it with: pip install 'crfkit[plot]'"
+
+
+def number(value: float | None) -> str:
+    """Return a number as reports show it.
+
+    Examples
+    --------
+    >>> number(73.249), number(None)
+    ('73.2', '-')
+    """
+    return "-" if value is None else f"{value:.1f}"
+
+
+def with_interval(result: Result | None) -> str:
+    """Return the mean with half of its interval.
+
+    Examples
+    --------
+    >>> with_interval(Result.of("F1", None, "generated", {"0": 71.0, "1": 73.0}, {}))
+    '72.0 ± 12.7'
+    """
+    if result is None:
+        return "-"
+    spread = "" if result.high is None else f" ± {result.high - result.ours:.1f}"
+    return f"{result.ours:.1f}{spread}"
+
+
+def write_report(
+    folder: Path,
+    entry: Entry,
+    page: Page,
+    results: Sequence[Result],
+    seeds: Sequence[int],
+    done: tuple[int, int],
+) -> None:
+    """Write report.md and the figures."""
+    plots = importlib.util.find_spec("matplotlib") is not None
+    parts = [
+        f"# {entry.name}: {entry.paper}, {entry.shows}",
+        f"Made by crfkit {__version__}, with the seeds {', '.join(map(str, seeds))}. Numbers are means over "
+        "runs; ± and brackets give the 95 % interval of the mean (Student's t).",
+    ]
+    if done[0] < done[1]:
+        parts.append(f"**Not complete**: {done[0]} of {done[1]} numbers are there; the same command goes on.")
+    parts += page.notes
+    if page.claims:
+        parts += ["## What the paper says, and what came out here", "\n".join(f"- {c}" for c in page.claims)]
+    if page.tables:
+        parts += ["## Tables", *(table.markdown() for table in page.tables)]
+    if page.figures:
+        parts.append("## Figures")
+        for figure in page.figures:
+            if plots:
+                _draw(folder / f"{figure.name}.png", figure)
+                parts.append(f"![{figure.title}]({figure.name}.png)\n\n{figure.title}")
+        parts += [] if plots else [NO_PLOT]
+    parts += ["## All numbers", _everything(results)]
+    write_bytes(folder / "report.md", ["\n\n".join(parts).encode(), b"\n"])
+
+
+def _everything(results: Sequence[Result]) -> str:
+    rows = [
+        [
+            one.quantity,
+            number(one.paper),
+            number(one.ours),
+            "-" if one.low is None else f"[{number(one.low)}, {number(one.high)}]",
+            str(len(one.runs)),
+            one.data,
+        ]
+        for one in results
+    ]
+    return Table(
+        "Paper and ours", ["quantity", "paper", "ours", "95 % interval", "runs", "data"], rows
+    ).markdown()
+
+
+def _draw(path: Path, figure: Figure) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(4.5 * len(figure.panels), 3.6), layout="constrained")
+    FigureCanvasAgg(canvas)
+    for place, (title, lines) in enumerate(figure.panels.items(), start=1):
+        axes = canvas.add_subplot(1, len(figure.panels), place)
+        for name, line in lines.items():
+            axes.plot(line.x, line.y, marker="o", markersize=3, label=name)
+            x, low, high = np.array([line.x, line.low, line.high], dtype=float)  # None becomes nan
+            axes.fill_between(x, low, high, alpha=0.15)
+        axes.set_title(title)
+        axes.set_xlabel(figure.x)
+        axes.set_ylabel(figure.y)
+        axes.legend(fontsize=7)
+    canvas.savefig(path, dpi=120)
