@@ -109,6 +109,9 @@ def test_learning_goes_on_with_new_data() -> None:
 @pytest.mark.parametrize(
     ("objective", "optimiser"),
     [
+        ("perceptron", "auto"),
+        ("perceptron", "pa"),
+        ("perceptron", "arow"),
         ("max-margin", "auto"),
         (Likelihood(l1=0.05, l2=0.0), "auto"),
         ("likelihood", "lbfgs"),

@@ -14,6 +14,7 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.layout import Layout
+from crfkit.linear.mistakes import DecodedSequences
 from crfkit.linear.score import score
 from crfkit.native import kernels
 from crfkit.objectives import Likelihood, Perceptron
@@ -331,3 +332,20 @@ def test_the_native_trainer_checks_what_it_is_given() -> None:
             trainer.run(kernels, np.array(order, dtype=np.int64), 1)
     with pytest.raises(ValueError, match="this rule remembers nothing"):
         trainer.read_memory(np.zeros(layout.weights))
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("values", [False, True])
+def test_the_loop_for_all_structures_learns_what_the_native_one_does(name: str, values: bool) -> None:
+    data = batch(values=values)
+    loss = Perceptron().bind(layout_of(data), Chain(L), data)
+    method, zero = METHODS[name], np.zeros(loss.size)
+    native, general = (method.start(loss, Penalty(), zero) for _ in range(2))
+    general.arrays = DecodedSequences(loss)  # type: ignore[assignment]
+    general.trainer = method.trainer(general.arrays)
+    if general.memory is not None:
+        general.trainer.write_memory(general.memory)
+    for _ in range(4):
+        one, other = native.step(), general.step()
+        assert one.objective == pytest.approx(other.objective, rel=1e-9)
+        np.testing.assert_allclose(native.w, general.w, rtol=1e-9, atol=1e-12)

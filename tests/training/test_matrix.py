@@ -315,7 +315,11 @@ MUST = {
     ),
     *((name, "semi", "likelihood", "path") for name in (*FAMILIES["batch"], *FAMILIES["counts"])),
     *((name, "semi", "likelihood", "set") for name in FAMILIES["batch"]),
-    *((name, "order 1", "perceptron", "path") for name in FAMILIES["mistakes"]),
+    *(
+        (name, s, "perceptron", "path")
+        for name in FAMILIES["mistakes"]
+        for s in ("order 1", "order 2", "semi")
+    ),
     *(
         (name, s, "max-margin", "path")
         for name in ("lbfgs", "subgradient")

@@ -8,6 +8,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.linear.fast.segment_rows import allowed_lengths, rows_of_segments
+from crfkit.linear.mistakes import DecodedSequences
 from crfkit.linear.objective import Family
 from crfkit.optimise.sequential.sequences import DualSequences, OneBlock, PerceptronSequences, Sequences
 from crfkit.structures.chain import is_chain
@@ -48,12 +49,12 @@ def dual_lack(loss: LinearLoss) -> str:
 
 
 def perceptron_lack(loss: LinearLoss) -> str:
-    """Return why the native perceptrons cannot take a loss; empty where they can."""
+    """Return why the perceptrons cannot take a loss; empty where they can."""
     if loss.objective.family is not Family.MISTAKES:
         return f"the objective {loss.objective.name}, only the perceptron"
     if (loss.weight != 1.0).any():
         return "weights of sequences other than 1"
-    return _lack(loss)
+    return _lack_of_data(loss)
 
 
 def _lack(loss: LinearLoss) -> str:
@@ -82,9 +83,9 @@ def sequences_of(loss: LinearLoss) -> Sequences:
     return _made(loss, Sequences)
 
 
-def perceptron_of(loss: LinearLoss) -> PerceptronSequences:
-    """Return the flat arrays of a loss that the native perceptrons take."""
-    return _made(loss, PerceptronSequences)
+def perceptron_of(loss: LinearLoss) -> PerceptronSequences | DecodedSequences:
+    """Return the sequences of a loss: flat arrays for the native perceptrons where these cover it."""
+    return DecodedSequences(loss) if _lack(loss) else _made(loss, PerceptronSequences)
 
 
 def blocks_of(loss: LinearLoss) -> OneBlock:

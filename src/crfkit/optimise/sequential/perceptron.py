@@ -14,7 +14,7 @@ loss of the last two is their cost. There is no penalty: averages and variances 
 of a step is the sum of the losses as they were met in the pass. A pass without a wrong label is the last one:
 no weight would change any more, and the average is the one that all passes would give. Sequences come in an
 order that (seed, pass) draws, one after the other in a native loop (cpp/kernels/learn/perceptron.hpp):
-one thread does all.
+one thread does all. Structures other than chains of order 1 take a slower loop, `crfkit.linear.mistakes`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty, Step, view_of
-from crfkit.optimise.sequential.sequences import PerceptronSequences, Sequences, begin_at
+from crfkit.optimise.sequential.sequences import PerceptronSequences, begin_at
 
 __all__ = ["AROW", "AveragedPerceptron", "MistakeDriven", "MistakeDrivenRun", "PassiveAggressive", "Variant"]
 
@@ -73,8 +73,8 @@ class MistakeDriven(ABC):
         return 0.0 if self.averages else None
 
     @abstractmethod
-    def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return the native trainer that makes the passes."""
+    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
+        """Return the trainer that makes the passes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +99,9 @@ class AveragedPerceptron(MistakeDriven):
         """Whether the weights of the model are the average over all sequences so far."""
         return True
 
-    def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return the native trainer that makes the passes."""
-        return _native.MistakeTrainer(data, _PERCEPTRON, True, False, np.inf, 0.0, 1.0)
+    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
+        """Return the trainer that makes the passes."""
+        return data.trainer(_PERCEPTRON, True, False, np.inf, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,11 +146,11 @@ class PassiveAggressive(MistakeDriven):
         """Whether the weights of the model are the average over all sequences so far."""
         return self.averaging
 
-    def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return the native trainer that makes the passes."""
+    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
+        """Return the trainer that makes the passes."""
         most = self.c if self.variant == "linear" else np.inf
         slack = 0.5 / self.c if self.variant == "squared" else 0.0
-        return _native.MistakeTrainer(data, _PASSIVE, self.averaging, self.error_sensitive, most, slack, 1.0)
+        return data.trainer(_PASSIVE, self.averaging, self.error_sensitive, most, slack, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +186,9 @@ class AROW(MistakeDriven):
         """The variances before the first sequence."""
         return self.variance
 
-    def trainer(self, data: _native.Labelled) -> _native.MistakeTrainer:
-        """Return the native trainer that makes the passes."""
-        return _native.MistakeTrainer(data, _CONFIDENCE, False, False, np.inf, 0.0, self.gamma)
+    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
+        """Return the trainer that makes the passes."""
+        return data.trainer(_CONFIDENCE, False, False, np.inf, 0.0, self.gamma)
 
 
 class MistakeDrivenRun:
@@ -200,7 +200,7 @@ class MistakeDrivenRun:
         self.method, self.arrays = method, _sequences_of(problem, penalty, type(method).__name__)
         self.visits = len(self.arrays.filled)
         self.last = begin_at(w if state is None else state["last"], problem.size)  # [F] after a sequence
-        self.trainer = method.trainer(self.arrays.native)
+        self.trainer = method.trainer(self.arrays)
         self.trainer.write(self.last)
         first = method.first_memory
         self.passes = 0 if state is None else int(state["passes"])
@@ -255,7 +255,7 @@ class MistakeDrivenRun:
         return average
 
 
-def _sequences_of(problem: Any, penalty: Penalty, who: str) -> Sequences:
+def _sequences_of(problem: Any, penalty: Penalty, who: str) -> PerceptronSequences:
     if np.any(penalty.l1) or np.any(penalty.l2):
         raise ValueError(f"{who} has no penalty, and l1 or l2 is not 0; set both to 0")
     return view_of(problem, PerceptronSequences, who)

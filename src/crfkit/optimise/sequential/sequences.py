@@ -160,6 +160,12 @@ class PerceptronSequences(Sequences):
 
     remedy: ClassVar[str] = "use the objective Perceptron(), or another optimiser"
 
+    def trainer(
+        self, remedy: int, averaged: bool, by_errors: bool, most: float, slack: float, gamma: float
+    ) -> _native.MistakeTrainer:
+        """Return what makes passes over them by a rule: see `crfkit.optimise.sequential.perceptron`."""
+        return _native.MistakeTrainer(self.native, remedy, averaged, by_errors, most, slack, gamma)
+
 
 class DualSequences(Sequences):
     """Labelled sequences as the dual takes them: chains, or segments."""
