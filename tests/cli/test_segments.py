@@ -186,3 +186,27 @@ def test_wrong_dictionaries_are_named(folder: Path, tmp_path: Path, options: lis
     given = [option.replace("TEMPLATE", str(tmp_path / "t")) for option in options]
     told = run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *OPTIONS, *given, status=2)
     assert message in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("forced", "expected"),
+    [
+        (["?", "?", "?", "?"], [[0, 2, "NP"], [2, 4, "NP"]]),
+        (["?", "B-NP", "?", "?"], [[0, 1, "NP"], [1, 2, "NP"], [2, 4, "NP"]]),
+        (["B-NP", "O", "?", "?"], [[0, 1, "NP"], [2, 4, "NP"]]),
+        (["O", "O", "?", "O"], [[2, 3, "NP"]]),
+    ],
+)
+def test_given_tags_are_kept(folder: Path, forced: list[str], expected: list[list[Any]]) -> None:
+    rows = zip(["the", "dog", "a", "cat"], ["DT", "NN", "DT", "NN"], forced, strict=True)
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", "--force", text=text).stdout)
+    assert told["segments"] == expected
+
+
+def test_a_gold_label_that_the_model_does_not_know_is_an_error(folder: Path) -> None:
+    text = "the\tDT\tB-PERSON\ndog\tNN\tI-PERSON\n\nran\tVB\tO\n"
+    told = json.loads(run("eval", folder / "m.crf", "-", "--json", text=text).stdout)
+    assert told["systems"][0]["micro"]["f1"] == 0.0
+    wrong = run("eval", folder / "m.crf", "-", text="the\tDT\tX\ndog\tNN\tX\n", status=2)
+    assert "none of its labels (X) is a label of" in wrong.stderr

@@ -210,3 +210,11 @@ def test_a_missing_length_is_named() -> None:
     wrong: dict[str, Any] = {"max_length": 3}
     with pytest.raises(TypeError, match="SemiCRF"):
         SemiCRF(**wrong)
+
+
+def test_functions_that_give_no_number_are_named() -> None:
+    def broken(x: Any, start: int, end: int) -> dict[str, float]:
+        return {"share": float("nan") if end - start == 2 else 1.0}
+
+    with pytest.raises(TypeError, match=r"sequence 0, segment 0 to 2: broken returned"):
+        crf(segment_features=[broken]).fit(X, Y)

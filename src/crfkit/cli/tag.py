@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.models.model import Model
-    from crfkit.structures.gold import Path
+    from crfkit.structures.gold import Path, Sets
     from crfkit.structures.results import Labelling, Marginals
 
 
@@ -188,7 +188,7 @@ def _lines(columns: list[list[str]], answer: dict[str, Any], positions: int) -> 
 
 
 def _of_sequences(
-    tagger: Tagger, batch: Batch, forced: Bools | None, asked: Asked
+    tagger: Tagger, batch: Batch, forced: Bools | Sets | None, asked: Asked
 ) -> Iterator[dict[str, Any]]:
     """Yield the answer for each sequence as plain data."""
     import numpy as np

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from crfkit.arrays import Bools
+from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Recipe
 from crfkit.models.files import read_model
 from crfkit.models.reading import Reader, place_of
+from crfkit.structures.gold import Sets, sets_of
 
 __all__ = ["Tagger", "check_gold", "check_shared", "sequences", "some"]
 
+T = TypeVar("T")
 _REMEDY = "give data with a column of labels, or name the column with --label"
 
 
@@ -127,23 +131,30 @@ class Tagger:
         """The labels and tags that the model knows."""
         return [*self.model.structure.labels, *self.model.spelling.alphabet.strings()]
 
-    def forced(self, block: Columns | Dataset) -> Bools:
+    def forced(self, block: Columns | Dataset) -> Bools | Sets:
         """Return which labels the gold of a block allows [P, L]: where it is not of the model, all."""
         if self.model.segmental:
-            raise ValueError(f"--force is for models of labels; {self.path} is a model of segments")
-        if self.model.encoding is not None:
-            raise ValueError(
-                f"--force is for labels as they were learned; {self.path} learned the encoding "
-                f"{self.model.encoding}"
-            )
+            return self._forced_segments(block)
         known = self.model.labels.ids([label or "" for label in self.gold(block)])  # [P]
         mask = np.repeat(known[:, None] < 0, len(self.model.labels), axis=1)
         fixed = np.flatnonzero(known >= 0)
         mask[fixed, known[fixed]] = True
         return mask
 
+    def _forced_segments(self, block: Columns | Dataset) -> Sets:
+        """Return the segments that the gold of a block allows."""
+        from crfkit.models.tags import segmented
 
-def sequences(flat: Sequence[str], block: Columns | Dataset) -> list[list[str]]:
+        model, spelled = self.model, set(self.known)
+        tags = sequences([tag if tag in spelled else None for tag in self.gold(block)], block)
+        ptr = block.seq_ptr if isinstance(block, Columns) else block.batch.seq_ptr
+        none = np.zeros(int(ptr[-1]) + 1, np.int64), np.zeros(0, np.int32)
+        bare = Dataset(Batch(ptr, *none), Alphabet(), Alphabet(), Alphabet())
+        made = segmented(bare, tags, model.scheme, labels=model.structure.labels)
+        return sets_of(made.batch, len(model.labels))
+
+
+def sequences(flat: Sequence[T], block: Columns | Dataset) -> list[list[T]]:
     """Cut what there is of every position into one list for each sequence."""
     ptr = block.seq_ptr if isinstance(block, Columns) else block.batch.seq_ptr
     return [list(flat[a:b]) for a, b in pairwise(ptr.tolist())]

@@ -21,7 +21,7 @@ from crfkit.models.names import Names
 from crfkit.models.once import Once
 from crfkit.models.scores import flat_path
 from crfkit.models.tags import Spelling, are_tags, as_segments
-from crfkit.structures.gold import Path, sets_of
+from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
@@ -114,11 +114,11 @@ class Queries:
         return self._once(block, lambda: ready_rows(self.layout, self.w, block, threads))
 
     def parts(
-        self, batch: Batch, *, allowed: Bools | None = None, threads: int | None = None
+        self, batch: Batch, *, allowed: Bools | Sets | None = None, threads: int | None = None
     ) -> Iterator[tuple[Batch, Any]]:
         """Yield sequences of a batch and their scores, a part at a time, so that scores stay small.
 
-        Labels that `allowed` [P, L] forbids score -inf.
+        Labels that `allowed` [P, L] forbids score -inf; `Sets` also say what is known of begins of segments.
         """
         for chosen in batch.cut(self.positions_at_a_time(batch)):
             whole = chosen.stop - chosen.start == batch.sequences
@@ -126,7 +126,8 @@ class Queries:
             potentials = self.potentials(part, threads=threads)
             if allowed is not None:
                 rows = slice(int(batch.seq_ptr[chosen.start]), int(batch.seq_ptr[chosen.stop]))
-                potentials = potentials.clamped(allowed[rows])
+                whole = allowed if isinstance(allowed, Sets) else Sets(batch.seq_ptr, allowed)
+                potentials = whole.rows(rows).clamped(potentials)
             yield part, potentials
 
     def positions_at_a_time(self, batch: Batch) -> int:
@@ -149,7 +150,7 @@ class Queries:
         X: Any,
         *,
         method: Literal["viterbi", "posterior"] = "viterbi",
-        allowed: Bools | None = None,
+        allowed: Bools | Sets | None = None,
         threads: int | None = None,
     ) -> Path:
         """Return the best labels of all positions, and where segments begin; see `predict`."""
