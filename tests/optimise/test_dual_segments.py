@@ -16,6 +16,7 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.optimise import SGD, Dual
 from crfkit.optimise.problem import NotCoveredError, Penalty
+from crfkit.optimise.sequential.sequences import DualSequences
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import START, STOP, Forbid
 from crfkit.structures.structure import Structure
@@ -204,6 +205,17 @@ def test_resumed_run_gives_the_same_bits(after: int) -> None:
     resumed = optimiser.start(problem, penalty, np.zeros(problem.size), state=cut.state())
     assert run_to_end(resumed) == run_to_end(whole)
     assert resumed.w.tobytes() == whole.w.tobytes()
+
+
+def test_strain_counts_the_attributes_of_the_gold() -> None:
+    problem, _ = bound(CASES["every kind, observed"])
+    cells = problem.structure.gold_cells(problem.batch)
+    expected = 0
+    for kind in ("node", *KINDS):
+        items = problem.batch.occurrences(kind)
+        assert items is not None
+        expected += int(np.diff(items.ptr)[cells[kind] >= 0].sum())
+    assert problem.view(DualSequences).occurrences == expected
 
 
 def test_what_is_refused() -> None:

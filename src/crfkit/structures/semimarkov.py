@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.arrays import Floats, Pointers, as_finite_scores, as_scores, as_seq_ptr
+from crfkit.arrays import Bools, Floats, Pointers, as_finite_scores, as_scores, as_seq_ptr
 from crfkit.data.batch import Batch
 from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
@@ -169,9 +169,7 @@ class SemiMarkov:
             if len(nodes) != P:
                 raise ValueError(f"node has {len(nodes)} positions, segment has {P}")
             scores = scores + sums_over_segments(nodes, D)
-        lengths = np.arange(1, D + 1)[:, None]  # [D, 1]
-        fits = (lengths >= np.array(self.min_length)) & (lengths <= np.array(self.max_length))
-        scores = forbid(scores, fits)
+        scores = forbid(scores, self.allowed_lengths())
         if allowed is not None:
             scores = forbid(scores, whole_segments(allowed_mask(self.labels, allowed, P), D))
         edges = np.zeros((L, L)) if edge is None else as_scores(edge, "edge")
@@ -182,6 +180,18 @@ class SemiMarkov:
             starts = forbid(np.zeros(L) if starts is None else starts, self.resolved.start)
             stops = forbid(np.zeros(L) if stops is None else stops, self.resolved.stop)
         return SemiMarkovPotentials(self, scores, edges, starts, stops, pointers, single=seq_ptr is None)
+
+    def allowed_lengths(self) -> Bools:
+        """Return which lengths each label may have, [D, L].
+
+        Examples
+        --------
+        >>> SemiMarkov(["a", "b"], max_length=[1, 2], min_length=[1, 2]).allowed_lengths().tolist()
+        [[True, False], [False, True]]
+        """
+        length = np.arange(1, self._longest() + 1)[:, None]  # [D, 1]
+        fits: Bools = (length >= np.array(self.min_length)) & (length <= np.array(self.max_length))
+        return fits
 
     # ---- training
 

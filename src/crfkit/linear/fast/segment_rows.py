@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Bools, pointers, ranges
+from crfkit.arrays import pointers, ranges
 from crfkit.data.batch import Batch
 from crfkit.linear.fast.segments import places_of, weights_of_rows
 from crfkit.linear.layout import Layout
@@ -14,20 +14,7 @@ from crfkit.optimise.sequential.sequences import SegmentRows
 from crfkit.structures.gold import Path
 from crfkit.structures.semimarkov import SemiMarkov
 
-__all__ = ["allowed_lengths", "rows_of_segments"]
-
-
-def allowed_lengths(structure: SemiMarkov) -> Bools:
-    """Return which lengths each label may have, [D, L].
-
-    Examples
-    --------
-    >>> allowed_lengths(SemiMarkov(["a", "b"], max_length=[1, 2], min_length=[1, 2])).tolist()
-    [[True, False], [False, True]]
-    """
-    length = np.arange(1, max(structure.max_length) + 1)[:, None]  # [D, 1]
-    fits: Bools = (length >= np.array(structure.min_length)) & (length <= np.array(structure.max_length))
-    return fits
+__all__ = ["rows_of_segments"]
 
 
 def rows_of_segments(structure: SemiMarkov, layout: Layout, batch: Batch, gold: Path) -> dict[str, Any]:

@@ -172,9 +172,7 @@ class NativeSegments:
         if len(made["length"]) == 1:
             made["transition"] = made["transition"] + made["length"]
             made["start"] = made["start"] + made["length"][0]
-        lengths = np.arange(1, len(made["length"]) + 1)[:, None]  # [D, 1]
-        fits = (lengths >= np.array(structure.min_length)) & (lengths <= np.array(structure.max_length))
-        return {**made, "length": forbid(made["length"], fits)}
+        return {**made, "length": forbid(made["length"], structure.allowed_lengths())}
 
 
 def weights_of_rows(layout: Layout) -> tuple[Pointers, Ids]:

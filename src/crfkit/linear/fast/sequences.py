@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.linear.fast.segment_rows import allowed_lengths, rows_of_segments
+from crfkit.linear.fast.segment_rows import rows_of_segments
 from crfkit.linear.mistakes import DecodedSequences
 from crfkit.linear.objective import Family
 from crfkit.optimise.sequential.sequences import DualSequences, OneBlock, PerceptronSequences, Sequences
@@ -127,7 +127,7 @@ def _made(loss: LinearLoss, kind: type[S]) -> S:
 def _forbidden(structure: Any) -> Floats | None:
     """Return 0 for what is allowed, else -inf: transitions, lengths, start, stop, [(L + D + 2) * L]."""
     L, rules = len(structure.labels), structure.resolved
-    lengths = allowed_lengths(structure) if isinstance(structure, SemiMarkov) else np.ones((0, L), np.bool_)
+    lengths = structure.allowed_lengths() if isinstance(structure, SemiMarkov) else np.ones((0, L), np.bool_)
     if rules is None and lengths.all():
         return None
     free = np.ones((L + 2, L), np.bool_)

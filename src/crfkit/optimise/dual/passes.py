@@ -140,7 +140,7 @@ def strengths_of(arrays: Sequences, penalty: Penalty, F: int) -> Floats:
 
 
 def strain(occurrences: int, sequences: int, l2: float) -> float:
-    """Return how weak a penalty is for the dual: attributes of a sequence on average, by l2.
+    """Return how weak a penalty is for the dual: attributes of a sequence (of its gold) on average, by l2.
 
     A step for one sequence moves weights by so much more than the others agree to. On ten corpora the gap
     fell by a tenth or more with a pass where this was below 500, with two exceptions, and by less above 1500.

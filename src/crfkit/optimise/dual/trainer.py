@@ -146,7 +146,7 @@ class DualRun:
         arrays = view_of(problem, DualSequences, "Dual")
         self.positions = len(arrays.label)
         strengths = strengths_of(arrays, penalty, problem.size)
-        strained = strain(len(arrays.attr), len(arrays.filled), self.curvature)
+        strained = strain(arrays.occurrences, len(arrays.filled), self.curvature)
         self.ease = max(strained / _EASY, 1.0) if options.finish is not None else 1.0
         self.preparing: Thread | None = None
         self.sequences: DualPasses | None = None  # until the dual is left for good

@@ -91,6 +91,13 @@ class Sequences:
         """Sequences with at least one position."""
         return np.flatnonzero(np.diff(self.seq_ptr)).astype(np.int64)
 
+    @property
+    def occurrences(self) -> int:
+        """Attributes of the rows that the gold has: for chains, of all positions."""
+        if self.segments is None:
+            return len(self.attr)
+        return int(np.diff(self.attr_ptr)[self.label >= 0].sum())
+
     def order(self, seed: int, number: int) -> Pointers:
         """Return the order of a pass, counted from 1: (seed, number) is all that it depends on."""
         drawn: Pointers = np.random.default_rng([seed, number]).permutation(self.filled)
