@@ -135,6 +135,11 @@ class Tagger:
         """Return which labels the gold of a block allows [P, L]: where it is not of the model, all."""
         if self.model.segmental:
             return self._forced_segments(block)
+        if self.model.encoding is not None:
+            raise ValueError(
+                f"--force is for labels as they were learned; {self.path} learned the encoding "
+                f"{self.model.encoding}"
+            )
         known = self.model.labels.ids([label or "" for label in self.gold(block)])  # [P]
         mask = np.repeat(known[:, None] < 0, len(self.model.labels), axis=1)
         fixed = np.flatnonzero(known >= 0)
