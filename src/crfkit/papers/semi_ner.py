@@ -142,8 +142,9 @@ class SemiNER:
             "each task has the nearest that could be had. The numbers of the paper and ours are of different "
             "data: compare directions, not values.",
             sizes,
-            f"Training on {SHARE} of the documents, testing on 0.3; F1 of spans in percent. The penalty l2 of a "
-            f"run is the same for all learners, one of {_listing(PENALTIES)}: the one whose CRF/4 and semi-CRF are the best in two folds of the documents that Table 1 trains on. The "
+            f"Training on {SHARE} of the documents, testing on 0.3; F1 of spans in percent. The penalty l2 "
+            f"of a run is the same for all learners, one of {_listing(PENALTIES)}: the one whose CRF/4 and "
+            "semi-CRF are the best in two folds of the documents that Table 1 trains on. The "
             "longest segment is the longest of the training part. Our copy of the paper lacks the numbers of "
             "orders 2 and 3 in Table 2 and those behind Figure 1.",
         ]
