@@ -3,8 +3,8 @@
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
 ==============  ========================================================================================
-to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
-                `optimise`, `training`
+to learn        `train`, `ChainCRF`, `SemiCRF`, `HMM`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`,
+                `Smoothing`, `Stop`; `optimise`, `training`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from crfkit._native import __version__
     from crfkit.data.dataset import Dataset
-    from crfkit.estimators import ChainCRF, SemiCRF
+    from crfkit.estimators import HMM, ChainCRF, SemiCRF
     from crfkit.inference import reference
     from crfkit.linear.features import Features
     from crfkit.models import explain
@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, SemiMarkov, Tree
     from crfkit.training import events
+    from crfkit.training.generative import Smoothing
     from crfkit.training.stop import Stop
     from crfkit.training.train import train
 
 __all__ = [
+    "HMM",
     "Chain",
     "ChainCRF",
     "Dataset",
@@ -54,6 +56,7 @@ __all__ = [
     "Perceptron",
     "SemiCRF",
     "SemiMarkov",
+    "Smoothing",
     "Stop",
     "Tagger",
     "Tree",
@@ -81,12 +84,14 @@ _HOMES = {
     "Chain": ("crfkit.structures", "Chain"),
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
+    "HMM": ("crfkit.estimators", "HMM"),
     "Features": ("crfkit.linear.features", "Features"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
     "SemiCRF": ("crfkit.estimators", "SemiCRF"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),
+    "Smoothing": ("crfkit.training.generative", "Smoothing"),
     "Stop": ("crfkit.training.stop", "Stop"),
     "Tagger": ("crfkit.models.tagger", "Tagger"),
     "Tree": ("crfkit.structures", "Tree"),

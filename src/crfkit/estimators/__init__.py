@@ -1,6 +1,7 @@
 """Estimators that follow the conventions of scikit-learn."""
 
 from crfkit.estimators.chain import ChainCRF
+from crfkit.estimators.hmm import HMM
 from crfkit.estimators.segments import SemiCRF
 
-__all__ = ["ChainCRF", "SemiCRF"]
+__all__ = ["HMM", "ChainCRF", "SemiCRF"]

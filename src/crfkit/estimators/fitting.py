@@ -171,14 +171,6 @@ class Fitting(PartParams):
         refuse_flag(params.get("stop"), type(self).__name__)
         return super().set_params(**params)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.dict = tags.input_tags.string = tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = tags.target_tags.two_d_labels = False
-        return tags
-
     def _train(
         self, data: Dataset, structure: Structure, progress: bool | None, dev: Dataset | None = None
     ) -> Model:

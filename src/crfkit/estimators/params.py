@@ -79,6 +79,14 @@ class PartParams(BaseEstimator):
             setattr(self, name, _changed(part, options, name))
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.dict = tags.input_tags.string = tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = tags.target_tags.two_d_labels = False
+        return tags
+
 
 def _is_part(value: object) -> bool:
     return is_dataclass(value) and not isinstance(value, type)

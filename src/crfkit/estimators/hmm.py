@@ -1,0 +1,268 @@
+"""`HMM`: a hidden Markov model with the data, queries and model files of chains."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from crfkit import inference
+from crfkit.arrays import Floats
+from crfkit.checks import check_number
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
+from crfkit.data.labelling import labelled
+from crfkit.estimators.fitting import has_gold, weighted
+from crfkit.estimators.params import PartParams
+from crfkit.estimators.queries import ChainQueries, weights_of
+from crfkit.estimators.symbols import Symbols
+from crfkit.models.model import Metric
+from crfkit.models.reading import read, recipe_of
+from crfkit.structures import Chain
+from crfkit.training.generative import Observed, Smoothing, baum_welch
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["HMM"]
+
+_SMOOTHING: Final = Smoothing()
+
+
+class HMM(ChainQueries, PartParams):
+    """A hidden Markov model: p(x, y), counted from labels or learned without them by Baum-Welch.
+
+    Parameters
+    ----------
+    labels : int or list of str, optional
+        The hidden states, or their number: needed where there are no labels. Names that y lacks are added.
+    smoothing : Smoothing
+        What is added to the counts of each table: ``Smoothing(emission=0.1)``.
+    min_count : int
+        Words that are seen less often are learned as unknown words.
+    template : str, path or Recipe, optional
+        What is emitted: the word, or the word and its spelling class, as in ``"w[0]; shape(w)[0]"``, by which
+        unknown words are told apart. X is rows of tokens; with None, items with one feature.
+    restarts : int
+        Baum-Welch begins so often from other random tables; the best result is kept.
+    max_iterations : int
+        Of Baum-Welch, for each start.
+    tolerance : float
+        Baum-Welch ends when an iteration adds less than this for each position to the objective.
+    metric : str or function, optional
+        Of `score`, as in `ChainCRF`.
+    seed : int
+        Of the starts, and of draws.
+    threads : int, optional
+        Default: all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    model_ : Model
+        A chain whose scores are log p(x, y), so that its p(y | x) is the posterior: save, explain or tag with
+        it. Weights of words are relative to unknown words (`crfkit.estimators.symbols`).
+    classes_ : array of str [L]
+    start_, transition_, end_, emission_ : arrays [L], [L, L], [L], [L, S]
+        The probabilities; a row of transition_ and its entry of end_ sum to 1.
+    symbols_ : list of str [S]
+        The columns of emission_: words, classes, and the unknown word.
+    history_ : list of float
+        The objective (log-likelihood of what is known, plus the log prior) before each iteration and at the
+        end.
+    n_iter_ : int
+        Iterations of Baum-Welch; 0 where everything is labelled.
+
+    Notes
+    -----
+    Empty sequences count for nothing. See `crfkit.training.generative` for the formulas.
+
+    Examples
+    --------
+    >>> from crfkit import HMM
+    >>> hmm = HMM().fit([["the", "dog"], ["a", "dog"]], [["D", "N"], ["D", "N"]])
+    >>> hmm.predict([["the", "cat"]])
+    [['D', 'N']]
+    >>> hidden = HMM(labels=2, restarts=3).fit([["a", "b", "a", "b"], ["b", "a", "b"]])
+    >>> path = hidden.predict_single(["a", "b", "a"])
+    >>> path[0] == path[2] != path[1]
+    True
+    """
+
+    structure: Any = Chain()
+
+    classes_: NDArray[np.object_]
+    history_: list[float]
+    n_iter_: int
+
+    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {"smoothing": None}
+
+    def __init__(
+        self,
+        labels: int | Sequence[str] | None = None,
+        smoothing: Smoothing = _SMOOTHING,
+        min_count: int = 1,
+        template: Any = "w[0]",
+        restarts: int = 1,
+        max_iterations: int = 200,
+        tolerance: float = 1e-5,
+        metric: Metric | str | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.labels = labels
+        self.smoothing = smoothing
+        self.min_count = min_count
+        self.template = template
+        self.restarts = restarts
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.metric = metric
+        self.seed = seed
+        self.threads = threads
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from sequences, and forget what was learned before.
+
+        Parameters
+        ----------
+        X : list of sequences, Dataset or Columns
+            See `crfkit.models.reading`.
+        y : list of lists, optional
+            Labels; None where one is not known or for a whole sequence, a set where it is one of several, a
+            dict where they have probabilities.
+        sample_weight : array [N], optional
+            Weight of each sequence: 2 is as if it were there twice.
+        """
+        if not isinstance(self.smoothing, Smoothing):
+            raise TypeError(
+                f"smoothing is {self.smoothing!r}, expected Smoothing, as Smoothing(emission=0.1)"
+            )
+        for name, least in (("min_count", 1), ("restarts", 1), ("max_iterations", 1)):
+            check_number(name, getattr(self, name), least, whole=True)
+        check_number("tolerance", self.tolerance)
+        data = weighted(self._prepared(X, y), sample_weight)
+        batch, chain = data.batch, Chain(data.labels.strings())
+        symbols = Symbols.of(batch, self.min_count)
+        weight = np.ones(len(data)) if batch.weight is None else batch.weight
+        learned = baum_welch(
+            Observed(symbols.of_position, symbols.count, chain.gold(batch), weight),
+            chain,
+            self.smoothing,
+            restarts=self.restarts,
+            seed=self.seed,
+            max_iterations=self.max_iterations,
+            tolerance=self.tolerance,
+            threads=self.threads,
+        )
+        tables = learned.tables
+        self.model_ = symbols.model(tables, chain, data)
+        self.classes_ = np.array(chain.labels, dtype=object)
+        self.start_, self.emission_ = tables.start, tables.emission
+        self.transition_, self.end_ = tables.step[:, :-1], tables.step[:, -1]
+        self.symbols_ = symbols.names(data)
+        self.history_, self.n_iter_ = learned.history, len(learned.history) - 1
+        if not learned.converged:
+            from sklearn.exceptions import ConvergenceWarning
+
+            warnings.warn(
+                f"Baum-Welch has not converged in {self.max_iterations} iterations: raise max_iterations or "
+                "tolerance",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def log_likelihood(self, X: Any, y: Any = None) -> Floats:
+        """Return log p(x) of each sequence, or with y log p(x, y), [N]; unknown words are one word."""
+        found: Floats = inference.log_partition(self._potentials(X), threads=self.threads)
+        return found if y is None else found + self.log_proba(X, y)
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return how good predictions are, as `ChainCRF` does; without labels, log p(x) by position."""
+        data = self._data(X, y)
+        if data.batch.label is not None:
+            return super().score(data, None, sample_weight)
+        weight = weights_of(sample_weight, len(data))
+        each = np.ones(len(data)) if weight is None else weight
+        positions = float(each @ np.diff(data.batch.seq_ptr))
+        return float(each @ self.log_likelihood(data)) / max(positions, 1e-300)
+
+    def generate(
+        self, n: int = 1, seed: int | None = None, longest: int = 1000
+    ) -> tuple[list[list[str]], list[list[str]]]:
+        """Draw n sequences of symbols and their labels from p(x, y); `sample` draws labels of given words.
+
+        Parameters
+        ----------
+        n : int
+        seed : int, optional
+            The estimator's unless given.
+        longest : int
+            Sequences are cut after so many positions.
+
+        Examples
+        --------
+        >>> from crfkit import HMM
+        >>> X, y = HMM().fit([["the", "dog"]] * 50, [["D", "N"]] * 50).generate(3)
+        >>> X[0], y[0]
+        (['the', 'dog'], ['D', 'N'])
+        """
+        check_is_fitted(self, "model_")
+        check_number("n", n, 1, whole=True)
+        check_number("longest", longest, 1, whole=True)
+        rng, L = np.random.default_rng(self.seed if seed is None else seed), len(self.classes_)
+        start, emission = np.cumsum(self.start_), np.cumsum(self.emission_, axis=1)
+        step = np.cumsum(np.column_stack([self.transition_, self.end_]), axis=1)
+
+        def draw(sums: Floats) -> int:
+            return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+
+        X: list[list[str]] = []
+        y: list[list[str]] = []
+        words = self._words()
+        for _ in range(n):
+            labels: list[int] = []
+            label = draw(start)
+            while label < L and len(labels) < longest:
+                labels.append(label)
+                label = draw(step[label])
+            X.append([words[draw(emission[label])] for label in labels])
+            y.append([self.classes_[label] for label in labels])
+        return X, y
+
+    def _words(self) -> list[str]:
+        """Return the symbols as the tokens that the template read, where it took them as they are."""
+        recipe = self.model_.recipe
+        before = "" if recipe is None else recipe.templates[0].literals[0]
+        return [name.removeprefix(before) for name in self.symbols_]
+
+    def _prepared(self, X: Any, y: Any) -> Dataset:
+        """Return data whose labels are all known by name."""
+        data = read(X, recipe_of(self.template), self.threads)
+        if data.extractor is not None and data.extractor.hashed is not None:
+            raise ValueError("X has hashed attributes, of which words cannot be told apart; give names")
+        names = [str(i) for i in range(self.labels)] if isinstance(self.labels, int) else self.labels or ()
+        if y is not None:
+            lengths = np.diff(data.batch.seq_ptr).tolist()
+            if isinstance(y, list | tuple) and len(y) == len(lengths):
+                y = [[None] * T if one is None else one for one, T in zip(y, lengths, strict=True)]
+            data = labelled(data, y, Alphabet(names))
+        elif names and data.batch.label is None and data.batch.allowed is None and data.batch.soft is None:
+            data = replace(data, labels=Alphabet(names))
+        elif names:
+            raise ValueError("labels is given, but X has labels of its own: leave labels out")
+        else:
+            has_gold(data, "HMM without labels=..., the hidden states,", "labels")
+        if not len(data.labels):
+            raise ValueError("y has no label at all: give labels=..., the hidden states or their number")
+        return data
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
