@@ -182,6 +182,14 @@ def test_rare_and_new_words_go_by_their_class() -> None:
         assert np.exp(hmm.log_likelihood([[word]])[0]) == pytest.approx(hmm.start_ @ (emitted * hmm.end_))
 
 
+def test_a_word_may_lack_a_class() -> None:
+    """A suffix of two letters is something that the word "a" does not have."""
+    hmm = HMM(template="w[0]; suffix(w, 2)[0]").fit([["a", "dog"], ["a", "hen"]], [["D", "N"]] * 2)
+    assert hmm.predict([["a", "hog"]]) == [["D", "N"]]
+    emitted = hmm.emission_[:, hmm.symbols_.index("w[0]=a")]
+    assert np.exp(hmm.log_likelihood([["a"]])[0]) == pytest.approx(hmm.start_ @ (emitted * hmm.end_))
+
+
 def test_the_model_is_saved_and_tags(tmp_path: Path) -> None:
     hmm = HMM().fit(W, Y)
     hmm.model_.save(tmp_path / "hmm.crf")

@@ -1,8 +1,9 @@
 """What a hidden Markov model emits: words, a pseudo-word for each spelling class, and one for all else.
 
-A position has one attribute, its word, or two, the word and its class. Words that are seen less often than
-`min_count` are emitted as the pseudo-word of their class, or as the unknown word where there are no classes;
-words that are new when tagging are treated in the same way (Bikel, Schwartz & Weischedel 1999).
+A position has one attribute, its word, or two, the word and its class; a word that is too short for a suffix
+has none. Words that are seen less often than `min_count` are emitted as the pseudo-word of their class, or as
+the unknown word where they have no class; words that are new when tagging are treated in the same way (Bikel,
+Schwartz & Weischedel 1999).
 
 In a chain model an unknown attribute adds nothing. So the score of the unknown word is moved into the steps
 to each label, that of a class is relative to the unknown word, and that of a word relative to its class; sums
@@ -46,9 +47,8 @@ class Symbols:
         >>> symbols.of_attribute.tolist(), symbols.of_position.tolist(), symbols.count
         ([0, -1], [0, 1, 0], 2)
         """
-        each = _words_and_classes(batch)  # [P, 1 or 2]
-        A = int(each.max()) + 1
-        word, kind = each[:, 0], each[:, 1] if each.shape[1] == 2 else np.full(len(each), -1, np.int32)
+        word, kind = _words_and_classes(batch)  # [P]
+        A = int(batch.attr.max()) + 1
         class_of = np.full(A, -1, np.int32)
         class_of[word] = kind
         _check_classes(batch, word, kind, class_of)
@@ -90,8 +90,8 @@ class Symbols:
         return Model(chain, layout, Names(data.labels, data.attributes), w, data.extractor)
 
 
-def _words_and_classes(batch: Batch) -> Ids:
-    """Return the attributes of each position, [P, 1] or [P, 2]."""
+def _words_and_classes(batch: Batch) -> tuple[Ids, Ids]:
+    """Return the word and the class of each position, [P] each; -1 where a position has no class."""
     if not batch.positions:
         raise ValueError("X has no positions (0 samples): there is nothing to learn from")
     for what, given in (("edge attributes", batch.edge_attr), ("real-valued columns", batch.dense)):
@@ -99,16 +99,17 @@ def _words_and_classes(batch: Batch) -> Ids:
             raise ValueError(f"X has {what}, which a hidden Markov model cannot emit; leave them out")
     if batch.value is not None and (batch.value != 1.0).any():
         raise ValueError("X has attributes with values other than 1; a hidden Markov model emits words")
-    many = np.diff(batch.attr_ptr)
-    width = int(many[0])
-    wrong = np.flatnonzero((many != width) | (many < 1) | (many > 2))
+    many, begin = np.diff(batch.attr_ptr), batch.attr_ptr[:-1]
+    wrong = np.flatnonzero((many < 1) | (many > 2))
     if wrong.size:
         p = int(wrong[0])
         raise ValueError(
-            f"{_place(batch, p)} has {many[p]} attributes, expected one, the word, or everywhere two, "
-            'the word and its spelling class, as the template "w[0]; shape(w)[0]" makes them'
+            f"{_place(batch, p)} has {many[p]} attributes, expected one, the word, or two, the word and its "
+            'spelling class, as the template "w[0]; shape(w)[0]" makes them'
         )
-    return batch.attr.reshape(-1, width)
+    kind = np.full(batch.positions, -1, np.int32)
+    kind[many == 2] = batch.attr[begin[many == 2] + 1]
+    return batch.attr[begin], kind
 
 
 def _check_classes(batch: Batch, word: Ids, kind: Ids, class_of: Ids) -> None:
