@@ -3,8 +3,8 @@
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
 ==============  ========================================================================================
-to learn        `train`, `ChainCRF`, `SemiCRF`, `HMM`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`,
-                `Smoothing`, `Stop`; `optimise`, `training`
+to learn        `train`, `ChainCRF`, `SemiCRF`, `HMM`, `MEMM`; `Chain`, `SemiMarkov`, `Features`,
+                `Likelihood`, `Smoothing`, `Stop`; `optimise`, `training`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from crfkit._native import __version__
     from crfkit.data.dataset import Dataset
-    from crfkit.estimators import HMM, ChainCRF, SemiCRF
+    from crfkit.estimators import HMM, MEMM, ChainCRF, SemiCRF
     from crfkit.inference import reference
     from crfkit.linear.features import Features
     from crfkit.models import explain
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HMM",
+    "MEMM",
     "Chain",
     "ChainCRF",
     "Dataset",
@@ -85,6 +86,7 @@ _HOMES = {
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
     "HMM": ("crfkit.estimators", "HMM"),
+    "MEMM": ("crfkit.estimators", "MEMM"),
     "Features": ("crfkit.linear.features", "Features"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),

@@ -2,6 +2,7 @@
 
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.hmm import HMM
+from crfkit.estimators.memm import MEMM
 from crfkit.estimators.segments import SemiCRF
 
-__all__ = ["HMM", "ChainCRF", "SemiCRF"]
+__all__ = ["HMM", "MEMM", "ChainCRF", "SemiCRF"]

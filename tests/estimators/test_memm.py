@@ -1,0 +1,38 @@
+"""MEMM is ChainCRF with the structure and the objective of maximum-entropy Markov models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from crfkit import MEMM, ChainCRF
+from crfkit.objectives import Local
+from crfkit.structures import LocalChain
+from tests.cases.estimators import X_TEST, Y_TEST, X, Y
+
+
+def test_it_is_a_chain_with_another_structure() -> None:
+    memm = MEMM().fit(X, Y)
+    same = ChainCRF(structure=LocalChain(), objective=Local()).fit(X, Y)
+    assert memm.model_.w.tobytes() == same.model_.w.tobytes()
+    assert memm.score(X_TEST, Y_TEST) == 1.0
+
+
+def test_what_follows_a_label_does_not_change_it() -> None:
+    memm = MEMM().fit(X, Y)
+    x = next(x for x in X_TEST if len(x) > 2)
+    whole, begin = (memm.predict_marginals([part], as_array=True)[0] for part in (x, x[:2]))
+    np.testing.assert_allclose(whole[:2], begin, rtol=1e-12)
+    crf = ChainCRF().fit(X, Y)
+    whole, begin = (crf.predict_marginals([part], as_array=True)[0] for part in (x, x[:2]))
+    assert not np.allclose(whole[:2], begin, rtol=1e-6)
+
+
+def test_conventions() -> None:
+    memm = clone(MEMM(seed=3).set_params(objective__l2=0.5))
+    assert memm.objective == Local(l2=0.5)
+    assert memm.seed == 3
+    assert memm.get_params().keys() >= ChainCRF().get_params(deep=False).keys()
+    with pytest.raises(TypeError, match="MEMM"):
+        MEMM(l3=1)
