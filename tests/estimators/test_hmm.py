@@ -240,6 +240,8 @@ def test_items_with_one_feature_need_no_template() -> None:
         ({}, W, None, "hidden states"),
         ({}, [["a"]], [[None]], "y has no label at all"),
         ({"labels": 2, "template": None}, [[]], None, "nothing to learn from"),
+        ({"labels": 0}, W, None, "labels is 0, expected 1 or more"),
+        ({"labels": 2}, W, Y, "labels is the number 2, but y has the label 'D': give names"),
         ({"restarts": 0}, W, Y, "restarts is 0"),
         ({"template": "w[-1..1]"}, W, Y, "sequence 0, position 0 has 3 attributes"),
         ({"template": "w[0]; w[1]"}, [["a", "b", "a"]], [["D", "D", "D"]], "not a class of the first"),
@@ -250,3 +252,9 @@ def test_items_with_one_feature_need_no_template() -> None:
 def test_what_is_refused(options: dict[str, Any], X: Any, y: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         HMM(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("wrong", [{"labels": "AB"}, {"labels": True}, {"smoothing": 0.5}])
+def test_what_has_a_wrong_type(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"{next(iter(wrong))} is "):
+        HMM(**wrong).fit(W)

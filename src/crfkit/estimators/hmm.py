@@ -246,7 +246,7 @@ class HMM(ChainQueries, PartParams):
         data = read(X, recipe_of(self.template), self.threads)
         if data.extractor is not None and data.extractor.hashed is not None:
             raise ValueError("X has hashed attributes, of which words cannot be told apart; give names")
-        names = [str(i) for i in range(self.labels)] if isinstance(self.labels, int) else self.labels or ()
+        names = self._names()
         if y is not None:
             lengths = np.diff(data.batch.seq_ptr).tolist()
             if isinstance(y, list | tuple) and len(y) == len(lengths):
@@ -258,9 +258,23 @@ class HMM(ChainQueries, PartParams):
             raise ValueError("labels is given, but X has labels of its own: leave labels out")
         else:
             has_gold(data, "HMM without labels=..., the hidden states,", "labels")
+        if len(data.labels) > len(names) and isinstance(self.labels, int):
+            new = data.labels.strings()[len(names)]
+            raise ValueError(f"labels is the number {self.labels}, but y has the label {new!r}: give names")
         if not len(data.labels):
             raise ValueError("y has no label at all: give labels=..., the hidden states or their number")
         return data
+
+    def _names(self) -> Sequence[str]:
+        """Return the names of the hidden states that were given; a number stands for "0", "1", ..."""
+        if self.labels is None:
+            return ()
+        if isinstance(self.labels, str):
+            raise TypeError(f"labels is {self.labels!r}, of type str, expected a number or a list of names")
+        if isinstance(self.labels, Sequence):
+            return self.labels
+        check_number("labels", self.labels, 1, whole=True)
+        return [str(i) for i in range(self.labels)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
