@@ -68,8 +68,8 @@ class Crf:
         return made
 
 
-class Quadratic:
-    """1/2 (w - c).H (w - c) for a diagonal or full H."""
+class Bowl:
+    """1/2 (w - c).H (w - c) for a diagonal or full H; without products of H and vectors."""
 
     def __init__(self, H: Any, c: Any) -> None:
         self.H, self.c, self.size = np.asarray(H), np.asarray(c), len(c)
@@ -81,6 +81,10 @@ class Quadratic:
 
     def diagonal(self, w: Any) -> Any:
         return self.H if self.H.ndim == 1 else np.diag(self.H)
+
+
+class Quadratic(Bowl):
+    """The same, with these products."""
 
     def hessian_vector(self, w: Any, v: Any, out: Any) -> None:
         out[:] = self.H * v if self.H.ndim == 1 else self.H @ v

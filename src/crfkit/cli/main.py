@@ -75,7 +75,7 @@ class Command(TyperCommand):
             one.help = _HYPHEN.sub("\u2011", one.help or "")  # get_help takes them out again
             if one.metavar is None and one.param_type_name == "argument":
                 one.metavar = one.name.upper()
-            elif one.metavar is None:
+            elif one.metavar is None and hasattr(one, "display_type"):  # since typer 0.29
                 one.metavar = one.display_type(ctx).replace(" range", "")  # the range stands behind the help
         return made
 
