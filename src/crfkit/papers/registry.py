@@ -35,7 +35,7 @@ EXPERIMENTS = {
             "Sarawagi & Cohen (2004)",
             "Tables 1-2, Figure 1",
             "usaddress, email_enron, seminars, skillspan, gazetteers",
-            40,
+            15,
         ),
     )
 }
