@@ -179,12 +179,13 @@ class SegmentSum {
   }
   double* window(int d, int lane) const { return window_ + at_[d] + lane * step_; }
 
-  // A row of scores becomes factors; `most` sees how large they are.
+  // A row of scores becomes factors; `most` sees how large they are, and what is above 700 is not
+  // exact.
   void make_factors(double* row, Vec* most) const {
     for (int j = 0; j < step_; j += W) {
       const Vec x = load_part(row + j, n_ - j, 0.0);
       *most = max(*most, absolute(x));
-      store(row + j, exp(x));
+      store(row + j, exp(min(x, splat(700.0))));
     }
   }
 
