@@ -88,5 +88,5 @@ def table(head: str, names: int, rows: list[list[str]]) -> list[str]:
 def chosen(given: str, known: list[str], what: str) -> list[str]:
     names = known if given == "all" else given.split(",")
     if unknown := [name for name in names if name not in known]:
-        raise SystemExit(f"{unknown[0]} is no {what}: all, or some of {','.join(known)}")
+        raise SystemExit(f"{unknown[0]} is not a {what}: all, or some of {','.join(known)}")
     return names

@@ -182,7 +182,13 @@ def test_other_objectives_teach_segments_too() -> None:
             {"structure": SemiMarkov(["O", "CITY"], max_length=2)},
             [[(0, 1, "TOWN")]],
             ValueError,
-            "y has the label 'TOWN', which is not one of the structure's: O, CITY",
+            "sequence 0, position 0: y has the label 'TOWN', which is not one of the structure's: O, CITY",
+        ),
+        (
+            {"structure": SemiMarkov(["CITY"], max_length=2)},
+            [[(0, 2, "CITY"), (3, 5, "CITY")]],
+            ValueError,
+            r"sequence 0, position 2: y has the label 'O' \(positions in no segment are O\), which is not",
         ),
         (
             {"structure": SemiMarkov(max_length={"TOWN": 2})},

@@ -34,8 +34,15 @@ def settled_by(structure: SemiMarkov, data: Dataset, outside: Outside = "unit") 
     check_choice("outside", outside, ("unit", "long"))
     names = data.labels.strings()
     if structure.labels and len(names) > len(structure.labels):
+        number, label = len(structure.labels), data.batch.label
+        name, place = names[number], ""
+        if label is not None and (label == number).any():
+            p = int(np.argmax(label == number))
+            n = int(np.searchsorted(data.batch.seq_ptr, p, side="right")) - 1
+            place = f"sequence {n}, position {p - int(data.batch.seq_ptr[n])}: "
+        outer = " (positions in no segment are O)" if name == OUTSIDE else ""
         raise ValueError(
-            f"y has the label {names[len(structure.labels)]!r}, which is not one of the structure's: "
+            f"{place}y has the label {name!r}{outer}, which is not one of the structure's: "
             f"{', '.join(structure.labels)}; leave them out, as in SemiMarkov(max_length=4), to take "
             "those of y"
         )
