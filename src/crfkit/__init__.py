@@ -3,8 +3,8 @@
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
 ==============  ========================================================================================
-to learn        `train`, `ChainCRF`, `SemiCRF`, `HMM`, `MEMM`; `Chain`, `SemiMarkov`, `Features`,
-                `Likelihood`, `Smoothing`, `Stop`; `optimise`, `training`
+to learn        `train`, `ChainCRF`, `SemiCRF`, `HMM`, `MEMM`, `BoostedCRF`, `Boosting`; `Chain`,
+                `SemiMarkov`, `Features`, `Likelihood`, `Smoothing`, `Stop`; `optimise`, `training`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from crfkit._native import __version__
     from crfkit.data.dataset import Dataset
-    from crfkit.estimators import HMM, MEMM, ChainCRF, SemiCRF
+    from crfkit.estimators import HMM, MEMM, BoostedCRF, ChainCRF, SemiCRF
     from crfkit.inference import reference
     from crfkit.linear.features import Features
     from crfkit.models import explain
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, SemiMarkov, Tree
     from crfkit.training import events
+    from crfkit.training.boosting import Boosting
     from crfkit.training.generative import Smoothing
     from crfkit.training.stop import Stop
     from crfkit.training.train import train
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 __all__ = [
     "HMM",
     "MEMM",
+    "BoostedCRF",
+    "Boosting",
     "Chain",
     "ChainCRF",
     "Dataset",
@@ -82,6 +85,8 @@ __all__ = [
 
 # Where names that are not modules come from, and what they are called there.
 _HOMES = {
+    "BoostedCRF": ("crfkit.estimators", "BoostedCRF"),
+    "Boosting": ("crfkit.training.boosting", "Boosting"),
     "Chain": ("crfkit.structures", "Chain"),
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),

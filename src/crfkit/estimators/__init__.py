@@ -1,8 +1,9 @@
 """Estimators that follow the conventions of scikit-learn."""
 
+from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.hmm import HMM
 from crfkit.estimators.memm import MEMM
 from crfkit.estimators.segments import SemiCRF
 
-__all__ = ["HMM", "MEMM", "ChainCRF", "SemiCRF"]
+__all__ = ["HMM", "MEMM", "BoostedCRF", "ChainCRF", "SemiCRF"]

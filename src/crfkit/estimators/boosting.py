@@ -1,0 +1,312 @@
+"""`BoostedCRF`: a chain whose potentials are sums of regression trees, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from crfkit.arrays import Floats
+from crfkit.checks import check_number
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.labelling import labelled
+from crfkit.data.sink import write_bytes
+from crfkit.estimators.fitting import has_gold, weighted
+from crfkit.estimators.params import PartParams
+from crfkit.estimators.queries import ChainQueries
+from crfkit.linear.layout import Layout
+from crfkit.models.model import Metric, Model
+from crfkit.models.names import Names
+from crfkit.models.reading import read
+from crfkit.models.store import ModelFileError, map_file, pack, unpack
+from crfkit.structures import Chain
+from crfkit.training.boosting import Boosted, Boosting, boost
+from crfkit.training.boosting_round import windowed
+from crfkit.training.forest import Forest, Rows
+from crfkit.training.progress import display_for
+from crfkit.training.train import structure_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["BoostedCRF"]
+
+_BOOSTING: Final = Boosting()
+_CHAIN: Final = Chain()
+_KIND: Final = "crfkit boosted"
+_ARRAYS: Final = ("ptr", "feature", "threshold", "left", "right")
+
+
+class BoostedCRF(ChainQueries, PartParams):
+    """A chain CRF for real-valued features that learns which conjunctions of them matter.
+
+    Gradient tree boosting (Dietterich, Ashenfelter & Bulatov 2004; Gupta 2005, section 2.5): each round adds
+    regression trees, grown by scikit-learn to the errors of the marginals. See `crfkit.training.boosting`.
+
+    Parameters
+    ----------
+    boosting : Boosting
+        Rounds, size of trees, shrinkage, sub-sampling: ``Boosting(rounds=200, leaves=16)``.
+    structure : Chain
+        Of order 1, without the labels; it may have constraints.
+    window : int
+        Trees also test the features of so many positions before and after.
+    metric : str or function, optional
+        Of `score`, as in `ChainCRF`.
+    seed : int
+        Of sub-sampling, and of draws.
+    threads : int, optional
+        Default: all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    model_ : Model
+        A chain whose attributes are the leaves of the trees; ``crfkit.explain`` shows which conjunctions
+        count. It labels data whose leaves are known: use the estimator for new data.
+    forests_ : dict of Forest
+        The trees of "node", and of "edge" where ``boosting.steps``.
+    losses_, dev_losses_ : arrays
+        The negative log-likelihood before each round, and at the end.
+    classes_ : array of str [L]
+    n_iter_ : int
+        Rounds that are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crfkit import BoostedCRF
+    >>> X = [np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])] * 20
+    >>> crf = BoostedCRF().fit(X, [["same", "differ", "differ", "same"]] * 20)  # not a linear function of X
+    >>> crf.predict([np.array([[1.0, 1.0], [1.0, 0.0]])])
+    [['same', 'differ']]
+    """
+
+    forests_: dict[str, Forest]
+    classes_: NDArray[np.object_]
+    losses_: Floats
+    dev_losses_: Floats
+    n_iter_: int
+    columns_: int  #: of X
+
+    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
+        "boosting": None,
+        "structure": structure_of,
+    }
+
+    def __init__(
+        self,
+        boosting: Boosting = _BOOSTING,
+        structure: Chain | str = _CHAIN,
+        window: int = 0,
+        metric: Metric | str | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.boosting = boosting
+        self.structure = structure
+        self.window = window
+        self.metric = metric
+        self.seed = seed
+        self.threads = threads
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
+    ) -> Self:
+        """Learn from sequences, and forget what was learned before.
+
+        Parameters
+        ----------
+        X : list of arrays [T, K]
+            Real-valued features of each position; K is the same for all sequences.
+        y : list of lists of str
+            One label for each position.
+        X_dev, y_dev : optional
+            Data whose likelihood ends training: ``boosting.patience`` rounds after it was best.
+        sample_weight : array [N], optional
+            Weight of each sequence.
+        progress : bool, optional
+            Show rounds; None: where standard error is a terminal.
+        """
+        if not isinstance(self.boosting, Boosting):
+            raise TypeError(f"boosting is {self.boosting!r}, expected Boosting, as Boosting(rounds=200)")
+        check_number("window", self.window, 0, whole=True)
+        given = structure_of(self.structure)
+        if not isinstance(given, Chain) or given.order != 1:
+            raise ValueError(f"structure is {given.describe()}, but boosting learns chains of order 1")
+        data = weighted(has_gold(self._labelled(X, y), "BoostedCRF", "labels"), sample_weight)
+        dev = None
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("only one of X_dev and y_dev is given; give both")
+        if X_dev is not None:
+            held = self._labelled(X_dev, y_dev, data.labels.strings())
+            if len(held.labels) > len(data.labels):
+                new = held.labels.strings()[len(data.labels)]
+                raise ValueError(f"y_dev has the label {new!r}, which y does not have")
+            dev = self._rows(held.batch, _columns(data.batch)), held.batch
+        chain = given.with_labels(data.labels.strings())
+        display = display_for(progress)
+        try:
+            found = boost(
+                self._rows(data.batch, _columns(data.batch)),
+                data.batch,
+                chain,
+                self.boosting,
+                dev=dev,
+                seed=self.seed,
+                threads=self.threads,
+                listener=display,
+            )
+        finally:
+            if display is not None:
+                display.close()
+        self._learned(found, chain, _columns(data.batch))
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trees and the model to a file that `load` opens, as a whole or not at all.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import numpy as np
+        >>> from crfkit import BoostedCRF
+        >>> crf = BoostedCRF().fit([np.array([[0.0], [1.0]])] * 9, [["a", "b"]] * 9)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     crf.save(os.path.join(folder, "boosted.crf"))
+        ...     BoostedCRF.load(os.path.join(folder, "boosted.crf")).predict([np.array([[1.0], [0.0]])])
+        [['b', 'a']]
+        """
+        check_is_fitted(self, "model_")
+        arrays = {"model": np.frombuffer(self.model_.to_bytes(), dtype=np.uint8)}
+        for slot, forest in self.forests_.items():
+            arrays.update({f"{slot}.{name}": getattr(forest, name) for name in _ARRAYS})
+        about = {"window": self.window, "columns": self.columns_, "rounds": self.n_iter_}
+        write_bytes(path, pack(arrays, about, kind=_KIND))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a file that `save` wrote."""
+        source = os.fspath(path)
+        arrays, about = unpack(map_file(path), source, kind=_KIND)
+        try:
+            model = Model.from_bytes(arrays["model"].tobytes())
+            slots = [slot for slot in ("node", "edge") if f"{slot}.ptr" in arrays]
+            forests = {slot: Forest(*(arrays[f"{slot}.{name}"] for name in _ARRAYS)) for slot in slots}
+            window, columns, rounds = (about[name] for name in ("window", "columns", "rounds"))
+            for name, least in (("window", 0), ("columns", 0), ("rounds", 0)):
+                check_number(name, about[name], least, whole=True)
+            made = cls(structure=replace(_chain(model), labels=()), window=window)
+            return made._holding(model, forests, columns, rounds)
+        except ModelFileError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+            raise ModelFileError(source, f"does not hold a valid boosted model: {what}") from None
+
+    def _learned(self, found: Boosted, chain: Chain, columns: int) -> None:
+        L = len(chain.labels)
+        node = found.leaves["node"]
+        edge = found.leaves.get("edge")
+        layout = Layout.of_chain(
+            L,
+            node.ptr,
+            node.cell,
+            np.zeros(1, np.int64) if edge is None else edge.ptr,
+            np.zeros(0, np.int32) if edge is None else edge.cell,
+            np.arange(L * L, dtype=np.int32),
+            start=True,
+            stop=True,
+        )
+        of_steps = np.zeros(0) if edge is None else edge.value
+        tables = [found.tables[name] for name in ("transition", "start", "stop")]
+        forests = {slot: one.forest for slot, one in found.leaves.items()}
+        names = {slot: Alphabet(forest.names(self._names(columns))) for slot, forest in forests.items()}
+        model = Model(
+            chain,
+            layout,
+            Names(Alphabet(chain.labels), names["node"], names.get("edge", Alphabet())),
+            np.concatenate([node.value, of_steps, *tables]),
+        )
+        self.losses_, self.dev_losses_ = found.losses, found.dev_losses
+        self._holding(model, forests, columns, found.rounds)
+
+    def _holding(self, model: Model, forests: dict[str, Forest], columns: int, rounds: int) -> Self:
+        width = columns * (2 * self.window + 1)
+        if any(forest.feature.size and int(forest.feature.max()) >= width for forest in forests.values()):
+            raise ValueError(f"the trees test more than the {width} columns that there are")
+        self.model_, self.forests_, self.columns_, self.n_iter_ = model, forests, columns, rounds
+        self.classes_ = np.array(model.structure.labels, dtype=object)
+        return self
+
+    def _names(self, columns: int) -> list[str]:
+        offsets = range(-self.window, self.window + 1)
+        return [f"x{k}[{offset}]" if self.window else f"x{k}" for offset in offsets for k in range(columns)]
+
+    def _labelled(self, X: Any, y: Any, known: Sequence[str] = ()) -> Dataset:
+        data = read(X, None, self.threads)
+        return data if y is None else labelled(data, y, Alphabet(known))
+
+    def _rows(self, batch: Batch, columns: int) -> Rows:
+        if _columns(batch) != columns:
+            raise ValueError(
+                f"X has {_columns(batch)} real-valued columns, the model was fitted with {columns}"
+            )
+        assert batch.dense is not None
+        return windowed(batch.dense, batch.seq_ptr, self.window)
+
+    def _data(self, X: Any, y: Any = None) -> Dataset:
+        """Return the data with leaves for attributes."""
+        check_is_fitted(self, "model_")
+        given = self._labelled(X, y)
+        batch = given.batch
+        rows = self._rows(batch, self.columns_)
+        P, names = batch.positions, self._names(self.columns_)
+        leaf = self.forests_["node"].leaves(rows)  # [P, trees]
+        made = Batch(
+            batch.seq_ptr,
+            np.arange(P + 1, dtype=np.int64) * leaf.shape[1],
+            leaf.ravel(),
+            label=batch.label,
+            allowed=batch.allowed,
+            weight=batch.weight,
+        )
+        attributes, edge_attributes = Alphabet(self.forests_["node"].names(names)), Alphabet()
+        if "edge" in self.forests_:
+            inside = np.ones(P, dtype=np.int64)
+            inside[batch.seq_ptr[:-1][np.diff(batch.seq_ptr) > 0]] = 0
+            step = self.forests_["edge"].leaves(rows[inside > 0])
+            ptr = np.append(0, np.cumsum(inside * step.shape[1]))
+            made = replace(made, edge_ptr=ptr, edge_attr=step.ravel())
+            edge_attributes = Alphabet(self.forests_["edge"].names(names))
+        return Dataset(made, given.labels, attributes, edge_attributes)
+
+
+def _columns(batch: Batch) -> int:
+    """Return how many real-valued columns there are; refuse data without."""
+    if batch.dense is None or len(batch.attr):
+        raise ValueError(
+            "BoostedCRF takes real-valued features, an array [T, K] for each sequence, and X has named ones; "
+            "make arrays of them, as with sklearn.feature_extraction.DictVectorizer, or use ChainCRF"
+        )
+    return int(batch.dense.shape[1])
+
+
+def _chain(model: Model) -> Chain:
+    if not isinstance(model.structure, Chain):
+        raise ValueError(f"its model is {model.structure.describe()}, not a chain")
+    return model.structure
