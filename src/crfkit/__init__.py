@@ -3,8 +3,9 @@
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
 ==============  ========================================================================================
-to learn        `train`, `ChainCRF`, `SemiCRF`, `HMM`, `MEMM`, `BoostedCRF`, `Boosting`; `Chain`,
-                `SemiMarkov`, `Features`, `Likelihood`, `Smoothing`, `Stop`; `optimise`, `training`
+to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
+                `optimise`, `training`
+their kin       `BoostedCRF`, `HMM`, `MEMM`, `OpinionPool`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -30,7 +31,14 @@ if TYPE_CHECKING:
     )
     from crfkit._native import __version__
     from crfkit.data.dataset import Dataset
-    from crfkit.estimators import HMM, MEMM, BoostedCRF, ChainCRF, SemiCRF
+    from crfkit.estimators import (
+        HMM,
+        MEMM,
+        BoostedCRF,
+        ChainCRF,
+        OpinionPool,
+        SemiCRF,
+    )
     from crfkit.inference import reference
     from crfkit.linear.features import Features
     from crfkit.models import explain
@@ -57,6 +65,7 @@ __all__ = [
     "Features",
     "Likelihood",
     "Model",
+    "OpinionPool",
     "Perceptron",
     "SemiCRF",
     "SemiMarkov",
@@ -95,6 +104,7 @@ _HOMES = {
     "Features": ("crfkit.linear.features", "Features"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),
+    "OpinionPool": ("crfkit.estimators", "OpinionPool"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
     "SemiCRF": ("crfkit.estimators", "SemiCRF"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),

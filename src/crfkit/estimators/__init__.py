@@ -4,6 +4,14 @@ from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.hmm import HMM
 from crfkit.estimators.memm import MEMM
+from crfkit.estimators.pool import OpinionPool
 from crfkit.estimators.segments import SemiCRF
 
-__all__ = ["HMM", "MEMM", "BoostedCRF", "ChainCRF", "SemiCRF"]
+__all__ = [
+    "HMM",
+    "MEMM",
+    "BoostedCRF",
+    "ChainCRF",
+    "OpinionPool",
+    "SemiCRF",
+]

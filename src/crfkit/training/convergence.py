@@ -27,9 +27,10 @@ from typing import Any
 
 from crfkit.optimise.problem import End
 
-__all__ = ["has_converged", "plain_warnings", "remedy_for", "warn_about", "warn_of_end"]
+__all__ = ["MISSED", "has_converged", "plain_warnings", "remedy_for", "warn_about", "warn_of_end"]
 
-_MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
+#: Ends that miss the tolerance without having been asked for.
+MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
 _plain: ContextVar[bool] = ContextVar("plain", default=False)
 _HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -88,7 +89,7 @@ def remedy_for(end: End, optimiser: Any, max_iterations: int | None) -> str:
 
 def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str = "") -> None:
     """Warn if a run has missed its tolerance; `known` says how far it is from it."""
-    if converged or end not in _MISSED:
+    if converged or end not in MISSED:
         return
     category: type[Warning] = UserWarning
     if not _plain.get():

@@ -139,6 +139,8 @@ class Fit:
         keep: Checkpoints | None,
         audience: Sequence[Listener],
         begun: float,
+        *,
+        warn: bool = True,
     ) -> Model:
         """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
         with interrupts() as signals:  # from here on there is something to lose
@@ -154,6 +156,8 @@ class Fit:
         except Exception as error:
             tell(audience, Failed(error, model))
             raise
+        if not warn:
+            return model
         most = self.stop.max_iterations
         remedy = remedy_for(outcome.end, self.optimiser, most if summary.iterations == most else None)
         known = summary.certificate if 2.0 * summary.gap < summary.loss else ""

@@ -95,11 +95,11 @@ class Display:
             self._show(line_of(event))
         elif isinstance(event, Finished):
             self.close()
-            self._say(str(event.summary))
+            self.say(str(event.summary))
         elif isinstance(event, Failed):
             self.close()
         elif isinstance(event, Checkpointed) and self._status is None:
-            self._say(f"checkpoint of iteration {event.iteration}: {event.path}")
+            self.say(f"checkpoint of iteration {event.iteration}: {event.path}")
 
     def close(self) -> None:
         """Take the live line away; called also when training fails."""
@@ -108,15 +108,15 @@ class Display:
             self._status = None
 
     def _begin(self, event: Begin) -> None:
-        self._say(
+        self.say(
             f"{event.sequences:,} sequences, {event.positions:,} positions, {event.labels} labels, "
             f"{event.attributes:,} attributes, {event.weights:,} weights"
         )
-        self._say(f"{event.optimiser}: {event.why}")
+        self.say(f"{event.optimiser}: {event.why}")
         for note in event.notes:
-            self._say(f"note: {note}")
+            self.say(f"note: {note}")
         if event.resumed:
-            self._say(f"going on from the checkpoint of iteration {event.resumed}")
+            self.say(f"going on from the checkpoint of iteration {event.resumed}")
         if self.console.is_terminal:
             self._status = self.console.status("begins", spinner="dots", refresh_per_second=8)
             self._status.start()
@@ -126,9 +126,10 @@ class Display:
             self._status.update(line.replace("[", r"\["))
         elif time.monotonic() - self._printed >= _QUIET:
             self._printed = time.monotonic()
-            self._say(line)
+            self.say(line)
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print a line."""
         self.console.print(text, markup=False)
 
 

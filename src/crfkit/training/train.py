@@ -25,7 +25,7 @@ from crfkit.training.progress import display_for
 from crfkit.training.stop import Stop
 from crfkit.training.validation import function_of
 
-__all__ = ["structure_of", "train"]
+__all__ = ["structure_of", "train", "with_labels_of"]
 
 _STOP: Final = Stop()  # frozen, so that calls may share it
 
@@ -146,7 +146,7 @@ def train(
         check_blockwise(optimiser, goal)
     known = TrainingData(data, threads)
     dev = None if dev is None else checked_dataset(dev, "dev")
-    labelled = _labelled(asked, known.labels.strings()).settled(known.batches())
+    labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
     fit = Fit(known, labelled, goal, kept, optimiser, ending, init, seed)
     keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
     display = display_for(progress)
@@ -180,7 +180,7 @@ def structure_of(given: Any) -> Structure:
     return found
 
 
-def _labelled(structure: Structure, names: Sequence[str]) -> Structure:
+def with_labels_of(structure: Structure, names: Sequence[str]) -> Structure:
     """Return a structure over the labels of the data; one that has labels must have the same."""
     if not structure.labels:
         return structure.with_labels(names)
