@@ -29,6 +29,7 @@ void bind_decoder(nb::module_& m);
 void bind_dictionary(nb::module_& m);
 void bind_evaluate(nb::module_& m);
 void bind_features(nb::module_& m);
+void bind_induction(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_render(nb::module_& m);
@@ -225,6 +226,7 @@ NB_MODULE(_native, m) {
   });
 
   bind_features(m);
+  bind_induction(m);
   bind_items(m);
   bind_layout(m);
   bind_sequential(m);

@@ -69,6 +69,25 @@ class Features:
     @property
     def segment_names(self) -> Alphabet: ...
 
+class Conjunctions:
+    def __init__(self, ptr: NDArray[np.int64], right: NDArray[np.int32], made: NDArray[np.int32]) -> None: ...
+    def conjoin(
+        self, ptr: NDArray[np.int64], id: NDArray[np.int32], value: NDArray[np.float64] | None, threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+
+def gains(
+    ptr: NDArray[np.int64],
+    token: NDArray[np.int32],
+    value: NDArray[np.float64] | None,
+    p: NDArray[np.float64],
+    gold: NDArray[np.int32],
+    weight: NDArray[np.float64] | None,
+    labels: int,
+    l2: float,
+    least: float,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
+
 class Hasher:
     def __init__(self, size: int) -> None: ...
     def freeze(self) -> None: ...

@@ -40,6 +40,7 @@ LEVELS = {
 }
 # Imports that point the wrong way: the module, what it imports, and why.
 EXCEPTIONS = {
+    ("crfkit.data.dataset", "crfkit.features.conjunctions"): "the type of what a dataset only carries",
     ("crfkit.data.dataset", "crfkit.features.recipe"): "the type of what a dataset only carries",
     ("crfkit.models.model", "crfkit.training.events"): "a model keeps the Summary of its training",
     ("crfkit.models.files.summary", "crfkit.training.events"): "the model file holds that Summary",

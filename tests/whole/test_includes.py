@@ -19,6 +19,7 @@ ROOMS["kernels"] = {"shared", "kernels/simd", "kernels/linear", "kernels/sweep",
 ROOMS["engine"] = {"shared"}
 ROOMS["engine/threads"] = {"shared", "engine"}
 ROOMS["engine/linear"] = {"shared", "engine", "engine/threads"}
+ROOMS["engine/induction"] = {"shared", "engine", "engine/threads"}
 ROOMS["engine/likelihood"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["engine/sequential"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["python"] = {room for room in ROOMS if not room.startswith("kernels")}

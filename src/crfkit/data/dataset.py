@@ -13,6 +13,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 
 if TYPE_CHECKING:
+    from crfkit.features.conjunctions import Conjunctions
     from crfkit.features.recipe import Recipe
 
 __all__ = ["ALPHABETS", "ALPHABET_OF", "Dataset", "ExtractorSpec"]
@@ -44,6 +45,7 @@ class ExtractorSpec:
     longest: int | None = None  #: positions of the longest segments that have attributes
     scheme: str | None = None  #: of the tags that spelled gold segments, where tags did
     encoding: str | None = None  #: of the labels of a chain, where they are spelled anew
+    conjunctions: Conjunctions | None = None  #: of attributes, made after all others
 
 
 @dataclass(frozen=True, eq=False)

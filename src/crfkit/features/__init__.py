@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
+    from crfkit.features.conjunctions import Conjunctions
     from crfkit.features.crfpp import parse_crfpp
     from crfkit.features.dialects import parse_recipe, read_recipe
     from crfkit.features.dictionary import Dictionary
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from crfkit.features.wapiti import parse_wapiti
 
 __all__ = [
+    "Conjunctions",
     "Dictionary",
     "Extractor",
     "Field",
@@ -41,6 +43,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "Conjunctions": ".conjunctions",
         "Dictionary": ".dictionary",
         "Extractor": ".extract",
         "Field": ".recipe",

@@ -34,6 +34,8 @@ def covers(model: Model) -> str:
         return f"the structure {structure.kind}"
     if structure.resolved is not None and structure.resolved.expansion is not None:
         return "limits on segment lengths"
+    if model.conjunctions is not None:
+        return "conjunctions of attributes"
     return "real-valued columns" if model.layout.dense else ""
 
 

@@ -17,6 +17,7 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
+from crfkit.features.conjunctions import Conjunctions
 from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.names import Names
@@ -114,6 +115,11 @@ class Model(Queries):
     def encoding(self) -> str | None:
         """How the labels of a chain spell segments, where the training data spelled them otherwise."""
         return None if self.extractor is None else self.extractor.encoding
+
+    @property
+    def conjunctions(self) -> Conjunctions | None:
+        """The attributes that are made of two others, where there are such."""
+        return None if self.extractor is None else self.extractor.conjunctions
 
     def __getstate__(self) -> dict[str, Any]:
         state = {f.name: getattr(self, f.name) for f in fields(self)}

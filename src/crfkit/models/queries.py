@@ -13,6 +13,7 @@ from crfkit.arrays import Bools, Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.segmentation import Segments, segments_of
+from crfkit.features.conjunctions import conjoined
 from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
@@ -79,15 +80,15 @@ class Queries:
         Attributes that the model does not know are dropped, gold labels that it does not know become -1.
         """
         if isinstance(X, Batch):
-            return self._checked(X)
+            return self._checked(X, threads)
         if not isinstance(X, Dataset):
             from crfkit.models.reading import Reader
 
             X = Reader(cast("Model", self))(X, gold=False, threads=threads)
-        return self._checked(self.names.renamed(X, self.weighted))
+        return self._checked(self.names.renamed(X, self.weighted), threads)
 
-    def _checked(self, batch: Batch) -> Batch:
-        """Refuse data without the attributes of segments that the model has weights of."""
+    def _checked(self, batch: Batch, threads: int | None) -> Batch:
+        """Refuse data without the attributes of segments that the model has weights of; make conjunctions."""
         for kind in ("begin", "end", "segment"):
             if self.layout.has(kind) and getattr(batch, f"{kind}_ptr") is None and batch.positions:
                 raise ValueError(
@@ -95,7 +96,11 @@ class Queries:
                     "attributes: make them with model.dataset(X) where the model has a recipe, else with "
                     "crfkit.features.segment_features(X, max_length, functions, like=model)"
                 )
-        return batch
+        conjunctions = cast("Model", self).conjunctions
+        if conjunctions is None:
+            return batch
+        table = self._once("conjunctions", lambda: conjunctions.table(self.names.attributes))
+        return conjoined(batch, table, threads)
 
     @property
     def weighted(self) -> tuple[bool, bool, bool]:

@@ -56,7 +56,7 @@ def _spare(model: Model) -> bool:
     """Return whether an alphabet of segments or positions has names without any weight."""
     counts = {block.by: np.diff(block.ptr) for block in model.layout.blocks if block.by in ALPHABET_OF}
     for alphabet in ("attributes", "segment_attributes"):
-        busy = _busy(counts, alphabet)
+        busy = _needed(model, alphabet, _busy(counts, alphabet))
         if len(getattr(model.names, alphabet)) and not busy.all():
             return True
     return False
@@ -89,7 +89,8 @@ def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
     names: dict[str, Alphabet] = {}
     used: dict[str, Pointers] = {}  # rows of each alphabet that stay
     for alphabet in dict.fromkeys(ALPHABET_OF.values()):
-        names[alphabet], used[alphabet] = _left(_busy(counts, alphabet), getattr(model.names, alphabet))
+        busy = _needed(model, alphabet, _busy(counts, alphabet))
+        names[alphabet], used[alphabet] = _left(busy, getattr(model.names, alphabet))
     smaller = layout
     for block in layout.blocks:
         count = counts[block.name]
@@ -108,6 +109,13 @@ def _busy(counts: Mapping[Any, Pointers], alphabet: str) -> Bools:
     for kind in kinds:
         busy[: len(counts[kind])] |= counts[kind] > 0
     return busy
+
+
+def _needed(model: Model, alphabet: str, busy: Bools) -> Bools:
+    """Return which rows stay: those with a weight, and parts of conjunctions that have one."""
+    if alphabet != "attributes" or model.conjunctions is None:
+        return busy
+    return model.conjunctions.needed(model.attributes, busy)
 
 
 def _kept(block: Block, weights: Floats) -> Bools:

@@ -2,8 +2,9 @@
 
 Arrays (see `crfkit.models.store` for the container): the alphabets (``labels``, ``attributes``, ...) as three
 arrays each (``.bytes``, ``.begin``, ``.slots``), ``NAME_ptr`` and ``NAME_cell`` of every block of the layout,
-the weights ``w`` in the order of the blocks, what the recipe names, and the history of training. The
-description holds the rest: the structure by its kind, the blocks by slot and occurrences. No pickle, no code.
+the weights ``w`` in the order of the blocks, what the recipe names, ``conjunctions`` of attributes as pairs,
+and the history of training. The description holds the rest: the structure by its kind, the blocks by slot and
+occurrences. No pickle, no code.
 
 Opening a file copies nothing but weights of single precision and looks at every array once.
 """
@@ -20,12 +21,13 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.linear.layout import check_fits
 from crfkit.models.encoding import ENCODINGS
 from crfkit.models.files.compact import compacted, without_idle
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_layout, plain_blocks
-from crfkit.models.files.recipes import plain_recipe, recipe_of
+from crfkit.models.files.recipes import conjunctions_of, plain_conjunctions, plain_recipe, recipe_of
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.model import Model, Names
 from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
@@ -79,6 +81,8 @@ def pieces(
     if model.recipe is not None:
         recipe, tables = plain_recipe(model.recipe)
         arrays.update(tables)
+    if model.conjunctions is not None:
+        arrays["conjunctions"] = plain_conjunctions(model.conjunctions, model.attributes)
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     described = {
@@ -174,7 +178,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
             "layout": layout,
             "names": Names(**names),
             "w": _weights(arrays["w"], layout.weights),
-            "extractor": _extractor(described, arrays),
+            "extractor": _extractor(described, arrays, names["attributes"]),
             "training": summary_of(described["training"], arrays),
             **texts,
         }
@@ -191,7 +195,9 @@ def _weights(w: Array, F: int) -> Floats:
     return w
 
 
-def _extractor(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> ExtractorSpec | None:
+def _extractor(
+    described: Mapping[str, Any], arrays: Mapping[str, Array], attributes: Alphabet
+) -> ExtractorSpec | None:
     hashed, column = described["hashed"], described["label_column"]
     if hashed is not None and (type(hashed) is not int or not 1 <= hashed < 1 << 31):
         raise ValueError(f"hashed is {hashed!r}, expected a number of ids")
@@ -205,5 +211,6 @@ def _extractor(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Ext
         raise ValueError(
             f"the encoding is {encoding!r}, expected one of {', '.join(ENCODINGS)}, with a scheme"
         )
-    made = ExtractorSpec(recipe, column, hashed, scheme=scheme, encoding=encoding)
+    conjunctions = conjunctions_of(arrays.get("conjunctions"), attributes)
+    made = ExtractorSpec(recipe, column, hashed, scheme=scheme, encoding=encoding, conjunctions=conjunctions)
     return None if made == ExtractorSpec() else made

@@ -1,4 +1,4 @@
-"""Recipes as data: their text, and as arrays the resources that they name.
+"""Recipes as data: their text, and as arrays the resources that they name; conjunctions of attributes.
 
 A recipe whose text does not say everything (templates made by hand) is kept template by template.
 """
@@ -10,14 +10,17 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from crfkit.features import Field, Recipe, Template, parse_recipe
+import numpy as np
+
+from crfkit.data.alphabet import Alphabet
+from crfkit.features import Conjunctions, Field, Recipe, Template, parse_recipe
 from crfkit.features.fields import ANCHORS, MOST_OFFSET
 from crfkit.features.recipe import KINDS
 from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.files.resources import PACK, UNPACK
 from crfkit.models.store import Array
 
-__all__ = ["plain_recipe", "recipe_of"]
+__all__ = ["conjunctions_of", "plain_conjunctions", "plain_recipe", "recipe_of"]
 
 _DIALECTS = ("crfkit", "crfpp", "wapiti")
 _MOST_TEMPLATES = 20_000
@@ -147,3 +150,36 @@ def _field(plain: object) -> Field:
     elif view != "same":
         check_arguments(view, tuple(arguments))
     return Field(column, offset, view, tuple(arguments), lower, absolute, anchor)
+
+
+def plain_conjunctions(conjunctions: Conjunctions, attributes: Alphabet) -> Array:
+    """Return the ids of both parts of each conjunction that the attributes of a model have: [C, 2].
+
+    Examples
+    --------
+    >>> names = Alphabet(["a", "b", "c", "a|b"]).freeze()
+    >>> plain_conjunctions(Conjunctions([("a", "b"), ("b", "c")]), names).tolist()
+    [[0, 1]]
+    """
+    known = [
+        pair for pair, name in zip(conjunctions.pairs, conjunctions.names, strict=True) if name in attributes
+    ]
+    ids = attributes.ids(part for pair in known for part in pair).reshape(-1, 2)
+    if (ids < 0).any():
+        left, right = known[int(np.argmax((ids < 0).any(axis=1)))]
+        raise ValueError(f"the model lacks a part of the conjunction of {left!r} and {right!r}")
+    return ids
+
+
+def conjunctions_of(ids: Array | None, attributes: Alphabet) -> Conjunctions | None:
+    """Return the conjunctions that `plain_conjunctions` described; raise a ValueError on anything else."""
+    if ids is None:
+        return None
+    if ids.dtype != np.int32 or ids.ndim != 2 or ids.shape[1] != 2:
+        raise ValueError(f"conjunctions have the shape {ids.shape}, expected pairs of attributes")
+    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < len(attributes):
+        raise ValueError("a conjunction has a part that is not an attribute")
+    made = Conjunctions([(attributes[left], attributes[right]) for left, right in ids.tolist()])
+    if (attributes.ids(made.names) < 0).any():
+        raise ValueError("a conjunction is not an attribute of the model")
+    return made

@@ -18,6 +18,7 @@ from crfkit.arrays import Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
+from crfkit.features import Conjunctions
 from crfkit.models.files.recipes import plain_recipe, recipe_of
 from crfkit.structures.gold import kind_of_gold
 from crfkit.training.fingerprint import digest
@@ -26,7 +27,7 @@ from crfkit.training.tree import read_tree, write_tree
 __all__ = ["BlockedData"]
 
 _INDEX = "blocks.safetensors"
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +171,17 @@ def _block(folder: Path, i: int) -> Path:
 
 def _plain_spec(made_by: ExtractorSpec) -> dict[str, Any]:
     recipe, tables = (None, {}) if made_by.recipe is None else plain_recipe(made_by.recipe)
-    return {"recipe": recipe, "tables": tables, "label": made_by.label_column, "hashed": made_by.hashed}
+    pairs = None if made_by.conjunctions is None else made_by.conjunctions.pairs
+    column, hashed = made_by.label_column, made_by.hashed
+    return {"recipe": recipe, "tables": tables, "label": column, "hashed": hashed, "conjunctions": pairs}
 
 
 def _spec_of(
-    recipe: Any, tables: dict[str, Any], label: str | int | None, hashed: int | None
+    recipe: Any,
+    tables: dict[str, Any],
+    label: str | int | None,
+    hashed: int | None,
+    conjunctions: tuple[tuple[str, str], ...] | None,
 ) -> ExtractorSpec:
-    return ExtractorSpec(recipe_of(recipe, tables), label, hashed)
+    made = None if conjunctions is None else Conjunctions(conjunctions)
+    return ExtractorSpec(recipe_of(recipe, tables), label, hashed, conjunctions=made)
