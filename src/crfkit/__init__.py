@@ -9,7 +9,7 @@ their kin       `BoostedCRF`, `HMM`, `MEMM`, `OpinionPool`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
-queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`
+queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
 ==============  ========================================================================================
 """
 
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crfkit import (
         compat,
+        constraints,
         data,
         features,
         inference,
@@ -76,6 +77,7 @@ __all__ = [
     "__version__",
     "build_info",
     "compat",
+    "constraints",
     "data",
     "events",
     "explain",

@@ -28,6 +28,7 @@ LEVELS = {
     "inference": 3,
     "metrics": 3,
     "optimise": 3,
+    "constraints": 4,
     "linear": 4,
     "objectives": 5,
     "models": 6,

@@ -7,11 +7,11 @@ which labels they have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
-__all__ = ["OUTSIDE", "Segments", "are_segments", "segments_of", "tagged"]
+__all__ = ["OUTSIDE", "Segments", "are_segments", "are_tags", "segments_of", "tagged"]
 
 OUTSIDE = "O"
 #: (start, end, label) of the segments of one sequence, in order.
@@ -51,6 +51,18 @@ def tagged(segments: Any, positions: int, place: str = "segments") -> list[str |
         tags[start:end] = [None if label is None else f"B-{label}", *inner]
         at = end
     return tags
+
+
+def are_tags(labels: Iterable[str]) -> bool:
+    """Return whether labels spell segments: all but O are of the form B-TYPE, with a letter of a scheme.
+
+    Examples
+    --------
+    >>> are_tags(["O", "B-PER", "I-PER"]), are_tags(["NN", "VB"]), are_tags(["O"])
+    (True, False, False)
+    """
+    inside = [name for name in labels if name != OUTSIDE]
+    return bool(inside) and all(name[:1] in "BIESLUMC" and name[1:2] == "-" for name in inside)
 
 
 def _is_whole(number: object) -> bool:

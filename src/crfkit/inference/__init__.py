@@ -10,6 +10,7 @@ one native sweep under different semirings:
 `entropy`          log Z - <marginals, potentials>, with 0 * -inf = 0
 `decode`           the best labelling, eq. 1.35, or the best label at each position
 `kbest`            the k best labellings, distinct, best first
+`constrained`      the best labelling that keeps `crfkit.constraints` on whole labellings
 `sample`           independent draws from p(y | x)
 `count`            how many labellings are allowed, as an exact integer
 `reachable`        which parts lie on some allowed labelling
@@ -26,6 +27,7 @@ An empty sequence has exactly one labelling, of score 0.
 
 from typing import TYPE_CHECKING
 
+from crfkit.inference.globals.decoding import Constrained, InfeasibleError, constrained
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
 from crfkit.inference.results import NoLabellingError
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
@@ -38,11 +40,14 @@ if TYPE_CHECKING:
     from crfkit.inference import reference as reference
 
 __all__ = [
+    "Constrained",
+    "InfeasibleError",
     "Labelling",
     "Marginals",
     "NoLabellingError",
     "Potentials",
     "best",
+    "constrained",
     "count",
     "decode",
     "entropy",

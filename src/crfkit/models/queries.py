@@ -12,16 +12,16 @@ from crfkit import _native, inference
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import Segments, segments_of
+from crfkit.data.segmentation import Segments, are_tags, segments_of
 from crfkit.features.conjunctions import conjoined
 from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
 from crfkit.models.encoding import Recoding
+from crfkit.models.memo import Memo
 from crfkit.models.names import Names
-from crfkit.models.once import Once
 from crfkit.models.scores import flat_path
-from crfkit.models.tags import Spelling, are_tags, as_segments
+from crfkit.models.tags import Spelling, as_segments
 from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.structures.structure import Structure
 
@@ -324,9 +324,9 @@ class Queries:
         return gold_labels(data, spelling.scheme), spelling.tags(self.path(data, threads=threads))
 
     @property
-    def _once(self) -> Once:
-        made: Once | None = self.__dict__.get("_made_once")
-        return self.__dict__.setdefault("_made_once", Once()) if made is None else made
+    def _once(self) -> Memo:
+        made: Memo | None = self.__dict__.get("_made_once")
+        return self.__dict__.setdefault("_made_once", Memo()) if made is None else made
 
 
 def _asked(parts: Iterable[tuple[Batch, Any]], ask: Callable[[Batch, Any], A]) -> Iterator[tuple[Batch, A]]:

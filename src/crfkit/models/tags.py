@@ -25,13 +25,12 @@ from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.labelling import labelled
-from crfkit.data.segmentation import OUTSIDE, are_segments, tagged
+from crfkit.data.segmentation import OUTSIDE, are_segments, are_tags, tagged
 from crfkit.structures.gold import Path
 
 __all__ = [
     "Outside",
     "Spelling",
-    "are_tags",
     "as_segments",
     "scheme_of",
     "segmented",
@@ -63,18 +62,6 @@ def spelling_of(scheme: str) -> str:
     name = _ALIASES.get(scheme.upper(), scheme.upper())
     check_choice("scheme", name, tuple(_LETTERS), "the scheme of the tags, or none to tell it from them")
     return name
-
-
-def are_tags(labels: Sequence[str]) -> bool:
-    """Return whether labels spell segments: all but O are of the form B-TYPE, with a letter of a scheme.
-
-    Examples
-    --------
-    >>> are_tags(["O", "B-PER", "I-PER"]), are_tags(["NN", "VB"]), are_tags(["O"])
-    (True, False, False)
-    """
-    inside = [name for name in labels if name != OUTSIDE]
-    return bool(inside) and all(name[:1] in "BIESLUMC" and name[1:2] == "-" for name in inside)
 
 
 def scheme_of(data: Dataset) -> str | None:

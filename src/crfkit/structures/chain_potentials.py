@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import Bools, Floats, Ids, Pointers, sum_by_sequence
+from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by_sequence
 from crfkit.structures.expansion import Expansion
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
@@ -97,6 +97,24 @@ class ChainPotentials:
         return replace(
             self, node=self.node[rows], edge=edge, seq_ptr=length, single=True, unnormalised=before
         )
+
+    def select(self, sequences: Pointers) -> ChainPotentials:
+        """Return the batch of some sequences, by number.
+
+        Examples
+        --------
+        >>> from crfkit import Chain
+        >>> scores = Chain(2).potentials([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], seq_ptr=[0, 2, 3])
+        >>> scores.select(np.array([1])).node.tolist()
+        [[4.0, 5.0]]
+        """
+        counts = np.diff(self.seq_ptr)[sequences]
+        rows, ptr = ranges(self.seq_ptr[:-1][sequences], counts), pointers(counts)
+        edge = self.edge
+        if edge[0].ndim == 3 and len(edge) == 1:
+            edge = (edge[0][rows],)
+        before = None if self.unnormalised is None else self.unnormalised.select(sequences)
+        return replace(self, node=self.node[rows], edge=edge, seq_ptr=ptr, single=False, unnormalised=before)
 
     def clamped(self, mask: Bools) -> ChainPotentials:
         """Return the same scores with -inf for labels [P, L] that are not in the mask."""

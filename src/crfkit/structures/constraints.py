@@ -30,6 +30,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from crfkit.data.segmentation import OUTSIDE, are_tags
 from crfkit.structures.expansion import Expansion, Ints, Mask, expand, useful
 
 
@@ -273,17 +274,17 @@ def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segment
     continues = np.eye(L, dtype=np.bool_) & (not segments)  # [L, L]
     types: list[str | None] = list(names)
     for scheme in schemes:
-        allowed, continues, types = _spell(scheme, names)
+        allowed, continues, types = spelled(scheme, names)
     limits: list[SegmentLength] = []
     for item in constraints:
         if isinstance(item, SegmentLength):
             limits.append(item)
         elif isinstance(item, Forbid) and item.pair is not None:
             pairs = [f"{before},{after}" for before in names for after in names]
-            allowed[:L, :L] &= ~_select(item, item.pair, pairs, "pair")[:-1].reshape(L, L)
+            allowed[:L, :L] &= ~matching(item, item.pair, pairs, "pair")[:-1].reshape(L, L)
         elif isinstance(item, Forbid | Require):
-            before = _select(item, item.before, names, "label")  # [L + 1]
-            after = _select(item, item.after, names, "label")  # [L + 1]
+            before = matching(item, item.before, names, "label")  # [L + 1]
+            after = matching(item, item.after, names, "label")  # [L + 1]
             allowed &= ~np.outer(before, after if isinstance(item, Forbid) else ~after)
     transition, start, stop = allowed[:L, :L].copy(), allowed[L, :L].copy(), allowed[:L, L].copy()
 
@@ -314,7 +315,7 @@ def _check_ends(item: object, before: object, after: object) -> None:
         raise ValueError(f"{item!r}: the empty sequence is always allowed; name a label")
 
 
-def _select(item: object, matcher: Matcher | Boundary | None, names: Sequence[str], noun: str) -> Mask:
+def matching(item: object, matcher: Matcher | Boundary | None, names: Sequence[str], noun: str) -> Mask:
     """Mark the matched names (None: all) and, in a last place, START or STOP: [len(names) + 1]."""
     if matcher is None or isinstance(matcher, Boundary):
         return np.array([matcher is None] * len(names) + [matcher is not None])
@@ -330,7 +331,19 @@ def _select(item: object, matcher: Matcher | Boundary | None, names: Sequence[st
     raise ValueError(f"{item!r}: {matcher!r} matches no {noun}; {shown}{hint if looks_like_pattern else ''}")
 
 
-def _spell(scheme: Scheme, names: Sequence[str]) -> tuple[Mask, Mask, list[str | None]]:
+def scheme_in(labels: Sequence[str]) -> Scheme | None:
+    """Return a scheme that reads the segments which labels such as B-PER spell; None where they do not.
+
+    Examples
+    --------
+    >>> scheme_in(["O", "B-PER", "I-PER"]), scheme_in(["NN", "VB"])
+    (Scheme(name='BIO', outside='O', separator='-'), None)
+    """
+    letters = {label[0] for label in labels if label != OUTSIDE} if are_tags(labels) else set("?")
+    return next((Scheme(name) for name, known in _LETTERS.items() if letters <= set(known)), None)
+
+
+def spelled(scheme: Scheme, names: Sequence[str]) -> tuple[Mask, Mask, list[str | None]]:
     """Return what a scheme allows, which pairs stay in one segment, and the type of each label."""
     parts, types = zip(*(scheme.parse(name) for name in names), strict=True)
     number = {kind: i for i, kind in enumerate(types)}
@@ -359,7 +372,7 @@ def _measure(limits: Sequence[SegmentLength], types: Sequence[str | None]) -> tu
     kinds = list(dict.fromkeys(kind for kind in types if kind is not None))
     shortest, longest = dict.fromkeys(kinds, 1), dict.fromkeys(kinds, 0)
     for item in limits:
-        matched = _select(item, item.label_type, kinds, "segment type")[:-1]
+        matched = matching(item, item.label_type, kinds, "segment type")[:-1]
         for kind in (kind for kind, chosen in zip(kinds, matched, strict=True) if chosen):
             shortest[kind] = max(shortest[kind], item.minimum)
             if item.maximum is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import Bools, Floats, Ids, Pointers, sum_by_sequence
+from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by_sequence
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
 from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
@@ -52,6 +52,13 @@ class SemiMarkovPotentials:
         edge = self.edge[rows] if self.edge.ndim == 3 else self.edge
         length = np.array([0, rows.stop - rows.start], dtype=np.int64)
         return replace(self, segment=self.segment[rows], edge=edge, seq_ptr=length, single=True)
+
+    def select(self, sequences: Pointers) -> SemiMarkovPotentials:
+        """Return the batch of some sequences, by number."""
+        counts = np.diff(self.seq_ptr)[sequences]
+        rows, ptr = ranges(self.seq_ptr[:-1][sequences], counts), pointers(counts)
+        edge = self.edge[rows] if self.edge.ndim == 3 else self.edge
+        return replace(self, segment=self.segment[rows], edge=edge, seq_ptr=ptr, single=False)
 
     def clamped(
         self, mask: Bools, begin: Bools | None = None, inside: Bools | None = None

@@ -9,8 +9,9 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
+from crfkit.data.segmentation import are_tags
 from crfkit.models.model import Metric, Model, gold_labels
-from crfkit.models.tags import are_tags, as_segments
+from crfkit.models.tags import as_segments
 
 __all__ = ["Validation", "function_of", "metric_for"]
 
@@ -23,7 +24,7 @@ def metric_for(labels: Iterable[str]) -> str:
     >>> metric_for(["O", "B-PER", "I-PER"]), metric_for(["NN", "VB"])
     ('segment_f1', 'token_accuracy')
     """
-    return "segment_f1" if are_tags(list(labels)) else "token_accuracy"
+    return "segment_f1" if are_tags(labels) else "token_accuracy"
 
 
 def function_of(metric: Metric | str) -> Metric | None:

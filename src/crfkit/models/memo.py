@@ -6,18 +6,18 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["Once"]
+__all__ = ["Memo"]
 
 T = TypeVar("T")
 
 
-class Once:
+class Memo:
     """Keeps what functions made, by name.
 
     Examples
     --------
-    >>> once = Once()
-    >>> once("table", lambda: [1]) is once("table", lambda: [2])
+    >>> memo = Memo()
+    >>> memo("table", lambda: [1]) is memo("table", lambda: [2])
     True
     """
 

@@ -1,0 +1,58 @@
+"""All constraints, in one place.
+
+About neighbours, given to a structure before training and kept by every query:
+
+=================  ==============================================================================
+`Scheme`           labels spell segments: ``Scheme("BIO")``
+`Forbid`           a label may not follow another, or be first (`START`) or last (`STOP`)
+`Require`          a label is followed by another
+`SegmentLength`    segments have so many positions
+=================  ==============================================================================
+
+About whole labellings, given when labels are asked for and kept by the best labelling:
+
+=================  ==============================================================================
+`Once`             each label has one run of positions at most, each type one segment
+`AtMost`           a label occurs at most k times; `AtLeast`, `Exactly`
+`Before`           every a comes before every b
+`Implies`          where a occurs, b occurs too
+`Linear`           coefficients of occurrences add up to at most a bound
+=================  ==============================================================================
+
+Examples
+--------
+>>> from crfkit import Chain, inference
+>>> scores = Chain(["a", "b"]).potentials([[9.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+>>> inference.constrained(scores, [Once(["a"])]).labels.tolist()
+[0, 1, 1]
+"""
+
+from crfkit.inference.globals.kinds import (
+    AtLeast,
+    AtMost,
+    Before,
+    Exactly,
+    GlobalConstraint,
+    Implies,
+    Linear,
+    Once,
+)
+from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
+
+__all__ = [
+    "START",
+    "STOP",
+    "AtLeast",
+    "AtMost",
+    "Before",
+    "Constraint",
+    "Exactly",
+    "Forbid",
+    "GlobalConstraint",
+    "Implies",
+    "Linear",
+    "Once",
+    "Require",
+    "Scheme",
+    "SegmentLength",
+]

@@ -1,0 +1,1 @@
+"""Constraints on whole labellings, and the best labelling under them: `crfkit.inference.constrained`."""

@@ -1,0 +1,305 @@
+"""What constraints on whole labellings mean for given labels: rules about steps.
+
+A *step* is one position of a labelling (of segments: one segment) together with the label before it. The
+steps of labellings are looked at to see whether they break a rule; the arcs of a trellis are steps too, of
+which an integer program chooses some. One table [L + 1, L] says which steps count as an occurrence, its last
+row those of a first label, so that both ways read a constraint alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.arrays import Bools, Floats
+from crfkit.inference.globals.kinds import (
+    AtLeast,
+    AtMost,
+    Exactly,
+    GlobalConstraint,
+    Implies,
+    Linear,
+    Once,
+    check_globals,
+)
+from crfkit.structures.constraints import Matcher, Scheme, matching, scheme_in, spelled
+from crfkit.structures.gold import Path
+
+__all__ = ["Rows", "Rule", "Steps", "rules_of", "steps_of"]
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps of labellings, or arcs of a trellis; S of them in N sequences."""
+
+    before: NDArray[Any]  # [S] the label before; L where there is none
+    label: NDArray[Any]  # [S]
+    place: Counts  # [S] position within its sequence
+    after: Counts  # [S] how many positions come after it
+    sequence: Counts  # [S]
+    N: int
+
+
+def steps_of(path: Path, labels: int) -> Steps:
+    """Return the steps of labellings.
+
+    Examples
+    --------
+    >>> path = Path(np.array([0, 2, 3]), np.array([1, 0, 1], dtype=np.int32))
+    >>> steps_of(path, 2).before.tolist(), steps_of(path, 2).place.tolist()
+    ([2, 1, 2], [0, 1, 0])
+    """
+    ptr, label = path.seq_ptr, path.label
+    length = np.diff(ptr)
+    sequence = np.repeat(np.arange(len(length)), length)  # [P]
+    place = np.arange(len(label)) - np.repeat(ptr[:-1], length)
+    after = np.repeat(length, length) - place - 1
+    before = np.empty_like(label)
+    before[1:] = label[:-1]
+    before[ptr[:-1][length > 0]] = labels
+    whole = Steps(before, label, place, after, sequence, len(length))
+    if path.begin is None:
+        return whole
+    at = np.flatnonzero(path.begin)  # the label before a segment is that of the position before it
+    return Steps(before[at], label[at], place[at], after[at], sequence[at], len(length))
+
+
+class Rows(Protocol):
+    """Where rules enter their rows; columns are steps and further variables from 0 to 1."""
+
+    def variables(self, count: int) -> Counts:
+        """Return the columns of so many further variables."""
+
+    def add(self, row: Any, column: Any, value: Any, low: Any, high: Any) -> None:
+        """Add rows: entries by row from 0, and the bounds of each row, [R]."""
+
+
+class Rule(Protocol):
+    """One constraint, resolved."""
+
+    def broken(self, steps: Steps) -> Bools:
+        """Mark the sequences whose steps break the rule, [N]."""
+
+    def enter(self, steps: Steps, rows: Rows) -> None:
+        """Add the rule to a program that chooses steps of one sequence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Numbers of steps add up to something between bounds, group by group."""
+
+    group: NDArray[np.int64]  # [L + 1, L] the group that a step counts for; -1: none
+    least: Floats  # [G]
+    most: Floats  # [G]
+
+    def _entries(self, steps: Steps) -> tuple[Counts, Counts, Any]:
+        group = self.group[steps.before, steps.label]  # [S]
+        at = np.flatnonzero(group >= 0)
+        return at, group[at], np.ones(len(at))
+
+    def broken(self, steps: Steps) -> Bools:
+        """Mark the sequences whose totals are out of bounds, [N]."""
+        at, group, weight = self._entries(steps)
+        G = len(self.least)
+        key = steps.sequence[at] * G + group
+        total = np.bincount(key, weight, minlength=steps.N * G).reshape(steps.N, G)
+        slack = 1e-9 * (1.0 + np.abs(total))  # of sums of coefficients, which are rounded
+        return np.asarray(((total < self.least - slack) | (total > self.most + slack)).any(axis=1))
+
+    def enter(self, steps: Steps, rows: Rows) -> None:
+        """Gupta (2005) section 4.3.2, 1: a row for each group."""
+        at, group, weight = self._entries(steps)
+        rows.add(group, at, weight, self.least, self.most)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted(Totals):
+    """Numbers of steps times coefficients, some of them only at a position, in one group."""
+
+    terms: tuple[tuple[Bools, int | None, float], ...] = ()
+
+    def _entries(self, steps: Steps) -> tuple[Counts, Counts, Any]:
+        weight = np.zeros(len(steps.label))
+        for table, position, number in self.terms:
+            counts = table[steps.before, steps.label]
+            if position is not None:
+                counts &= (steps.place == position) if position >= 0 else (steps.after == -1 - position)
+            weight += np.where(counts, number, 0.0)
+        at = np.flatnonzero(weight)
+        return at, np.zeros(len(at), np.int64), weight[at]
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """No occurrence of a comes after one of b."""
+
+    a: Bools  # [L + 1, L]
+    b: Bools  # [L + 1, L]
+
+    def broken(self, steps: Steps) -> Bools:
+        """Mark the sequences with an a after a b, [N]."""
+        last = np.full(steps.N, -1)
+        first = np.full(steps.N, np.iinfo(np.int64).max)
+        for table, reduce, found in ((self.a, np.maximum, last), (self.b, np.minimum, first)):
+            at = np.flatnonzero(table[steps.before, steps.label])
+            reduce.at(found, steps.sequence[at], steps.place[at])
+        return last > first
+
+    def enter(self, steps: Steps, rows: Rows) -> None:
+        """Variable t, which only rises, is 1 where a b came at t or before; an a at t + 1 forbids it."""
+        a = np.flatnonzero(self.a[steps.before, steps.label])
+        b = np.flatnonzero(self.b[steps.before, steps.label])
+        if not len(a) or not len(b):
+            return
+        T = int(steps.place.max()) + 1
+        seen = rows.variables(T)
+        t, ones = np.arange(T), np.ones(T)
+        rise = np.arange(T - 1)
+        rows.add(  # seen[t] - seen[t + 1] <= 0
+            np.concatenate([rise, rise]),
+            np.concatenate([seen[:-1], seen[1:]]),
+            np.repeat([1, -1], T - 1),
+            -np.inf * ones[1:],
+            0 * ones[1:],
+        )
+        rows.add(  # b at t - seen[t] <= 0
+            np.concatenate([steps.place[b], t]),
+            np.concatenate([b, seen]),
+            np.concatenate([np.ones(len(b)), -ones]),
+            -np.inf * ones,
+            0 * ones,
+        )
+        rows.add(  # a at t + seen[t - 1] <= 1
+            np.concatenate([steps.place[a], t[1:]]),
+            np.concatenate([a, seen[:-1]]),
+            np.ones(len(a) + T - 1),
+            -np.inf * ones,
+            ones,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Presence:
+    """Where a occurs, b occurs."""
+
+    a: Bools  # [L + 1, L]
+    b: Bools  # [L + 1, L]
+
+    def broken(self, steps: Steps) -> Bools:
+        """Mark the sequences with an a and without a b, [N]."""
+        has_a, has_b = np.zeros(steps.N, np.bool_), np.zeros(steps.N, np.bool_)
+        for table, has in ((self.a, has_a), (self.b, has_b)):
+            has[steps.sequence[table[steps.before, steps.label]]] = True
+        return has_a & ~has_b
+
+    def enter(self, steps: Steps, rows: Rows) -> None:
+        """Gupta (2005) section 4.3.2, 2, by a variable that is 1 only where b occurs, and where a occurs."""
+        a = np.flatnonzero(self.a[steps.before, steps.label])
+        b = np.flatnonzero(self.b[steps.before, steps.label])
+        (there,) = rows.variables(1)
+        rows.add(  # there - sum of b <= 0
+            np.zeros(len(b) + 1, np.int64),
+            np.append(b, there),
+            np.append(-np.ones(len(b)), 1),
+            [-np.inf],
+            [0.0],
+        )
+        places, place = np.unique(steps.place[a], return_inverse=True)
+        K = len(places)
+        rows.add(  # a at t - there <= 0
+            np.concatenate([place, np.arange(K)]),
+            np.concatenate([a, np.full(K, there)]),
+            np.repeat([1, -1], [len(a), K]),
+            np.full(K, -np.inf),
+            np.zeros(K),
+        )
+
+
+def rules_of(constraints: Iterable[GlobalConstraint], structure: Any) -> list[tuple[GlobalConstraint, Rule]]:
+    """Return what constraints mean for the labels of a structure, each with its rule.
+
+    Examples
+    --------
+    >>> from crfkit import Chain
+    >>> path = Path(np.array([0, 3]), np.array([1, 0, 1], dtype=np.int32))
+    >>> [rule.broken(steps_of(path, 2)).tolist() for _, rule in rules_of([Once()], Chain(["a", "b"]))]
+    [[True]]
+    """
+    reading = _Reading(structure)
+    return [(item, reading.rule(item)) for item in check_globals(constraints)]
+
+
+class _Reading:
+    """How the labels of a structure are read: as labels of positions, of segments, or as tags."""
+
+    def __init__(self, structure: Any) -> None:
+        self.labels: tuple[str, ...] = structure.labels
+        L = len(self.labels)
+        self.types: list[str | None] = [None if name == "O" else name for name in self.labels]
+        self.begins = np.ones((L + 1, L), np.bool_)  # steps that begin a run or a segment
+        self.spells = False
+        if "segment" in structure.slots():
+            return
+        declared = [rule for rule in structure.constraints if isinstance(rule, Scheme)]
+        scheme = declared[0] if declared else scheme_in(self.labels)
+        self.begins[:L] = ~np.eye(L, dtype=np.bool_)
+        if scheme is not None:
+            _, continues, self.types = spelled(scheme, self.labels)
+            self.begins[:L] = ~continues
+            self.spells = True
+
+    def rule(self, item: GlobalConstraint) -> Rule:
+        """Return the rule of one constraint."""
+        if isinstance(item, Once):
+            return self._once(item)
+        if isinstance(item, AtMost | AtLeast | Exactly):
+            least = 0 if isinstance(item, AtMost) else item.k
+            most = np.inf if isinstance(item, AtLeast) else item.k
+            group = np.where(self._occurs(item, item.label), 0, -1)
+            return Totals(group, np.array([float(least)]), np.array([float(most)]))
+        if isinstance(item, Linear):
+            terms = tuple(
+                (self._occurs(item, label), position, float(number))
+                for label, position, number in item.coefficients
+            )
+            bounds = np.array([-np.inf]), np.array([float(item.bound)])
+            return Weighted(np.zeros((0, 0), np.int64), *bounds, terms)
+        a, b = self._occurs(item, item.a), self._occurs(item, item.b)
+        if isinstance(item, Implies):
+            return Presence(a, b)
+        shared = np.flatnonzero((a & b).any(axis=0)).tolist()
+        if shared:
+            both = ", ".join(self.labels[y] for y in shared)
+            raise ValueError(f"{item!r}: a and b both match {both}, which cannot come before itself")
+        return Order(a, b)
+
+    def _occurs(self, item: object, matcher: Matcher) -> Bools:
+        """Mark the steps that are an occurrence: with the label or, where no label fits, of a new segment."""
+        L = len(self.labels)
+        kinds = list(dict.fromkeys(kind for kind in self.types if kind is not None)) if self.spells else []
+        found = matching(item, matcher, [*self.labels, *kinds], "label")
+        if found[:L].any():
+            return np.broadcast_to(found[:L], (L + 1, L)).copy()
+        chosen = {kind for kind, yes in zip(kinds, found[L:-1], strict=True) if yes}
+        return np.asarray(self.begins & np.array([kind in chosen for kind in self.types]))
+
+    def _once(self, item: Once) -> Rule:
+        """Return the rule that each type (without a scheme: label) has one run at most."""
+        kinds = list(dict.fromkeys(kind for kind in self.types if kind is not None))
+        if item.labels is not None:
+            names = kinds if self.spells else list(self.labels)
+            marks = [
+                matching(item, matcher, names, "segment type" if self.spells else "label")[:-1]
+                for matcher in item.labels
+            ]
+            kinds = [name for name, yes in zip(names, np.any(marks, axis=0), strict=True) if yes]
+        types = self.types if self.spells else self.labels
+        number = {kind: i for i, kind in enumerate(kinds)}
+        group = np.array([number.get(kind, -1) if kind is not None else -1 for kind in types])  # [L]
+        return Totals(np.where(self.begins, group, -1), np.full(len(kinds), -np.inf), np.ones(len(kinds)))
