@@ -22,7 +22,9 @@ from crfkit.papers import (
     Given,
     Line,
     Page,
+    Points,
     Quantity,
+    Reading,
     Result,
     Table,
     reproduce,
@@ -45,11 +47,12 @@ class Dice:
     def quantities(self) -> Sequence[Quantity]:
         return [Quantity("one die", 3.5, "generated"), Quantity("two dice", None, "generated")]
 
-    def measure(self, quantity: Quantity, seed: int) -> float:
+    def measure(self, quantity: Quantity, seed: int) -> float | Reading:
         if (quantity.name, seed) == self.broken_at:
             raise KeyboardInterrupt
         self.asked.append((quantity.name, seed))
-        return float(seed**2 + len(quantity.name))
+        value = float(seed**2 + len(quantity.name))
+        return Reading(value, {"throw": [1, 2], "shown": [value, seed]}) if "two" in quantity.name else value
 
     def page(self, found: Mapping[str, Result]) -> Page:
         one = found.get("one die")
@@ -59,7 +62,21 @@ class Dice:
             ["Dice are thrown."],
             [Claim("a die shows more than 3", None if mean is None else mean > 3.0, f"mean {mean}")],
             [Table("Throws", ["die", "mean"], [["one", str(mean)]])],
-            [Figure("throws", "Throws by dice", "dice", "mean", {"all": {"fair": line}})],
+            [
+                Figure("throws", "Throws by dice", "dice", "mean", {"all": {"fair": line}}),
+                Figure(
+                    "pairs",
+                    "One die against two",
+                    ["one", "one"],
+                    ["two", "three"],
+                    {"a": {"few": Points([1.0], [2.0])}, "b": {"many": Points([3.0], [2.0], filled=False)}},
+                    log="xy",
+                    diagonal=True,
+                ),
+                Figure(
+                    "curve", "Throws in time", "t", "mean", {"": {"bare": Line([*range(40)], [1.0] * 40)}}
+                ),
+            ],
         )
 
 
@@ -106,7 +123,8 @@ def test_the_report_shows_the_paper_beside_ours(dice: Dice, tmp_path: Path) -> N
     assert "**holds**: a die shows more than 3" in text
     assert "| one die | 3.5 | 8.7 | [3.5, 13.8] | 3 | generated |" in text
     assert "![Throws by dice](throws.png)" in text
-    assert (tmp_path / "throws.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("throws", "pairs", "curve"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert "Not complete" not in text
 
 
@@ -144,6 +162,16 @@ def test_results_of_other_settings_are_not_continued(dice: Dice, tmp_path: Path)
     with pytest.raises(ValueError, match="seed = 0, now it is 5"):
         reproduce(ENTRY, Given(), tmp_path, seed=5)
     assert (tmp_path / "results.json").read_bytes() == before
+
+
+def test_curves_are_kept_by_seed(dice: Dice, tmp_path: Path) -> None:
+    one, two = reproduce(ENTRY, Given(), tmp_path, runs=2)
+    assert one.series == {}
+    assert two.series == {"0": {"throw": [1, 2], "shown": [8, 0]}, "1": {"throw": [1, 2], "shown": [9, 1]}}
+    assert two.runs == {"0": 8.0, "1": 9.0}
+    dice.asked = []
+    assert reproduce(ENTRY, Given(), tmp_path, runs=2) == [one, two]
+    assert dice.asked == []
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"quantity": "x"}]', "{}x", '"a"'])

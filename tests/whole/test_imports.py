@@ -48,6 +48,10 @@ EXCEPTIONS = {
     ("crfkit.cli.demo", "crfkit.demo"): "`crfkit demo` runs the demonstrations",
     ("crfkit.cli.demo", "crfkit.demo.tour"): "`crfkit demo` runs the demonstrations",
     ("crfkit.cli.reproduce", "crfkit.papers"): "`crfkit reproduce` runs the experiments",
+    (
+        "crfkit.papers.label_bias",
+        "crfkit.demo.label_bias",
+    ): "words are drawn from the network of the demonstration",
     ("crfkit.demo.__main__", "crfkit.cli.main"): "`python -m crfkit.demo` is `crfkit demo`",
 }
 HEAVY = {"sklearn", "torch", "dask", "matplotlib", "fastapi", "pandas", "pyarrow", "scipy"}

@@ -6,9 +6,9 @@ interrupt, reports) is done once for all of them.
 """
 
 from crfkit.papers.experiment import Experiment, Given, Quantity
-from crfkit.papers.page import Claim, Figure, Line, Page, Table
+from crfkit.papers.page import Claim, Figure, Line, Page, Points, Table
 from crfkit.papers.registry import EXPERIMENTS, Entry, named
-from crfkit.papers.results import Result
+from crfkit.papers.results import Reading, Result
 from crfkit.papers.runner import reproduce
 
 __all__ = [
@@ -20,7 +20,9 @@ __all__ = [
     "Given",
     "Line",
     "Page",
+    "Points",
     "Quantity",
+    "Reading",
     "Result",
     "Table",
     "named",

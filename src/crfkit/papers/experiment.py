@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from crfkit.papers.page import Page
-from crfkit.papers.results import Result
+from crfkit.papers.results import Reading, Result
 
-__all__ = ["Experiment", "Given", "Quantity"]
+__all__ = ["Experiment", "Given", "Quantity", "Reading"]
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,11 @@ class Experiment(Protocol):
         """Return what is measured, in the order in which it is measured."""
         ...
 
-    def measure(self, quantity: Quantity, seed: int) -> float:
-        """Return the quantity in one run; the seed decides all that is random."""
+    def measure(self, quantity: Quantity, seed: int) -> float | Reading:
+        """Return the quantity in one run, with its curves where it has some.
+
+        The seed decides all that is random.
+        """
         ...
 
     def page(self, found: Mapping[str, Result]) -> Page:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-__all__ = ["Claim", "Figure", "Line", "Page", "Table"]
+__all__ = ["Claim", "Figure", "Line", "Page", "Points", "Table"]
 
 
 @dataclass(frozen=True)
@@ -51,19 +52,30 @@ class Line:
 
     x: Sequence[float]
     y: Sequence[float]
-    low: Sequence[float | None]
-    high: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True)
+class Points:
+    """Marks without a curve: filled circles, or open squares."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    filled: bool = True
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels of curves by their titles; the name is that of the file, without .png."""
+    """Panels of curves and points by their titles; the name is that of the file, without .png."""
 
     name: str
     title: str
-    x: str
-    y: str
-    panels: Mapping[str, Mapping[str, Line]]
+    x: str | Sequence[str]  #: what the axis shows: in all panels, or in each
+    y: str | Sequence[str]
+    panels: Mapping[str, Mapping[str, Line | Points]]
+    log: Literal["", "x", "y", "xy"] = ""  #: axes with a logarithmic scale
+    diagonal: bool = False  #: both axes have the same range, and a line shows where they are equal
 
 
 @dataclass(frozen=True)

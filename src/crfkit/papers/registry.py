@@ -30,6 +30,7 @@ class Entry:
 EXPERIMENTS = {
     one.name: one
     for one in (
+        Entry("label-bias", "Lafferty, McCallum & Pereira (2001)", "section 5.1", "generated", 1),
         Entry(
             "semi-ner",
             "Sarawagi & Cohen (2004)",

@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from crfkit import __version__
 from crfkit.data.sink import write_bytes
-from crfkit.papers.page import Figure, Page, Table
+from crfkit.papers.page import Figure, Line, Page, Points, Table
 from crfkit.papers.registry import Entry
 from crfkit.papers.results import Result
 
 __all__ = ["number", "with_interval", "write_report"]
 
+_MARKED = 30  # points of a curve up to which each has a mark
 NO_PLOT = "matplotlib is not installed, so there are no figures; install it with: pip install 'crfkit[plot]'"
 
 
@@ -100,14 +102,30 @@ def _draw(path: Path, figure: Figure) -> None:
 
     canvas = Canvas(figsize=(4.5 * len(figure.panels), 3.6), layout="constrained")
     FigureCanvasAgg(canvas)
-    for place, (title, lines) in enumerate(figure.panels.items(), start=1):
-        axes = canvas.add_subplot(1, len(figure.panels), place)
+    for place, (title, lines) in enumerate(figure.panels.items()):
+        axes = canvas.add_subplot(1, len(figure.panels), place + 1)
         for name, line in lines.items():
-            axes.plot(line.x, line.y, marker="o", markersize=3, label=name)
-            x, low, high = np.array([line.x, line.low, line.high], dtype=float)  # None becomes nan
-            axes.fill_between(x, low, high, alpha=0.15)
+            _add(axes, name, line)
         axes.set_title(title)
-        axes.set_xlabel(figure.x)
-        axes.set_ylabel(figure.y)
+        axes.set_xlabel(figure.x if isinstance(figure.x, str) else figure.x[place])
+        axes.set_ylabel(figure.y if isinstance(figure.y, str) else figure.y[place])
+        for axis in figure.log:
+            getattr(axes, f"set_{axis}scale")("log")
+        if figure.diagonal:
+            ends = min(axes.get_xlim()[0], axes.get_ylim()[0]), max(axes.get_xlim()[1], axes.get_ylim()[1])
+            axes.plot(ends, ends, color="grey", linewidth=0.8)
+            axes.set(xlim=ends, ylim=ends, aspect="equal")
         axes.legend(fontsize=7)
     canvas.savefig(path, dpi=120)
+
+
+def _add(axes: Any, name: str, line: Line | Points) -> None:
+    """Draw a curve with its interval, or points."""
+    if isinstance(line, Points):
+        shape = {"marker": "o"} if line.filled else {"marker": "s", "facecolors": "none"}
+        axes.scatter(line.x, line.y, s=16, edgecolors="black", linewidths=0.8, label=name, **shape)
+        return
+    axes.plot(line.x, line.y, marker="o" if len(line.x) <= _MARKED else "", markersize=3, label=name)
+    if line.low and line.high:
+        x, low, high = np.array([line.x, line.low, line.high], dtype=float)  # None becomes nan
+        axes.fill_between(x, low, high, alpha=0.15)

@@ -11,7 +11,7 @@ from crfkit import __version__
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.registry import Entry
 from crfkit.papers.report import write_report
-from crfkit.papers.results import Result, load, save
+from crfkit.papers.results import Reading, Result, load, save
 from crfkit.training.progress import Lenient
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def reproduce(
 
     try:
         for run, quantity in _shown(missing, entry.name, progress):
-            numbers[quantity.name][str(run)] = float(experiment.measure(quantity, run))
+            numbers[quantity.name][str(run)] = Reading.of(experiment.measure(quantity, run))
             save(path, found())
     except KeyboardInterrupt:
         report()
