@@ -112,7 +112,7 @@ def test_the_loss_falls_and_the_model_gives_it(shared: bool, steps: bool) -> Non
     assert np.exp([*scores.values()]).sum() == pytest.approx(1.0)
     first = sum(np.exp(p) for labels, p in scores.items() if labels[0] == crf.classes_[0])
     assert alone[0, 0] == pytest.approx(first)
-    assert crf.predict([X[0]])[0] == list(max(scores, key=lambda labels: scores[labels]))
+    assert crf.predict([X[0]])[0] == list(max(scores.items(), key=lambda one: float(one[1]))[0])
 
 
 def test_trees_learn_what_a_linear_chain_cannot_and_steps_what_labels_alone_cannot() -> None:

@@ -38,6 +38,13 @@ EXPERIMENTS = {
             "usaddress, email_enron, seminars, skillspan, gazetteers",
             15,
         ),
+        Entry(
+            "boosting",
+            "Dietterich, Ashenfelter & Bulatov (2004)",
+            "trees against linear potentials",
+            "ocr, protein",
+            10,
+        ),
     )
 }
 

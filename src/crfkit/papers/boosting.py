@@ -1,0 +1,227 @@
+"""Gupta (2005) section 2.5, after Dietterich, Ashenfelter & Bulatov (2004): potentials as regression trees.
+
+A chain with linear potentials against chains whose potentials are sums of trees, on letters (128 pixels) and
+on proteins (the amino acids of 15 residues): trees find conjunctions that linear potentials lack.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from crfkit.arrays import Floats
+from crfkit.estimators import BoostedCRF, ChainCRF
+from crfkit.objectives import Likelihood
+from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.page import Claim, Figure, Line, Page, Table
+from crfkit.papers.report import with_interval
+from crfkit.papers.results import Result
+from crfkit.training.boosting import Boosting
+from crfkit.training.boosting_round import windowed
+
+__all__ = ["TreeBoosting", "make"]
+
+LINEAR, TREES, SHARED, STEPS = "linear", "trees", "shared trees", "trees, of steps too"
+PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1)
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+WINDOW = 7
+
+Sequences = list[tuple[Floats, list[str]]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Sequences of rows and labels, and how many are learned from, chosen on and tested on."""
+
+    name: str
+    data: str
+    sequences: Sequences
+    sizes: tuple[int, int, int]
+    learners: tuple[str, ...]
+
+    def split(self, seed: int) -> tuple[Sequences, Sequences, Sequences]:
+        """Return training, dev and test sequences."""
+        order = np.random.default_rng(seed).permutation(len(self.sequences)).tolist()
+        a, b, c = np.cumsum(self.sizes).tolist()
+        parts = order[:a], order[a:b], order[b:c]
+        first, second, third = ([self.sequences[i] for i in part] for part in parts)
+        return first, second, third
+
+
+def make(given: Given) -> TreeBoosting:
+    """Return the experiment: on the corpora, or quick, on generated data."""
+    if given.quick:
+        return TreeBoosting([_generated()], given, (5, 20), 2)
+    return TreeBoosting([_letters(given), _proteins(given)], given, (10, 30, 100, 300), 3)
+
+
+def _letters(given: Given) -> Task:
+    with np.load(given.file("ocr/ocr_letters.npz"), allow_pickle=False) as found:
+        pixels, labels, at = found["pixels"], found["labels"], found["word_offsets"].tolist()
+    names = np.array([chr(ord("a") + i) for i in range(26)], dtype=object)
+    words = [(pixels[a:b].astype(np.float64), names[labels[a:b]].tolist()) for a, b in pairwise(at)]
+    about = "ocr: handwritten words, 26 letters, 128 pixels; 600 words to learn from"
+    return Task("letters", about, words, (600, 200, 1000), (LINEAR, SHARED))
+
+
+def _proteins(given: Given) -> Task:
+    text = gzip.decompress(given.file("protein/cb513.tsv.gz").read_bytes()).decode()
+    chains: Sequences = []
+    for block in text.split("\n\n"):
+        lines = [line.split("\t") for line in block.splitlines() if line and not line.startswith("#")]
+        if lines:
+            which = np.array([AMINO_ACIDS.find(line[0]) for line in lines])
+            rows = (which[:, None] == np.arange(len(AMINO_ACIDS))).astype(np.float64)
+            chains.append((rows, [line[1] for line in lines]))
+    about = "cb513: proteins, three kinds of secondary structure, 20 amino acids; 150 domains to learn from"
+    return Task("proteins", about, chains, (150, 50, 200), (LINEAR, TREES, SHARED, STEPS))
+
+
+def _generated() -> Task:
+    rng = np.random.default_rng(0)
+    made: Sequences = []
+    for _ in range(160):
+        rows = (rng.random((8, 4)) > 0.5).astype(np.float64)
+        odd = rows[:, 0] != rows[:, 1]
+        made.append((rows, ["odd" if one else "even" for one in odd.tolist()]))
+    return Task(
+        "parity", "generated: labels are the exclusive or of two columns", made, (60, 40, 60), (LINEAR, TREES)
+    )
+
+
+@dataclass(frozen=True)
+class TreeBoosting:
+    """The experiment on some tasks."""
+
+    tasks: list[Task]
+    given: Given
+    rounds: tuple[int, ...]
+    runs: int
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers depend on."""
+        return {
+            "penalties": list(PENALTIES),
+            "rounds": list(self.rounds),
+            "sizes": {t.name: list(t.sizes) for t in self.tasks},
+        }
+
+    def quantities(self) -> list[Quantity]:
+        """Return the errors of all learners; those of trees also after fewer rounds."""
+        return [Quantity(name, None, task.data) for name, (task, _, _) in self._asked().items()]
+
+    def measure(self, quantity: Quantity, seed: int) -> float:
+        """Return the share of wrong labels of the test part, in percent."""
+        task, learner, rounds = self._asked()[quantity.name]
+        train, dev, test = task.split(seed)
+        crf = self._fitted(task, learner, rounds, train, dev, seed)
+        return 100.0 * (1.0 - crf.score(*_columns(_seen(task, learner, test))))
+
+    def _fitted(
+        self, task: Task, learner: str, rounds: int, train: Sequences, dev: Sequences, seed: int
+    ) -> ChainCRF | BoostedCRF:
+        threads = self.given.threads
+        if learner == LINEAR:
+            train, dev = _seen(task, learner, train), _seen(task, learner, dev)
+            tried = [
+                ChainCRF(objective=Likelihood(l2=l2), threads=threads).fit(*_columns(train))
+                for l2 in PENALTIES
+            ]
+            return max(tried, key=lambda crf: crf.score(*_columns(dev)))
+        options = Boosting(
+            rounds=rounds,
+            leaves=32 if learner == SHARED else 8,
+            shared=learner == SHARED,
+            steps=learner == STEPS,
+            features=0.2,
+            subsample=0.5,
+        )
+        window = WINDOW if task.name == "proteins" else 0
+        crf = BoostedCRF(options, window=window, seed=seed, threads=threads)
+        return crf.fit(*_columns(train), *_columns(dev))
+
+    def page(self, found: Mapping[str, Result]) -> Page:
+        """Return the table, the figure, and what follows."""
+        asked = self._asked()
+        last = {
+            key: found.get(name)
+            for name, (task, learner, n) in asked.items()
+            for key in [(task.name, learner, n)]
+        }
+        most = self.rounds[-1]
+        rows = [
+            [
+                task.name,
+                learner,
+                with_interval(last.get((task.name, learner, 0 if learner == LINEAR else most))),
+            ]
+            for task in self.tasks
+            for learner in task.learners
+        ]
+        return Page(
+            [
+                "Section 2.5 of the report has no numbers; Dietterich et al. found trees comparable to linear "
+                "potentials, or better. Error of labels in percent. The penalty of the linear chain and the "
+                "number of rounds (up to the given one) are chosen on the dev part.",
+                "\n".join(f"- {task.name}: {task.data}" for task in self.tasks),
+            ],
+            [_claim(task, last, most) for task in self.tasks],
+            [Table("Error of labels", ["task", "potentials", "error %"], rows)],
+            [self._figure(last)] if found else [],
+        )
+
+    def _asked(self) -> dict[str, tuple[Task, str, int]]:
+        made: dict[str, tuple[Task, str, int]] = {}
+        for task in self.tasks:
+            for learner in task.learners:
+                if learner == LINEAR:
+                    made[f"{task.name}, {learner}"] = (task, learner, 0)
+                for rounds in () if learner == LINEAR else self.rounds:
+                    made[f"{task.name}, {learner}, {rounds} rounds"] = (task, learner, rounds)
+        return made
+
+    def _figure(self, found: Mapping[tuple[str, str, int], Result | None]) -> Figure:
+        panels: dict[str, dict[str, Line]] = {}
+        for task in self.tasks:
+            panels[task.name] = {}
+            for learner in task.learners:
+                keys = {n: (task.name, learner, 0 if learner == LINEAR else n) for n in self.rounds}
+                known = {n: one for n, key in keys.items() if (one := found.get(key)) is not None}
+                panels[task.name][learner] = Line(
+                    [float(n) for n in known],
+                    [one.ours for one in known.values()],
+                    [one.low for one in known.values()],
+                    [one.high for one in known.values()],
+                )
+        title = "Error of labels by the number of rounds, with 95 % intervals"
+        return Figure("error-by-rounds", title, "rounds", "error, percent", panels)
+
+
+def _claim(task: Task, found: Mapping[tuple[str, str, int], Result | None], rounds: int) -> Claim:
+    text = f"{task.name}: sums of trees are at least as good as linear potentials"
+    linear = found.get((task.name, LINEAR, 0))
+    trees = [one for learner in task.learners if (one := found.get((task.name, learner, rounds))) is not None]
+    if linear is None or not trees:
+        return Claim(text, None, "not measured yet")
+    best = min(one.ours for one in trees)
+    return Claim(text, best <= linear.ours, f"error {best:.1f} against {linear.ours:.1f} %")
+
+
+def _columns(sequences: Sequences) -> tuple[list[Floats], list[list[str]]]:
+    return [rows for rows, _ in sequences], [labels for _, labels in sequences]
+
+
+def _seen(task: Task, learner: str, sequences: Sequences) -> Sequences:
+    """Return what a learner is given: the linear chain sees the same window as the trees."""
+    if learner != LINEAR or task.name != "proteins":
+        return sequences
+    return [
+        (windowed(rows, np.array([0, len(rows)]), WINDOW).astype(np.float64), labels)
+        for rows, labels in sequences
+    ]
