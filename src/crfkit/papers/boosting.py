@@ -166,7 +166,7 @@ class TreeBoosting:
         ]
         return Page(
             [
-                "Section 2.5 of the report has no numbers; Dietterich et al. found trees comparable to linear "
+                "Section 2.5 of the report has no numbers; Dietterich et al. found trees as good as linear "
                 "potentials, or better. Error of labels in percent. The penalty of the linear chain and the "
                 "number of rounds (up to the given one) are chosen on the dev part.",
                 "\n".join(f"- {task.name}: {task.data}" for task in self.tasks),
