@@ -5,7 +5,7 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 ==============  ========================================================================================
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
                 `optimise`, `training`
-their kin       `BoostedCRF`, `HMM`, `MEMM`, `OpinionPool`
+their kin       `BoostedCRF`, `HMM`, `HiddenChainCRF`, `MEMM`, `OpinionPool`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         MEMM,
         BoostedCRF,
         ChainCRF,
+        HiddenChainCRF,
         OpinionPool,
         SemiCRF,
     )
@@ -64,6 +65,7 @@ __all__ = [
     "ChainCRF",
     "Dataset",
     "Features",
+    "HiddenChainCRF",
     "Likelihood",
     "Model",
     "OpinionPool",
@@ -102,6 +104,7 @@ _HOMES = {
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
     "HMM": ("crfkit.estimators", "HMM"),
+    "HiddenChainCRF": ("crfkit.estimators", "HiddenChainCRF"),
     "MEMM": ("crfkit.estimators", "MEMM"),
     "Features": ("crfkit.linear.features", "Features"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),

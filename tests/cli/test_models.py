@@ -8,14 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from crfkit import Model
+from crfkit import HiddenChainCRF, Model
 from crfkit.cli.reads import Reading
 from crfkit.cli.tagging import Tagger
+from crfkit.data import write
 from crfkit.data.formats.columns import Columns
+from crfkit.features import ItemExtractor
 from crfkit.models.files import about
 from tests.cases.cli import folder, run
+from tests.cases.hidden import turning
 
 __all__ = ["folder", "run"]
 
@@ -283,3 +287,18 @@ def test_convert_keeps_and_changes_what_a_model_says(folder: Path, tmp_path: Pat
     run("convert", folder / "t.crf", tmp_path / "changed.crf", "-q", "--license", "MIT", "--notes", "small")
     said = [about(tmp_path / name) for name in ("kept.crf", "changed.crf")]
     assert [(one.notes, one.licence) for one in said] == [("hi", "CC0-1.0"), ("small", "MIT")]
+
+
+def test_hidden_states_are_tagged_as_labels(tmp_path: Path) -> None:
+    (x, y), out = turning(20), tmp_path / "m.crf"
+    crf = HiddenChainCRF(threads=1).fit(x, y)
+    crf.model_.save(out)
+    write(tmp_path / "d.jsonl", ItemExtractor()(x[:2], y[:2]))
+    told = [json.loads(line) for line in run("tag", out, tmp_path / "d.jsonl", "--json").stdout.splitlines()]
+    assert [one["predicted"] for one in told] == crf.predict(x[:2])
+    log_p = crf.log_proba(x[:2], crf.predict(x[:2]))
+    assert [one["probability"] for one in told] == pytest.approx(np.exp(log_p).tolist())
+    lines = run("tag", out, tmp_path / "d.jsonl", "--marginals").stdout.splitlines()
+    assert {cell.partition("/")[0] for cell in lines[0].split("\t")} == {"A", "B"}
+    refused = run("tag", out, tmp_path / "d.jsonl", "-k", 2, status=2)
+    assert "not for models with hidden states" in refused.output

@@ -195,6 +195,7 @@ def _of_sequences(
 
     from crfkit import inference
     from crfkit.inference.results import NoLabellingError, counted_from
+    from crfkit.models.scores import decoded
 
     model, threads, begin = tagger.model, tagger.threads, 0
     answer = SegmentAnswers(model, asked) if asked.segments else LabelAnswers(model, asked)
@@ -203,7 +204,7 @@ def _of_sequences(
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
             shares = inference.marginals(potentials, threads=threads) if asked.marginals else None
             if asked.kbest is None:
-                found = [[one] for one in inference.decode(potentials, threads=threads)]
+                found = [[one] for one in decoded(potentials, threads, model.states)]
             else:
                 found = inference.kbest(potentials, asked.kbest, threads=threads)
                 if not all(found):
@@ -231,6 +232,11 @@ class LabelAnswers:
 
     def __init__(self, model: Model, asked: Asked) -> None:
         self.model = model
+        if asked.kbest is not None and model.states is not None:
+            raise ValueError(
+                "--kbest is not for models with hidden states: a labelling is a sum over many paths of "
+                "states; use --marginals"
+            )
 
     def one(self, found: Labelling) -> dict[str, Any]:
         """Return a labelling as plain data."""
@@ -238,8 +244,9 @@ class LabelAnswers:
 
     def marginals(self, found: Labelling, shares: Marginals, rows: slice) -> dict[str, Any]:
         """Return the probability of each label at each position."""
-        names = self.model.structure.labels
-        return {"marginals": [dict(zip(names, row, strict=True)) for row in shares.node[rows].tolist()]}
+        names, states, node = self.model.answers, self.model.states, shares.node[rows]
+        summed = node if states is None else states.summed(node)
+        return {"marginals": [dict(zip(names, row, strict=True)) for row in summed.tolist()]}
 
 
 class SegmentAnswers:

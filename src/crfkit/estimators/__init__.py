@@ -2,6 +2,7 @@
 
 from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
+from crfkit.estimators.hidden import HiddenChainCRF
 from crfkit.estimators.hmm import HMM
 from crfkit.estimators.memm import MEMM
 from crfkit.estimators.pool import OpinionPool
@@ -12,6 +13,7 @@ __all__ = [
     "MEMM",
     "BoostedCRF",
     "ChainCRF",
+    "HiddenChainCRF",
     "OpinionPool",
     "SemiCRF",
 ]

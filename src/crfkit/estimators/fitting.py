@@ -138,7 +138,7 @@ class Fitting(PartParams):
         """
         before: Model | None = getattr(self, "model_", None)
         recipe = recipe_of(self.template)
-        known = [*(() if before is None else before.labels.strings()), *(classes or ())]
+        known = [*(() if before is None else before.answers), *(classes or ())]
         data, structure = self._prepared(X, y, recipe, known, before)
         data = weighted(data, sample_weight)
         if before is None:
@@ -172,7 +172,12 @@ class Fitting(PartParams):
         return super().set_params(**params)
 
     def _train(
-        self, data: Dataset, structure: Structure, progress: bool | None, dev: Dataset | None = None
+        self,
+        data: Dataset,
+        structure: Structure,
+        progress: bool | None,
+        dev: Dataset | None = None,
+        init: Init = None,
     ) -> Model:
         return train(
             data.freeze(),  # the model takes these very alphabets, so that ids need no renaming
@@ -181,7 +186,7 @@ class Fitting(PartParams):
             features=self.features,
             objective=self.objective,
             optimiser=self.optimiser,
-            init=self.init,
+            init=self.init if init is None else init,
             metric=self._dev_metric,
             stop=self.stop,
             seed=self.seed,
@@ -191,7 +196,7 @@ class Fitting(PartParams):
 
     def _learned(self, model: Model) -> Self:
         self.model_ = model
-        self.classes_ = np.array(model.structure.labels, dtype=object)
+        self.classes_ = np.array(model.answers, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)
         return self

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
 from crfkit.arrays import Floats
+from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics import named
@@ -127,7 +128,7 @@ class ChainQueries:
         found = self.model_.marginals(data, threads=self.threads)
         if as_array:
             return PerSequence(found)
-        names = self.model_.structure.labels
+        names = self.model_.answers
         return PerSequence([dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found)
 
     def predict_marginals_single(self, x: Any) -> list[dict[str, float]]:
@@ -154,6 +155,11 @@ class ChainQueries:
         if operator.index(k) < 1:
             raise ValueError(f"k is {k}, expected 1 or more")
         potentials = self._potentials(X)
+        if self.model_.states is not None:
+            raise ValueError(
+                "the k best paths of hidden states are not the k best labellings, each of which is a sum "
+                "over many paths; use predict, predict_marginals or sample"
+            )
         total = inference.log_partition(potentials, threads=self.threads).tolist()
         return [
             [(self._spelled(one), one.score - log_z) for one in labellings]
@@ -176,8 +182,9 @@ class ChainQueries:
         return found
 
     def _spelled(self, one: inference.Labelling) -> list[str]:
-        names = self.model_.structure.labels
-        return [names[i] for i in one.labels.tolist()]
+        names, states = self.model_.answers, self.model_.states
+        ids = one.labels if states is None else states.group[one.labels]
+        return [names[i] for i in ids.tolist()]
 
     def log_proba(self, X: Any, y: Any = None) -> Floats:
         """Return log p(y | x) of each sequence, [N].
@@ -190,7 +197,8 @@ class ChainQueries:
         if label is None:
             raise ValueError("y is missing; log_proba needs labels")
         found = self.model_.log_likelihood(data, threads=self.threads)
-        known = np.append(self.model_.labels.ids(data.labels.strings()) >= 0, True)  # the last: -1, None
+        # Whether the model knows each label; the last is that of -1, None.
+        known = np.append(Alphabet(self.model_.answers).freeze().ids(data.labels.strings()) >= 0, True)
         possible = known[label]  # [P]
         if allowed is not None:
             possible &= (label >= 0) | allowed[:, known[:-1][: allowed.shape[1]]].any(axis=1)

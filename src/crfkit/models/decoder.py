@@ -36,6 +36,8 @@ def covers(model: Model) -> str:
         return "limits on segment lengths"
     if model.conjunctions is not None:
         return "conjunctions of attributes"
+    if model.states is not None:
+        return "hidden states"
     return "real-valued columns" if model.layout.dense else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from crfkit.linear.score import cells_by_position, ready_rows, score
 from crfkit.models.encoding import Recoding
 from crfkit.models.memo import Memo
 from crfkit.models.names import Names
-from crfkit.models.scores import flat_path
+from crfkit.models.scores import Decoding, flat_path
+from crfkit.models.states import HIDDEN, States
 from crfkit.models.tags import Spelling, as_segments
 from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.structures.structure import Structure
@@ -85,6 +86,8 @@ class Queries:
             from crfkit.models.reading import Reader
 
             X = Reader(cast("Model", self))(X, gold=False, threads=threads)
+        if self.states is not None:
+            X = self.states.sets(X)
         return self._checked(self.names.renamed(X, self.weighted), threads)
 
     def _checked(self, batch: Batch, threads: int | None) -> Batch:
@@ -143,7 +146,7 @@ class Queries:
         self,
         X: Any,
         *,
-        method: Literal["viterbi", "posterior"] = "viterbi",
+        method: Decoding = None,
         allowed: Bools | None = None,
         threads: int | None = None,
     ) -> Ids:
@@ -154,14 +157,19 @@ class Queries:
         self,
         X: Any,
         *,
-        method: Literal["viterbi", "posterior"] = "viterbi",
+        method: Decoding = None,
         allowed: Bools | Sets | None = None,
         threads: int | None = None,
     ) -> Path:
         """Return the best labels of all positions, and where segments begin; see `predict`."""
         batch = self.batch_of(X, threads=threads)
+        states = self.states
+        if states is not None and isinstance(allowed, np.ndarray):
+            allowed = allowed[:, states.group]
         parts = self.parts(batch, allowed=allowed, threads=threads)
-        each = [path for _, path in _asked(parts, lambda _, scores: flat_path(scores, method, threads))]
+        each = [
+            path for _, path in _asked(parts, lambda _, scores: flat_path(scores, method, threads, states))
+        ]
         label = np.concatenate([np.zeros(0, dtype=np.int32), *(path.label for path in each)])
         begin = None
         if self.segmental:
@@ -174,6 +182,18 @@ class Queries:
         return "segment" in self.structure.slots()
 
     @property
+    def states(self) -> States | None:
+        """The labels that the labels of the structure are hidden states of; None where they are not."""
+        found = self.spelling if cast("Model", self).encoding == HIDDEN else None
+        return found if isinstance(found, States) else None
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The labels of answers: those of the structure, or those that its hidden states belong to."""
+        states = self.states
+        return self.structure.labels if states is None else tuple(states.alphabet.strings())
+
+    @property
     def spelling(self) -> Spelling:
         """How labels are written: those of segments as the tags of the training data, where it had tags."""
         return self.spelling_for(None)
@@ -183,14 +203,14 @@ class Queries:
         scheme = cast("Model", self).scheme
         if scheme is None and self.segmental and isinstance(metric, str) and metric.startswith("segment"):
             scheme = "BIO"
-        kind = Spelling if cast("Model", self).encoding is None else Recoding
+        kind = {None: Spelling, HIDDEN: States}.get(cast("Model", self).encoding, Recoding)
         return self._once(f"spelling {scheme}", lambda: kind(self.structure.labels, scheme))
 
     def predict(
         self,
         X: Any,
         *,
-        method: Literal["viterbi", "posterior"] = "viterbi",
+        method: Decoding = None,
         allowed: Bools | None = None,
         threads: int | None = None,
     ) -> list[list[str]]:
@@ -200,8 +220,10 @@ class Queries:
         ----------
         X : Columns, rows, items, Dataset or Batch
             As in `dataset`.
-        method : {"viterbi", "posterior"}
-            The best labelling, or the most probable label of each position.
+        method : {"viterbi", "posterior"}, optional
+            The best labelling, or the most probable label of each position; of hidden states, the labels of
+            the best path of states, or the label whose states have the highest sum of probabilities, which
+            is the default there.
         allowed : array of bool [P, L], optional
             Which labels each position may have, by id; default: all.
         threads : int, optional
@@ -227,9 +249,9 @@ class Queries:
     def segments_in(self, path: Path) -> list[Segments]:
         """Return the segments of labels that the model gave; see `segments`."""
         if path.begin is None:
-            if not are_tags(self.structure.labels):
+            if not are_tags(self.answers):
                 raise ValueError(
-                    f"the labels of the model ({', '.join(self.structure.labels[:5])}, ...) do not spell "
+                    f"the labels of the model ({', '.join(self.answers[:5])}, ...) do not spell "
                     "segments; use predict"
                 )
             from crfkit import metrics
@@ -277,12 +299,17 @@ class Queries:
         return found
 
     def marginals(self, X: Any, *, threads: int | None = None) -> list[Floats]:
-        """Return the probability of every label at every position: [T, L] for each sequence."""
+        """Return the probability of every label at every position: [T, L] for each sequence.
+
+        Columns are `answers`: of hidden states, each is the sum over the states of a label.
+        """
         found: list[Floats] = []
+        states = self.states
         parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
         for part, node in _asked(
             parts, lambda part, potentials: inference.marginals(potentials, threads=threads).node
         ):
+            node = node if states is None else states.summed(node)
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
         return found
 

@@ -83,9 +83,9 @@ class Reader:
             return segmented(data, y, labels=names.labels.strings())
         from crfkit.data.labelling import labelled
 
-        if model.encoding is not None:
+        if model.encoding is not None and model.states is None:
             return self._spelled(labelled(data, y, Alphabet()))
-        return labelled(data, y, Alphabet(names.labels.strings()))
+        return labelled(data, y, Alphabet(model.answers))
 
     def _spelled(self, data: Dataset) -> Dataset:
         """Return data with its gold, where it has some, as the model has labels."""
@@ -93,7 +93,9 @@ class Reader:
         if self.model.segmental:
             return as_segments(data, labels=known)
         gold = data.batch.label is not None and len(data.labels)
-        return encoded(data, encoding, known) if encoding is not None and gold else data
+        if encoding is None or self.model.states is not None or not gold:  # `States.sets` reads labels
+            return data
+        return encoded(data, encoding, known)
 
     def _read(self, X: Any, gold: bool, threads: int | None) -> Dataset:
         model, recipe = self.model, self.model.recipe
@@ -119,7 +121,7 @@ class Reader:
         columns = X if isinstance(X, Columns) else _columns(X, recipe, label)
         extract = self._extractor(recipe, columns.positions)
         extract.label, extract.labels = None, Alphabet()
-        known = model.labels.strings()
+        known = model.answers
         if label is not None and (place := _gold_place(columns, label, recipe)) is not None:
             extract.label, extract.labels = place, Alphabet(() if model.scheme else known)
         return self._spelled(extract(columns, threads))

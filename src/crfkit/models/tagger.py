@@ -13,6 +13,7 @@ from math import exp
 from typing import Any
 
 from crfkit.arrays import Floats
+from crfkit.data.alphabet import Alphabet
 from crfkit.features.items import ItemExtractor
 from crfkit.models.model import Model
 
@@ -55,14 +56,14 @@ class Tagger:
             )
         self.model = model
         self._decoder = model.decoder
-        self._ids = {name: y for y, name in enumerate(model.structure.labels)}
+        self._ids = {name: y for y, name in enumerate(model.answers)}
         known = None if model.hashed is not None else model.attributes
-        self._extract = ItemExtractor(model.hashed, known, model.labels).freeze()
+        self._extract = ItemExtractor(model.hashed, known, Alphabet(model.answers)).freeze()
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels, by id."""
-        return self.model.structure.labels
+        return self.model.answers
 
     def tag(self, items: Iterable[Any]) -> list[str]:
         """Return the best labels of a sequence."""

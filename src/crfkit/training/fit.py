@@ -20,6 +20,7 @@ from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
+from crfkit.models.states import HIDDEN
 from crfkit.objectives import Local
 from crfkit.optimise.problem import End, NotCoveredError, Optimiser, Penalty, Stopped
 from crfkit.structures import Structure
@@ -281,4 +282,6 @@ def _halted(outcome: Outcome) -> Stopped | None:
 
 
 def _has_labels(data: TrainingData) -> bool:
+    if data.extractor is not None and data.extractor.encoding == HIDDEN:  # sets that stand for labels
+        return True
     return any(batch.label is not None and (batch.label >= 0).any() for batch in data.batches())

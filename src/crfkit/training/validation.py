@@ -59,7 +59,7 @@ class Validation:
         self, model: Model, dev: Dataset, metric: Metric | str | None, threads: int | None = None
     ) -> None:
         if metric is None:
-            metric = "segment_f1" if model.segmental else metric_for(model.structure.labels)
+            metric = "segment_f1" if model.segmental else metric_for(model.answers)
         self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self.notes: list[str] = []
         self.model, self._threads = model, threads
@@ -69,9 +69,10 @@ class Validation:
         self._gold = gold_labels(dev, self._spelling.scheme)
         self._batch = model.batch_of(dev)
         shown = np.unique(np.asarray(dev.batch.label)).tolist()
-        unknown = sorted({dev.labels[y] for y in shown} - set(model.structure.labels))
+        unknown = sorted({dev.labels[y] for y in shown} - set(model.answers))
         if unknown:
-            share = np.count_nonzero(np.asarray(self._batch.label) < 0) / self._batch.positions
+            lacking = [y for y in shown if dev.labels[y] in unknown]
+            share = np.isin(np.asarray(dev.batch.label), lacking).mean()
             self.notes.append(
                 f"the dev set has labels that training does not know ({', '.join(unknown[:5])}"
                 f"{', ...' if len(unknown) > 5 else ''}): {100.0 * share:.2g} % of its positions, which "

@@ -30,6 +30,7 @@ from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_
 from crfkit.models.files.recipes import conjunctions_of, plain_conjunctions, plain_recipe, recipe_of
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.model import Model, Names
+from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
 from crfkit.models.tags import spelling_of
 from crfkit.structures.kinds import structure_from
@@ -167,6 +168,8 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     structure = structure_from(described["structure"], labels)
     layout = checked_layout(arrays, structure, described["blocks"], described["table_bytes"])
     check_fits(layout, structure)
+    if described.get("encoding") == HIDDEN:
+        States(tuple(labels), None)  # refuses names that are not those of states
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
@@ -207,7 +210,7 @@ def _extractor(
     if scheme is not None and scheme != spelling_of(str(scheme)):
         raise ValueError(f"the scheme is {scheme!r}, expected the name of one")
     encoding = described.get("encoding")
-    if encoding is not None and (encoding not in ENCODINGS or scheme is None):
+    if encoding not in (None, HIDDEN) and (encoding not in ENCODINGS or scheme is None):
         raise ValueError(
             f"the encoding is {encoding!r}, expected one of {', '.join(ENCODINGS)}, with a scheme"
         )

@@ -1,0 +1,237 @@
+"""`HiddenChainCRF`: a chain with several hidden states for each label, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
+
+import numpy as np
+
+from crfkit.arrays import Floats
+from crfkit.checks import check_choice, check_number
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
+from crfkit.data.labelling import labelled
+from crfkit.estimators.fitting import Fitting, has_gold
+from crfkit.estimators.queries import ChainQueries, PerSequence, dev_metric
+from crfkit.features import Recipe
+from crfkit.linear.features import Features
+from crfkit.linear.layout import Layout
+from crfkit.linear.objective import Objective
+from crfkit.models.model import Metric, Model
+from crfkit.models.reading import read
+from crfkit.models.states import States, barred, state_names
+from crfkit.objectives import Likelihood
+from crfkit.optimise.problem import End, Optimiser
+from crfkit.structures import Chain
+from crfkit.structures.constraints import Resolved
+from crfkit.structures.structure import Structure
+from crfkit.training.choose import objective_of
+from crfkit.training.fit import Init
+from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.stop import Stop
+from crfkit.training.train import structure_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["HiddenChainCRF", "HiddenStates"]
+
+# Frozen, so that estimators may share them; objects, so that their options are parameters.
+_CHAIN: Final = Chain()
+_FEATURES: Final = Features()
+_LIKELIHOOD: Final = Likelihood()
+_STOP: Final = Stop()
+
+_SPREAD: Final = 0.5  #: standard deviation of the first weights; at 0 the states of a label stay the same
+
+
+class HiddenStates(ChainQueries, Fitting):
+    """What estimators with hidden states share: random starts, and a chain over states."""
+
+    init: Init = None
+    states: int | Mapping[str, int]
+    restarts: int
+
+    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
+        "structure": structure_of,
+        "features": Features.of,
+        "objective": objective_of,
+        "optimiser": None,
+        "stop": None,
+    }
+
+    def _rules(self, names: Sequence[str]) -> Resolved | None:
+        """Return which labels may follow each other; None: all."""
+        raise NotImplementedError
+
+    def _stated(self, data: Dataset) -> tuple[Dataset, Chain]:
+        """Return data whose gold is sets of states, and the chain over these."""
+        objective = objective_of(self.objective)
+        if "set" not in objective.golds:
+            raise ValueError(
+                f"the objective {objective.name} needs to know every state, and states are hidden; use "
+                "likelihood"
+            )
+        if getattr(objective, "label_weights", None) is not None:
+            raise ValueError("label_weights are not for hidden states; give sample_weight to fit")
+        names = tuple(data.labels.strings())
+        states = States(state_names(names, self.states), None)
+        chain = structure_of(self.structure)
+        if not isinstance(chain, Chain) or chain.kind != Chain.kind:
+            raise ValueError(f"hidden states are those of a chain, not of {chain.describe()}; give a Chain")
+        rules = self._rules(names)
+        if rules is not None and rules.expansion is not None:
+            raise ValueError("hidden states cannot limit the lengths of segments; leave SegmentLength out")
+        allowed = () if rules is None else (rules.transition, rules.start, rules.stop)
+        forbidden = barred(states, *allowed) if allowed else ()
+        return states.sets(data), Chain(order=chain.order, constraints=forbidden)
+
+    def _train(
+        self,
+        data: Dataset,
+        structure: Structure,
+        progress: bool | None,
+        dev: Dataset | None = None,
+        init: Init = None,
+    ) -> Model:
+        """Return the best of several starts: by the dev set where there is one, else by the objective."""
+        check_number("restarts", self.restarts, whole=True)
+        if self.restarts < 1:
+            raise ValueError(f"restarts is {self.restarts}, expected 1 or more")
+        found: list[Model] = []
+        for r in range(self.restarts):
+            found.append(super()._train(data, structure, progress, dev, _random(self.seed, r)))
+            made = found[-1].training
+            if made is not None and made.end == End.INTERRUPTED.value:
+                break
+        return max(found, key=lambda model: _goodness(model, dev is not None))
+
+    def partial_fit(self, *args: Any, **kwargs: Any) -> Self:
+        """Refuse to learn on: what a hidden state stands for is found from all data together."""
+        raise ValueError(
+            f"{type(self).__name__} cannot learn on from what it has: what a hidden state stands for is "
+            "found from all data together; call fit with all data"
+        )
+
+
+def _random(seed: int, restart: int) -> Callable[[Any, Layout], Floats]:
+    """Return what draws the first weights."""
+
+    def drawn(problem: Any, layout: Layout) -> Floats:
+        return np.random.default_rng([seed, restart]).normal(scale=_SPREAD, size=layout.weights)
+
+    return drawn
+
+
+def _goodness(model: Model, judged: bool) -> float:
+    made = model.training
+    assert made is not None
+    return made.score if judged else -made.loss
+
+
+class HiddenChainCRF(HiddenStates):
+    """A chain with hidden states of each label: the latent-dynamic CRF of Morency, Quattoni & Darrell (2007).
+
+    A label may have phases that y does not show, such as the stroke and the retraction of a gesture. Each
+    label has states of its own, a chain of states is learned, and only the sum over the states of the gold
+    labels is made likely (`crfkit.models.states`).
+
+    Parameters
+    ----------
+    states : int or dict
+        How many states each label has, or ``{"gesture": 3}`` with 1 for labels that are not named.
+    restarts : int
+        Training begins so often from other random weights; the best result is kept. The likelihood with
+        hidden states is not convex: another start may end at another optimum.
+    decoding : {"posterior", "viterbi"}
+        `predict` returns the label whose states have the highest sum of probabilities at each position, or
+        the labels of the best path of states.
+    structure : Chain, or "chain"
+        Of order 1 or more; its constraints are those of the labels, and hold for their states.
+    objective : Likelihood
+        Others need to know every state.
+    optimiser : an optimiser, its name, or "auto"
+        "em" is expectation maximisation (`crfkit.optimise.EM`); others follow the gradient.
+    features, stop, template, metric, seed, threads
+        As in `ChainCRF`; the seed is also that of the first weights.
+
+    Attributes
+    ----------
+    model_ : Model
+        A chain over states called ``label/0``, ``label/1``, ...: `crfkit.explain` works on states.
+        ``model_.training.loss`` is the objective that was reached.
+    classes_ : array of str [L]
+        The labels, by first appearance.
+    n_iter_ : int
+        Iterations of the training that was kept.
+
+    Notes
+    -----
+    `predict_marginals` has the probabilities of labels. With one state for each label this is `ChainCRF`.
+
+    Examples
+    --------
+    >>> from crfkit import HiddenChainCRF
+    >>> X = [[["a"], ["b"], ["a"], ["b"], ["c"]], [["c"], ["a"], ["b"]]] * 5  # a and b take turns
+    >>> y = [["X", "X", "X", "X", "Y"], ["Y", "X", "X"]] * 5
+    >>> crf = HiddenChainCRF(states={"X": 2}).fit(X, y)
+    >>> crf.predict([[["a"], ["b"], ["c"]]]), crf.model_.structure.labels
+    ([['X', 'X', 'Y']], ('X/0', 'X/1', 'Y/0'))
+    """
+
+    def __init__(
+        self,
+        states: int | Mapping[str, int] = 2,
+        restarts: int = 1,
+        decoding: Literal["posterior", "viterbi"] = "posterior",
+        structure: Chain | str = _CHAIN,
+        features: Features | str = _FEATURES,
+        objective: Objective | str = _LIKELIHOOD,
+        optimiser: Optimiser | str = "auto",
+        stop: Stop = _STOP,
+        template: Any = None,
+        metric: Metric | str | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
+        refuse_flag(stop, type(self).__name__)
+        self.states = states
+        self.restarts = restarts
+        self.decoding = decoding
+        self.structure = structure
+        self.features = features
+        self.objective = objective
+        self.optimiser = optimiser
+        self.stop = stop
+        self.template = template
+        self.metric = metric
+        self.seed = seed
+        self.threads = threads
+
+    def predict(self, X: Any) -> list[list[str]]:
+        """Return the labels of each sequence, by `decoding`."""
+        check_choice("decoding", self.decoding, ("posterior", "viterbi"))
+        data = self._data(X)
+        return PerSequence(self.model_.predict(data, method=self.decoding, threads=self.threads))
+
+    @property
+    def _dev_metric(self) -> Metric | str | None:
+        return dev_metric(self.metric, self._scheme)
+
+    def _rules(self, names: Sequence[str]) -> Resolved | None:
+        return structure_of(self.structure).with_labels(names).resolved  # type: ignore[attr-defined, no-any-return]
+
+    def _prepared(
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+    ) -> tuple[Dataset, Structure]:
+        data = read(X, recipe, self.threads)
+        if y is not None:
+            data = labelled(data, y, Alphabet(known))
+        return self._stated(has_gold(data, "HiddenChainCRF", "labels"))
+
+    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+        data = read(X, recipe, self.threads)
+        return data if y is None else labelled(data, y, Alphabet())
