@@ -268,7 +268,7 @@ def possible(structure: Any, label: tuple[int, ...], begin: tuple[bool, ...]) ->
 FAMILIES = {
     "batch": ("lbfgs", "cg", "steepest", "newton", "rprop", "rprop-minus", "owlqn"),
     "preconditioned": ("plbfgs", "pcg", "mixed-cg"),
-    "kinks": ("subgradient",),
+    "kinks": ("subgradient", "one-slack"),
     "counts": ("gis", "iis-s", "iis-t"),
     "sequences": ("dual", "exponentiated", "sgd", "sgd-l1", "adagrad", "bcd"),
     "mistakes": ("perceptron", "pa", "arow"),
@@ -322,7 +322,7 @@ MUST = {
     ),
     *(
         (name, s, "max-margin", "path")
-        for name in ("lbfgs", "subgradient")
+        for name in ("lbfgs", *FAMILIES["kinks"])
         for s in ("order 1", "order 2", "semi")
     ),
     *((name, "local", "local", "path") for name in FAMILIES["batch"]),

@@ -60,8 +60,8 @@ Optimizer = Annotated[
         "--optimiser",
         "-a",
         help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, steepest, newton, rprop, "
-        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd, subgradient; for perceptron: "
-        "perceptron, pa, arow.",
+        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; for max-margin: "
+        "subgradient, one-slack; for perceptron: perceptron, pa, arow.",
     ),
 ]
 #: What --metric may be, as `crfkit.metrics.METRICS` has it, which takes time to import.

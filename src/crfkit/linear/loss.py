@@ -33,7 +33,7 @@ from crfkit.linear.group_counts import GroupCounts, counts_lack
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
-from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError
+from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError
 from crfkit.optimise.scaling import Counted
 from crfkit.optimise.sequential.sequences import (
     DualSequences,
@@ -270,6 +270,7 @@ def _itself(loss: LinearLoss) -> LinearLoss:
 
 _VIEWS: dict[type, _View] = {
     Differentiable: _View(lambda loss: "" if loss.objective.smooth else "a loss with kinks", _itself),
+    Convex: _View(lambda loss: "" if loss.convex else "a loss that is not convex", _itself),
     Curvature: _View(diagonal_lacks, _itself),
     Counted: _View(counts_lack, GroupCounts),
     Sequences: _View(sequences_lack, sequences_of),

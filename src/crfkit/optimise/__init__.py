@@ -7,6 +7,7 @@ from crfkit.optimise.batch.rprop import RProp
 from crfkit.optimise.batch.steepest import SteepestDescent
 from crfkit.optimise.batch.subgradient import Subgradient
 from crfkit.optimise.dual.trainer import Dual
+from crfkit.optimise.margin.one_slack import OneSlack
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.sequential.coordinate import BlockCoordinate
@@ -25,6 +26,7 @@ __all__ = [
     "Dual",
     "End",
     "IterativeScaling",
+    "OneSlack",
     "Optimiser",
     "PassiveAggressive",
     "Penalty",

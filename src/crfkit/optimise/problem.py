@@ -16,6 +16,7 @@ import numpy as np
 from crfkit.arrays import Floats
 
 __all__ = [
+    "Convex",
     "Curvature",
     "Differentiable",
     "End",
@@ -74,6 +75,10 @@ class Differentiable(Smooth, Protocol):
     """A loss that has a gradient everywhere, not only a subgradient."""
 
 
+class Convex(Smooth, Protocol):
+    """A loss that lies above all of its tangents."""
+
+
 @runtime_checkable
 class Curvature(Protocol):
     """A loss that knows how it curves along each weight."""
@@ -113,7 +118,7 @@ def view_of(problem: Any, kind: type[V], who: str) -> V:
         if against:
             raise NotCoveredError(f"{who} does not take {against}; {getattr(kind, 'remedy', 'use LBFGS')}")
         return cast(Viewed, problem).view(kind)
-    if kind is Differentiable or isinstance(problem, kind):
+    if kind in (Convex, Differentiable) or isinstance(problem, kind):
         return cast(V, problem)
     raise NotCoveredError(
         f"{who} needs {kind.__name__}, which {type(problem).__name__} does not give; use LBFGS"

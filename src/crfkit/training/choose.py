@@ -55,6 +55,7 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "rprop": ("RProp", {}),
     "rprop-minus": ("RProp", {"variant": "minus"}),
     "subgradient": ("Subgradient", {}),
+    "one-slack": ("OneSlack", {}),
     "dual": ("Dual", {}),
     "exponentiated": ("Dual", {"step": "exponentiated"}),
     "sgd": ("SGD", {}),

@@ -26,7 +26,7 @@ from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined, LinearLoss
 from crfkit.linear.restrict import add, restrict, take
-from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, view_of
+from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError, view_of
 from crfkit.optimise.sequential.ahead import ahead
 from crfkit.optimise.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore
@@ -35,7 +35,7 @@ from crfkit.training.blocks.stream import BlockedData
 V = TypeVar("V")
 
 #: The views that a loss of data in blocks can have.
-BLOCKWISE: tuple[type, ...] = (Differentiable, Curvature, SequenceBlocks)
+BLOCKWISE: tuple[type, ...] = (Convex, Differentiable, Curvature, SequenceBlocks)
 
 __all__ = ["BLOCKWISE", "Block", "BlockedProblem"]
 
