@@ -22,7 +22,7 @@ from crfkit.structures import Chain
 from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
-from crfkit.training.fit import Fit
+from crfkit.training.fit import Fit, Init
 from crfkit.training.foreign import refuse_flag, refuse_unknown
 from crfkit.training.many import Task, train_all
 from crfkit.training.pool import KINDS, Kind, learn_weights, pooled
@@ -156,7 +156,12 @@ class OpinionPool(ChainCRF):
         )
 
     def _train(
-        self, data: Dataset, structure: Structure, progress: bool | None, dev: Dataset | None = None
+        self,
+        data: Dataset,
+        structure: Structure,
+        progress: bool | None,
+        dev: Dataset | None = None,
+        init: Init = None,  # experts have weights of their own and begin at 0
     ) -> Model:
         self._check()
         data = data.freeze()
