@@ -33,23 +33,6 @@ int lanes(int labels, std::int64_t longest) {
                             : 1;
 }
 
-template <class Structure>
-void kbest(const Call& call, std::int64_t sequence) {
-  const Structure s = call.structure<Structure>(sequence);
-  KBest semiring(s, call.task.k, call.arena);
-  forward(semiring, s);
-  for (int i = 0; i < call.task.k; ++i) {
-    const double score = semiring.score(s.row(s.rows() - 1), i);
-    call.task.path_score[sequence * call.task.k + i] = score;
-    if (score == kZero) {
-      call.no_path(sequence, i);
-    } else {
-      reverse(semiring.follow(s, i), s);
-      call.emit(s, semiring.cell, i);
-    }
-  }
-}
-
 template <class Structure, class Semiring>
 void draw(const Call& call, const Structure& s, const Semiring& semiring, std::int64_t sequence) {
   Trace<Semiring, ChooseRandom> trace(semiring, s, call.arena);

@@ -95,9 +95,11 @@ void bind_sequential(nb::module_& m) {
       .def("write_memory", &StochasticTrainer::write_memory, "memory"_a);
 
   nb::class_<MistakeTrainer>(m, "MistakeTrainer")
-      .def(nb::init<const Labelled&, int, bool, bool, double, double, double>(), "data"_a,
-           "remedy"_a, "averaged"_a, "by_errors"_a, "most"_a, "slack"_a, "gamma"_a, Unlocked())
-      .def("run", &MistakeTrainer::run, "kernels"_a, "order"_a, "seen"_a, Unlocked())
+      .def(nb::init<const Labelled&, int, bool, int, int, double, double, double>(), "data"_a,
+           "remedy"_a, "averaged"_a, "margin"_a, "kbest"_a, "most"_a, "slack"_a, "gamma"_a,
+           Unlocked())
+      .def("run", &MistakeTrainer::run, "kernels"_a, "order"_a, "seen"_a, "spent"_a, "right"_a,
+           Unlocked())
       .def("read", &MistakeTrainer::read, "out"_a)
       .def("write", &MistakeTrainer::write, "weights"_a)
       .def("read_memory", &MistakeTrainer::read_memory, "out"_a)

@@ -239,12 +239,20 @@ class MistakeTrainer:
         data: Labelled,
         remedy: int,
         averaged: bool,
-        by_errors: bool,
+        margin: int,
+        kbest: int,
         most: float,
         slack: float,
         gamma: float,
     ) -> None: ...
-    def run(self, kernels: Kernels, order: NDArray[np.int64], seen: int) -> float: ...
+    def run(
+        self,
+        kernels: Kernels,
+        order: NDArray[np.int64],
+        seen: int,
+        spent: NDArray[np.float64],
+        right: NDArray[np.float64],
+    ) -> float: ...
     def read(self, out: NDArray[np.float64]) -> None: ...
     def write(self, weights: NDArray[np.float64]) -> None: ...
     def read_memory(self, out: NDArray[np.float64]) -> None: ...

@@ -18,7 +18,7 @@ from crfkit.linear.mistakes import DecodedSequences
 from crfkit.linear.score import score
 from crfkit.native import kernels
 from crfkit.objectives import Likelihood, Perceptron
-from crfkit.optimise import AROW, SGD, AveragedPerceptron, PassiveAggressive
+from crfkit.optimise import AROW, MIRA, SGD, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.problem import End, Penalty, Step
 from crfkit.optimise.sequential.perceptron import MistakeDriven
 from crfkit.optimise.sequential.sequences import PerceptronSequences, Sequences
@@ -33,6 +33,8 @@ METHODS: dict[str, MistakeDriven] = {
     "pa2": PassiveAggressive(variant="squared", c=0.3),
     "pa-of-1": PassiveAggressive(error_sensitive=False),
     "pa-last": PassiveAggressive(averaging=False),
+    "plain": AveragedPerceptron(averaging=False),
+    "mira": MIRA(c=0.3),
     "arow": AROW(),
     "arow-other": AROW(variance=0.5, gamma=3.0),
 }
@@ -98,12 +100,16 @@ class Textbook:
             tau = cost / (d @ d + (1.0 / (2.0 * method.c) if method.variant == "squared" else 0.0))
             self.w += (min(tau, method.c) if method.variant == "linear" else tau) * d
             return float(cost)
+        if isinstance(method, MIRA):
+            cost = wrong - d @ self.w
+            self.w += min(float(cost / (d @ d)), method.c) * d
+            return float(cost)
         self.w += d
         return wrong / length
 
     @property
     def result(self) -> Floats:
-        return self.sum / self.count if self.method.averages else self.w
+        return self.sum / self.count if self.method.rule.averaged else self.w
 
 
 def compare(
@@ -318,18 +324,26 @@ def test_the_native_trainer_checks_what_it_is_given() -> None:
     layout = layout_of(data)
     arrays = Perceptron().bind(layout, Chain(L), data).view(PerceptronSequences)
     weighted = Likelihood().bind(layout, Chain(L), batch(weights=True)).view(Sequences).native
-    usual: tuple[Any, ...] = (0, True, False, 1.0, 0.0, 1.0)
+    usual: tuple[Any, ...] = (0, True, 0, 1, 1.0, 0.0, 1.0)
     for given, message in (
-        ((arrays.native, 3, *usual[1:]), "remedy: expected 0"),
-        ((arrays.native, 1, True, False, 0.0, 0.0, 1.0), "most and gamma must be above 0"),
+        ((arrays.native, 4, *usual[1:]), "remedy: expected 0"),
+        ((arrays.native, 0, True, 3, *usual[3:]), "margin: expected 0"),
+        ((arrays.native, 0, True, 0, 2, *usual[4:]), "kbest must be 1 or more, and 1 unless"),
+        ((arrays.native, 1, True, 0, 0, *usual[4:]), "kbest must be 1 or more"),
+        ((arrays.native, 1, True, 0, 1, 0.0, 0.0, 1.0), "most and gamma must be above 0"),
         ((weighted, *usual), "weights of sequences"),
     ):
         with pytest.raises(ValueError, match=message):
             _native.MistakeTrainer(*given)
-    trainer = _native.MistakeTrainer(arrays.native, 1, False, True, 1.0, 0.0, 1.0)
+    none = np.zeros(0)
+    trainer = _native.MistakeTrainer(arrays.native, 3, False, 0, 1, 1.0, 0.0, 1.0)
+    for spent, right in ((none, np.zeros(60)), (np.zeros(60), np.zeros(59))):
+        with pytest.raises(ValueError, match="spent and right: expected a number for each sequence"):
+            trainer.run(kernels, np.zeros(1, np.int64), 1, spent, right)
+    trainer = _native.MistakeTrainer(arrays.native, 1, False, 1, 1, 1.0, 0.0, 1.0)
     for order in ([0, 7], [60], [-1]):  # sequence 7 is empty
         with pytest.raises(ValueError, match=f"sequence {order[-1]} does not exist or is empty"):
-            trainer.run(kernels, np.array(order, dtype=np.int64), 1)
+            trainer.run(kernels, np.array(order, dtype=np.int64), 1, none, none)
     with pytest.raises(ValueError, match="this rule remembers nothing"):
         trainer.read_memory(np.zeros(layout.weights))
 
@@ -342,7 +356,7 @@ def test_the_loop_for_all_structures_learns_what_the_native_one_does(name: str, 
     method, zero = METHODS[name], np.zeros(loss.size)
     native, general = (method.start(loss, Penalty(), zero) for _ in range(2))
     general.arrays = DecodedSequences(loss)  # type: ignore[assignment]
-    general.trainer = method.trainer(general.arrays)
+    general.trainer = general.arrays.trainer(method.rule)
     if general.memory is not None:
         general.trainer.write_memory(general.memory)
     for _ in range(4):

@@ -271,7 +271,7 @@ FAMILIES = {
     "kinks": ("subgradient", "one-slack"),
     "counts": ("gis", "iis-s", "iis-t"),
     "sequences": ("dual", "exponentiated", "sgd", "sgd-l1", "adagrad", "bcd"),
-    "mistakes": ("perceptron", "pa", "arow"),
+    "mistakes": ("perceptron", "perceptron-plain", "pa", "arow", "mira", "mira-kbest", "mira-crfpp"),
 }
 
 

@@ -6,7 +6,7 @@
 // where a score came from, so no pointers are kept.
 #pragma once
 
-#include "kernels/sweep/structure.hpp"
+#include "kernels/sweep/sums.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -145,5 +145,22 @@ class KBest {
   Entry *list_, *joined_, *two_ = nullptr;
   int* rank_;
 };
+
+template <class Structure>
+inline void kbest(const Call& call, std::int64_t sequence) {
+  const Structure s = call.structure<Structure>(sequence);
+  KBest semiring(s, call.task.k, call.arena);
+  forward(semiring, s);
+  for (int i = 0; i < call.task.k; ++i) {
+    const double score = semiring.score(s.row(s.rows() - 1), i);
+    call.task.path_score[sequence * call.task.k + i] = score;
+    if (score == kZero) {
+      call.no_path(sequence, i);
+    } else {
+      reverse(semiring.follow(s, i), s);
+      call.emit(s, semiring.cell, i);
+    }
+  }
+}
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -37,6 +37,7 @@ __all__ = [
     "scatter",
     "score",
     "transpose",
+    "with_bases",
     "zero_scores",
 ]
 
@@ -215,7 +216,7 @@ def scatter(
     dense, threads = _dense(layout, batch), threads_or_all(threads)
     gradient = checked_out(out, (layout.weights,))
     index = transpose(layout, batch) if index is None else index
-    given = _shared_too(layout, batch, by_score)
+    given = with_bases(layout, batch, by_score)
     for block in layout.blocks:
         part, slot = layout.parts[block.name], layout.slots[block.slot]
         found, add_here = given.get(block.slot), add
@@ -237,7 +238,7 @@ def scatter(
     return gradient
 
 
-def _shared_too(layout: Layout, batch: Batch, by_score: Scores) -> dict[str, Floats]:
+def with_bases(layout: Layout, batch: Batch, by_score: Scores) -> dict[str, Floats]:
     """Add the gradients of bases, which are the sums over the places of the slots that begin with them."""
     given = dict(by_score)
     for name, slot in layout.slots.items():

@@ -11,18 +11,21 @@ from crfkit.optimise.margin.one_slack import OneSlack
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.sequential.coordinate import BlockCoordinate
+from crfkit.optimise.sequential.mira import MIRA, CrfppMIRA
 from crfkit.optimise.sequential.perceptron import AROW, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.sequential.stochastic import SGD, SGDL1, AdaGrad
 
 __all__ = [
     "AROW",
     "LBFGS",
+    "MIRA",
     "SGD",
     "SGDL1",
     "AdaGrad",
     "AveragedPerceptron",
     "BlockCoordinate",
     "ConjugateGradient",
+    "CrfppMIRA",
     "Dual",
     "End",
     "IterativeScaling",

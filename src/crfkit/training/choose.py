@@ -65,6 +65,10 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "perceptron": ("AveragedPerceptron", {}),
     "pa": ("PassiveAggressive", {}),
     "arow": ("AROW", {}),
+    "mira": ("MIRA", {}),
+    "mira-kbest": ("MIRA", {"k": 5}),
+    "mira-crfpp": ("CrfppMIRA", {}),
+    "perceptron-plain": ("AveragedPerceptron", {"averaging": False}),
 }
 
 
@@ -144,7 +148,7 @@ def check_suits(problem: Any, optimiser: Optimiser) -> None:
     if not problem.minimises and PerceptronSequences not in optimiser.needs:
         raise NotCoveredError(
             f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
-            "use perceptron, pa or arow"
+            "use perceptron, pa, arow or mira"
         )
     for kind in optimiser.needs:
         against = problem.lacks(kind)

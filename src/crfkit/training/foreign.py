@@ -105,6 +105,7 @@ _ALGORITHMS: dict[str, dict[str, str]] = {
     "pa": {**_MISTAKES, "optimiser": "pa"},
     "passive-aggressive": {**_MISTAKES, "optimiser": "pa"},
     "arow": {**_MISTAKES, "optimiser": "arow"},
+    "mira": {**_MISTAKES, "optimiser": "mira-crfpp"},
     "rprop+": {"optimiser": "rprop"},
     "rprop-": {"optimiser": "rprop-minus"},
     "crf": {"objective": "likelihood"},

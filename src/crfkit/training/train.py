@@ -66,7 +66,8 @@ def train(
         ``Features(which=...)``.
     objective : an objective, or its name, optional
         What to optimise, penalty included: ``Likelihood(l2=0.5)``, or another of `crfkit.objectives`.
-        "perceptron" has optimisers of its own: "perceptron", "pa" and "arow".
+        "perceptron" has optimisers of its own: "perceptron", "perceptron-plain", "pa", "arow", "mira",
+        "mira-kbest" and "mira-crfpp".
         Default: the perceptron for these three, else the structure's own: the likelihood, for a local chain
         the local loss.
     optimiser : an optimiser, its name, or "auto"

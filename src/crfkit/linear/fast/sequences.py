@@ -18,6 +18,7 @@ from crfkit.structures.semimarkov import SemiMarkov
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
+_EDGES = "edge attributes"
 S = TypeVar("S", bound=Sequences)
 
 __all__ = [
@@ -54,7 +55,8 @@ def perceptron_lack(loss: LinearLoss) -> str:
         return f"the objective {loss.objective.name}, only the perceptron"
     if (loss.weight != 1.0).any():
         return "weights of sequences other than 1"
-    return _lack_of_data(loss)
+    against = _lack_of_data(loss)
+    return "" if against == _EDGES else against  # these take the slower loop
 
 
 def _lack(loss: LinearLoss) -> str:
@@ -71,7 +73,7 @@ def _lack_of_data(loss: LinearLoss) -> str:
     reasons = {
         "partial labels": loss.kind == "set",
         "soft labels": loss.kind == "soft",
-        "edge attributes": loss.layout.edge_attributes > 0,
+        _EDGES: loss.layout.edge_attributes > 0,
         "real-valued columns": loss.layout.dense > 0,
         "negative weights of sequences": bool((loss.weight < 0.0).any()),
     }

@@ -9,12 +9,13 @@ difference s = -d.w >= 0:
 `AROW`                w += cost / (gamma + d.V.d) V d, 1/V += d^2 / gamma   cost s + m
 ====================  ====================================================  ============================
 
-Collins (2002), Crammer et al. (2006), Mejer & Crammer (2010); losses and steps are those of CRFsuite, and the
-loss of the last two is their cost. There is no penalty: averages and variances take its place. The objective
-of a step is the sum of the losses as they were met in the pass. A pass without a wrong label is the last one:
-no weight would change any more, and the average is the one that all passes would give. Sequences come in an
-order that (seed, pass) draws, one after the other in a native loop (cpp/kernels/learn/perceptron.hpp):
-one thread does all. Structures other than chains of order 1 take a slower loop, `crfkit.linear.mistakes`.
+Collins (2002), Crammer et al. (2006), Mejer & Crammer (2010); MIRA is in `crfkit.optimise.sequential.mira`.
+Losses and steps are those of CRFsuite, and the loss of the last two is their cost. There is no penalty:
+averages and variances take its place. The objective of a step is the sum of the losses as they were met in
+the pass. A pass without a wrong label is the last one: no weight would change any more, and the average is
+the one that all passes would give. Sequences come in an order that (seed, pass) draws, one after the other in
+a native loop (cpp/kernels/learn/perceptron.hpp): one thread does all. Edge attributes, and structures other
+than chains of order 1, take a slower loop, `crfkit.linear.mistakes`.
 """
 
 from __future__ import annotations
@@ -25,56 +26,74 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty, Step, view_of
+from crfkit.optimise.sequential.rules import CONFIDENCE, ONE, PASSIVE, PERCEPTRON, ROOT, Rule
 from crfkit.optimise.sequential.sequences import PerceptronSequences, begin_at
 
-__all__ = ["AROW", "AveragedPerceptron", "MistakeDriven", "MistakeDrivenRun", "PassiveAggressive", "Variant"]
+__all__ = [
+    "AROW",
+    "AveragedPerceptron",
+    "MistakeDriven",
+    "MistakeDrivenRun",
+    "MistakeRule",
+    "PassiveAggressive",
+    "Variant",
+]
 
 Variant = Literal["hard", "linear", "squared"]
-_PERCEPTRON, _PASSIVE, _CONFIDENCE = range(3)  # `Remedy` of cpp/shared/mistakes.hpp
 
 
 @dataclass(frozen=True, kw_only=True)
-class MistakeDriven(ABC):
-    """The options that the three methods share: when to stop, and the order of the sequences."""
+class MistakeRule(ABC):
+    """What all methods have that learn from mistakes."""
 
     max_passes: int = 100
-    epsilon: float = 0.0
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_counts(max_passes=self.max_passes)
-        if not np.isfinite(self.epsilon):
-            raise ValueError(f"epsilon is {self.epsilon}, expected a finite number; below 0: make all passes")
 
     @property
     def needs(self) -> tuple[type, ...]:
         """Needs labelled sequences, and the loss of the perceptron."""
         return (PerceptronSequences,)
 
+    @property
+    def first_memory(self) -> float | None:
+        """The variance of each weight before the first sequence; None where the method has none."""
+        return 0.0 if self.rule.averaged else None
+
+    @property
+    @abstractmethod
+    def rule(self) -> Rule:
+        """How weights change after a mistake."""
+
+    @abstractmethod
+    def start(
+        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> MistakeDrivenRun:
+        """Begin at w [F], or go on from a state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MistakeDriven(MistakeRule):
+    """The options of methods that visit sequences in random order: when to stop, and the order."""
+
+    epsilon: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not np.isfinite(self.epsilon):
+            raise ValueError(f"epsilon is {self.epsilon}, expected a finite number; below 0: make all passes")
+
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> MistakeDrivenRun:
         """Begin at w [F], or go on from a state."""
         return MistakeDrivenRun(self, problem, penalty, w, state)
-
-    @property
-    def averages(self) -> bool:
-        """Whether the weights of the model are the average over all sequences so far."""
-        return False
-
-    @property
-    def first_memory(self) -> float | None:
-        """The variance of each weight before the first sequence; None where the method has none."""
-        return 0.0 if self.averages else None
-
-    @abstractmethod
-    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
-        """Return the trainer that makes the passes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +102,9 @@ class AveragedPerceptron(MistakeDriven):
 
     Parameters
     ----------
+    averaging : bool
+        The weights of the model are the average over all sequences so far; False: the last ones, the plain
+        perceptron, which jumps with every mistake.
     max_passes : int
     epsilon : float
         Stop when the mean share of wrong labels is at most this; 0: when no label is wrong.
@@ -94,14 +116,12 @@ class AveragedPerceptron(MistakeDriven):
     0.0
     """
 
-    @property
-    def averages(self) -> bool:
-        """Whether the weights of the model are the average over all sequences so far."""
-        return True
+    averaging: bool = True
 
-    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
-        """Return the trainer that makes the passes."""
-        return data.trainer(_PERCEPTRON, True, False, np.inf, 0.0, 1.0)
+    @property
+    def rule(self) -> Rule:
+        """How weights change after a mistake."""
+        return Rule(PERCEPTRON, self.averaging)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,15 +162,12 @@ class PassiveAggressive(MistakeDriven):
         check_above_zero(c=self.c)
 
     @property
-    def averages(self) -> bool:
-        """Whether the weights of the model are the average over all sequences so far."""
-        return self.averaging
-
-    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
-        """Return the trainer that makes the passes."""
+    def rule(self) -> Rule:
+        """How weights change after a mistake."""
         most = self.c if self.variant == "linear" else np.inf
         slack = 0.5 / self.c if self.variant == "squared" else 0.0
-        return data.trainer(_PASSIVE, self.averaging, self.error_sensitive, most, slack, 1.0)
+        margin = ROOT if self.error_sensitive else ONE
+        return Rule(PASSIVE, self.averaging, margin, most=most, slack=slack)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,21 +203,22 @@ class AROW(MistakeDriven):
         """The variances before the first sequence."""
         return self.variance
 
-    def trainer(self, data: PerceptronSequences) -> _native.MistakeTrainer:
-        """Return the trainer that makes the passes."""
-        return data.trainer(_CONFIDENCE, False, False, np.inf, 0.0, self.gamma)
+    @property
+    def rule(self) -> Rule:
+        """How weights change after a mistake."""
+        return Rule(CONFIDENCE, gamma=self.gamma)
 
 
 class MistakeDrivenRun:
     """Passes over the sequences in random order."""
 
     def __init__(
-        self, method: MistakeDriven, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
+        self, method: MistakeRule, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
         self.method, self.arrays = method, _sequences_of(problem, penalty, type(method).__name__)
         self.visits = len(self.arrays.filled)
         self.last = begin_at(w if state is None else state["last"], problem.size)  # [F] after a sequence
-        self.trainer = method.trainer(self.arrays)
+        self.trainer = self.arrays.trainer(method.rule)
         self.trainer.write(self.last)
         first = method.first_memory
         self.passes = 0 if state is None else int(state["passes"])
@@ -209,12 +227,12 @@ class MistakeDrivenRun:
             if state is not None:
                 self.memory[:] = state["memory"]
             self.trainer.write_memory(self.memory)
+        self.spent = self.right = np.zeros(0)  # [N], where the rule is BOUNDED
         self.w = self._result()  # [F]
 
     def step(self) -> Step:
         """Make one pass."""
-        order = self.arrays.order(self.method.seed, self.passes + 1)
-        loss = self.trainer.run(kernels, order, self.seen)
+        loss = self._pass()
         after = np.empty_like(self.last)
         self.trainer.read(after)
         self.passes += 1
@@ -226,17 +244,28 @@ class MistakeDrivenRun:
         self.last = after
         if self.memory is not None:
             self.trainer.read_memory(self.memory)
-        made, mean, most = self.passes, loss / max(self.visits, 1), self.method.max_passes
-        stopped, end = "", None
-        if mean <= self.method.epsilon:
-            stopped, end = f"the mean loss has reached {mean:g}", End.CONVERGED
-            self.passes = (
-                max(made, most) if loss == 0.0 else made
-            )  # further passes would change only the average
-        elif made >= most:
-            stopped, end = f"the limit of {most} passes is reached", End.PLANNED
+        made = self.passes
+        stopped, end = self._ended(loss)
+        if not stopped and made >= self.method.max_passes:
+            stopped, end = f"the limit of {made} passes is reached", End.PLANNED
         self.w = self._result()
         return Step(loss, evaluations=float(made), stopped=stopped, end=end)
+
+    def _pass(self) -> float:
+        """Visit all sequences in the order of this pass; return the sum of their losses."""
+        assert isinstance(self.method, MistakeDriven)
+        order = self.arrays.order(self.method.seed, self.passes + 1)
+        return self.trainer.run(kernels, order, self.seen, self.spent, self.right)
+
+    def _ended(self, loss: float) -> tuple[str, End | None]:
+        """Return why the passes end after one with this loss; empty where they go on."""
+        assert isinstance(self.method, MistakeDriven)
+        mean = loss / max(self.visits, 1)
+        if mean > self.method.epsilon:
+            return "", None
+        if loss == 0.0:  # further passes would change only the average
+            self.passes = max(self.passes, self.method.max_passes)
+        return f"the mean loss has reached {mean:g}", End.CONVERGED
 
     @property
     def seen(self) -> int:
@@ -249,7 +278,7 @@ class MistakeDrivenRun:
         return {"last": self.last.copy(), "memory": memory, "passes": self.passes}
 
     def _result(self) -> Floats:
-        if not self.method.averages or self.memory is None:
+        if not self.method.rule.averaged or self.memory is None:
             return self.last
         average: Floats = self.last - self.memory / self.seen
         return average

@@ -16,6 +16,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import NotFiniteError
 from crfkit.native import kernels
 from crfkit.optimise.problem import Penalty
+from crfkit.optimise.sequential.rules import Rule
 
 _TABLE = 1 << 29  # most bytes of the table of weights that scores are made of
 
@@ -167,11 +168,9 @@ class PerceptronSequences(Sequences):
 
     remedy: ClassVar[str] = "use the objective Perceptron(), or another optimiser"
 
-    def trainer(
-        self, remedy: int, averaged: bool, by_errors: bool, most: float, slack: float, gamma: float
-    ) -> _native.MistakeTrainer:
+    def trainer(self, rule: Rule) -> _native.MistakeTrainer:
         """Return what makes passes over them by a rule: see `crfkit.optimise.sequential.perceptron`."""
-        return _native.MistakeTrainer(self.native, remedy, averaged, by_errors, most, slack, gamma)
+        return _native.MistakeTrainer(self.native, *rule)
 
 
 class DualSequences(Sequences):
