@@ -5,7 +5,7 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 ==============  ========================================================================================
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
                 `optimise`, `training`
-their kin       `BoostedCRF`, `HMM`, `HiddenChainCRF`, `MEMM`, `OpinionPool`
+their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `MEMM`, `OpinionPool`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         MEMM,
         BoostedCRF,
         ChainCRF,
+        CodeCRF,
         HiddenChainCRF,
         OpinionPool,
         SemiCRF,
@@ -63,6 +64,7 @@ __all__ = [
     "Boosting",
     "Chain",
     "ChainCRF",
+    "CodeCRF",
     "Dataset",
     "Features",
     "HiddenChainCRF",
@@ -102,6 +104,7 @@ _HOMES = {
     "Boosting": ("crfkit.training.boosting", "Boosting"),
     "Chain": ("crfkit.structures", "Chain"),
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
+    "CodeCRF": ("crfkit.estimators", "CodeCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
     "HMM": ("crfkit.estimators", "HMM"),
     "HiddenChainCRF": ("crfkit.estimators", "HiddenChainCRF"),

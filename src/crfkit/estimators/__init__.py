@@ -2,6 +2,7 @@
 
 from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
+from crfkit.estimators.codes import CodeCRF
 from crfkit.estimators.hidden import HiddenChainCRF
 from crfkit.estimators.hmm import HMM
 from crfkit.estimators.memm import MEMM
@@ -13,6 +14,7 @@ __all__ = [
     "MEMM",
     "BoostedCRF",
     "ChainCRF",
+    "CodeCRF",
     "HiddenChainCRF",
     "OpinionPool",
     "SemiCRF",

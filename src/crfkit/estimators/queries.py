@@ -228,9 +228,13 @@ class ChainQueries:
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
             return float(each @ self.log_proba(data)) / max(float(each @ lengths), 1e-300)
-        gold, found = self.model_.labels_for(name, data, threads=self.threads)
+        gold, found = self._labels_for(name, data)
         metric = metric_of(name, self._scheme)
         return judged(metric, gold, found, weight)
+
+    def _labels_for(self, metric: Metric | str, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
+        """Return gold labels and predicted ones as a metric reads them."""
+        return self.model_.labels_for(metric, data, threads=self.threads)
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")

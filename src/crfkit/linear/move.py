@@ -12,7 +12,9 @@ from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
 from crfkit.structures.structure import Slot
 
-__all__ = ["moved", "united"]
+_AT_A_TIME = 1 << 18  # cells that are copied before they are added, which stay in the cache
+
+__all__ = ["add_moved", "moved", "united"]
 
 
 def moved(old: Layout, w: Floats, new: Layout, labels: Ids, rows: Mapping[str, Ids]) -> Floats:
@@ -53,6 +55,42 @@ def moved(old: Layout, w: Floats, new: Layout, labels: Ids, rows: Mapping[str, I
         values = w[old.parts[block.name]]
         made[new.parts[block.name]] = np.where(keys[at] == wanted, values[at], 0.0)
     return made
+
+
+def add_moved(old: Layout, w: Floats, new: Layout, labels: Ids, total: Floats) -> None:
+    """Add to weights [new F] those of another layout with the same rows, as `moved` would give them.
+
+    For few labels in the old layout and full rows in the new one: a row of the old one is spread out and not
+    looked up. Labels may have the same id in the old layout, as those of one side of a binary one.
+
+    Examples
+    --------
+    >>> from crfkit.data.batch import Batch
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
+    >>> old = Layout.observed(batch, 2, transitions="none")
+    >>> new = Layout.all_pairs(batch, 3, transitions="none")
+    >>> total = np.zeros(6)
+    >>> add_moved(old, np.array([3.0, 5.0]), new, np.array([0, 1, 1]), total)
+    >>> total.tolist()
+    [3.0, 0.0, 0.0, 0.0, 5.0, 5.0]
+    """
+    for block in new.blocks:
+        there, slot = old.block.get(block.name), new.slots[block.slot]
+        counts = np.diff(block.ptr)
+        if not np.isin(counts, (0, slot.cells)).all():
+            raise ValueError(f"the rows of block {block.name} are not full; make the layout with all pairs")
+        kept = np.flatnonzero(counts)
+        if there is None or not len(there.cell) or not len(kept):
+            continue
+        before = old.slots[there.slot]
+        rows = np.zeros((max(len(block.ptr), len(there.ptr)) - 1, before.cells))
+        rows[_owners(there), there.cell] = w[old.parts[block.name]]
+        cell = _cells(slot, before, labels)
+        part = total[new.parts[block.name]].reshape(len(kept), slot.cells)  # a view
+        step = max(_AT_A_TIME // slot.cells, 1)
+        for begin in range(0, len(kept), step):
+            some = rows[kept[begin : begin + step]]
+            part[begin : begin + step] += np.where(cell >= 0, some[:, cell], 0.0)
 
 
 def united(old: Layout, new: Layout) -> Layout:

@@ -1,0 +1,289 @@
+"""`CodeCRF`: binary chains for the bits of an error-correcting code, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from crfkit.arrays import Floats, Ids
+from crfkit.checks import check_choice, check_number
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
+from crfkit.data.sink import write_bytes
+from crfkit.estimators.chain import ChainCRF
+from crfkit.estimators.queries import PerSequence
+from crfkit.linear.features import Features
+from crfkit.linear.layout import Layout
+from crfkit.linear.objective import Objective
+from crfkit.models.model import Metric, Model
+from crfkit.models.queries import gold_labels
+from crfkit.objectives import Likelihood
+from crfkit.optimise.problem import Optimiser
+from crfkit.structures import Chain
+from crfkit.structures.gold import Path as Labelling
+from crfkit.structures.structure import Structure
+from crfkit.training.choose import objective_of
+from crfkit.training.codes import CODES, Bits, code_of, nearest, product_of
+from crfkit.training.data import TrainingData
+from crfkit.training.fit import Fit, Init
+from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.many import Task, train_all
+from crfkit.training.stop import Stop
+from crfkit.training.train import with_labels_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["CodeCRF"]
+
+Decoder = Literal["product", "marginals", "hamming"]
+_CHAIN: Final = Chain()
+_FEATURES: Final = Features()
+_LIKELIHOOD: Final = Likelihood()
+_STOP: Final = Stop()
+
+
+class CodeCRF(ChainCRF):
+    """Chains for large label sets: a binary chain for each bit of a code of the labels.
+
+    Gupta (2005) section 4.1; Cohn, Smith & Osborne (2005). Training n columns costs n chains of two labels,
+    side by side, and not one of L labels; decoding the product costs as much as with one chain.
+
+    Parameters
+    ----------
+    code : {"random", "one-vs-rest", "minimal"}, mapping or array [L, n]
+        Random columns whose words are far apart; one column for each label; the fewest columns. Or the bits
+        of each label: by its name, or in the order of ``classes_``.
+    decoder : {"product", "marginals", "hamming"}
+        How labels follow from the columns: the best labelling by the product of the columns' distributions;
+        at each position the word nearest to the probabilities of the bits; or the one nearest to the bits of
+        the columns' best labellings. Of words that are as near, the first in the order of ``classes_``.
+    columns : int, optional
+        Of a random code: by default ten times the logarithm of L to base 2, or all that there are.
+    structure : Chain
+        Order of the columns; its constraints hold in the product.
+    features, objective, optimiser, stop
+        Of each column, as in `ChainCRF`.
+    template, encoding, metric, seed, threads
+        As in `ChainCRF`.
+
+    Attributes
+    ----------
+    model_ : Model
+        The product of the columns as one chain, with a weight for every pair of attribute and label. With
+        the decoder "product" it gives the answers of the estimator: save it, tag with it. Probabilities are
+        its own whatever the decoder.
+    columns_ : list of Model [n]
+        The binary chains, with the labels 0 and 1.
+    code_ : array of 0 and 1 [L, n]
+    classes_ : array of str [L]
+    n_iter_ : int
+        Iterations of all columns together.
+
+    Examples
+    --------
+    >>> from crfkit import CodeCRF
+    >>> X = [[["the"], ["old"], ["dog"]], [["a"], ["dog"]]]
+    >>> crf = CodeCRF(code="minimal").fit(X, [["D", "A", "N"], ["D", "N"]])
+    >>> crf.code_.tolist(), crf.predict([[["the"], ["dog"]]])
+    ([[0, 0], [0, 1], [1, 0]], [['D', 'N']])
+    """
+
+    columns_: list[Model]
+    code_: Bits
+
+    def __init__(
+        self,
+        code: Any = "random",
+        decoder: Decoder = "product",
+        columns: int | None = None,
+        structure: Chain | str = _CHAIN,
+        features: Features | str = _FEATURES,
+        objective: Objective | str = _LIKELIHOOD,
+        optimiser: Optimiser | str = "auto",
+        stop: Stop = _STOP,
+        template: Any = None,
+        encoding: str | None = None,
+        metric: Metric | str | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
+        refuse_flag(stop, type(self).__name__)
+        self.code = code
+        self.decoder = decoder
+        self.columns = columns
+        self.structure = structure
+        self.features = features
+        self.objective = objective
+        self.optimiser = optimiser
+        self.stop = stop
+        self.template = template
+        self.encoding = encoding
+        self.metric = metric
+        self.seed = seed
+        self.threads = threads
+
+    def predict(self, X: Any) -> list[list[str]]:
+        """Return the labels of each sequence by the decoder: always a list of lists of strings."""
+        return PerSequence(self._found(self._data(X), None))
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Sequence[str] | None = None,
+        sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
+    ) -> NoReturn:
+        """Refuse: columns cannot learn on."""
+        raise ValueError("CodeCRF cannot learn on from what it has: call fit with all data")
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the code, the columns and the product to a folder, which `load` reads.
+
+        Where the decoder is "product", ``model_.save`` writes all that is needed to one file.
+        """
+        check_is_fitted(self, "model_")
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        self.model_.save(place / "product.crf")
+        for i, column in enumerate(self.columns_):
+            column.save(place / f"column-{i}.crf")
+        code = {
+            name: "".join(map(str, bits))
+            for name, bits in zip(self.classes_, self.code_.tolist(), strict=True)
+        }
+        text = json.dumps({"decoder": self.decoder, "code": code}, ensure_ascii=False, indent=1)
+        write_bytes(place / "code.json", [text.encode()])
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Return an estimator that labels as the one whose `save` wrote the folder did.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from crfkit import CodeCRF
+        >>> crf = CodeCRF(code="minimal", decoder="hamming").fit([[["the"], ["dog"]]], [["D", "N"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     crf.save(folder)
+        ...     CodeCRF.load(folder).predict([[["dog"]]])
+        [['N']]
+        """
+        place = Path(folder)
+        try:
+            said = json.loads((place / "code.json").read_text(encoding="utf-8"))
+            words, decoder = dict(said["code"]), said["decoder"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{place} is not a folder of CodeCRF.save: code.json cannot be read ({error})"
+            ) from None
+        check_choice("decoder", decoder, get_args(Decoder))
+        model = Model.load(place / "product.crf")
+        made = cls(words, decoder)
+        made.code_ = code_of(words, model.structure.labels)
+        made.columns_ = [Model.load(place / f"column-{i}.crf") for i in range(made.code_.shape[1])]
+        return made._learned(model)
+
+    def _labels_for(self, metric: Metric | str, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
+        spelling = self.model_.spelling_for(metric)
+        return gold_labels(data, spelling.scheme), self._found(data, metric)
+
+    def _found(self, data: Dataset, metric: Metric | str | None) -> list[list[str]]:
+        """Return the labels of the decoder as a metric reads them."""
+        check_choice("decoder", self.decoder, get_args(Decoder))
+        spelling = self.model_.spelling_for(metric)
+        if self.decoder == "product":
+            return spelling.tags(self.model_.path(data, threads=self.threads))
+        return spelling.tags(Labelling(data.batch.seq_ptr, self._nearest(data)))
+
+    def _nearest(self, data: Dataset) -> Ids:
+        """Return the labels of all positions whose words are nearest to what the columns say, [P]."""
+        bits = np.empty((data.batch.positions, len(self.columns_)))
+        for i, column in enumerate(self.columns_):
+            if self.decoder == "hamming":
+                bits[:, i] = column.best(data, threads=self.threads)
+            else:
+                each: list[Floats] = [np.zeros((0, 2)), *column.marginals(data, threads=self.threads)]
+                bits[:, i] = np.concatenate(each)[:, 1]
+        return nearest(self.code_, bits)
+
+    def _train(
+        self,
+        data: Dataset,
+        structure: Structure,
+        progress: bool | None,
+        dev: Dataset | None = None,
+        init: Init = None,  # columns begin at 0
+    ) -> Model:
+        self._check(structure, dev)
+        assert isinstance(structure, Chain)
+        data = data.freeze()
+        labels = data.labels.strings()
+        code = code_of(self.code, labels, self.columns, self.seed)
+        whole = with_labels_of(structure, labels)
+        known = TrainingData(data, self.threads)
+        known.check(whole)
+        features, objective = Features.of(self.features), objective_of(self.objective, self.optimiser)
+        self._check_size(data, whole, features)
+        binary = Chain(["0", "1"], order=structure.order)
+        made_by = data.extractor and replace(data.extractor, encoding=None, label_column=None)
+        plain = replace(data, labels=Alphabet(["0", "1"]), extractor=made_by)
+
+        def task(i: int) -> Task:
+            def make(threads: int) -> Fit:
+                batch = data.batch.renamed(labels=code[:, i].astype(np.int32), label_count=2)
+                view = TrainingData(replace(plain, batch=batch).freeze(), threads)
+                stop = Stop.of(self.stop)
+                return Fit(view, binary, objective, features, self.optimiser, stop, None, self.seed)
+
+            return Task(f"column {i}", make)
+
+        tasks = [task(i) for i in range(code.shape[1])]
+        trained = train_all(tasks, threads=self.threads, progress=progress, what="columns")
+        self.columns_, self.code_ = trained.models, code
+        summary = trained.summary(
+            f"CodeCRF of {objective!r}",
+            optimiser="sums",
+            why="the weights of labels are sums of the weights of their bits",
+            loss=float(sum(0.0 if c.training is None else c.training.loss for c in self.columns_)),
+            notes=[f"the product of {code.shape[1]} binary chains"],
+        )
+        layout, w = product_of(self.columns_, code, whole)
+        return Model(whole, layout, known.names, w, data.extractor, summary)
+
+    def _check(self, structure: Structure, dev: Dataset | None) -> None:
+        check_choice("decoder", self.decoder, get_args(Decoder))
+        if isinstance(self.code, str):
+            check_choice("code", self.code, CODES, "the bits of each label")
+        if self.columns is not None:
+            check_number("columns", self.columns, 1, whole=True)
+        if type(structure) is not Chain:
+            raise ValueError(f"CodeCRF has columns that are chains, not {structure.describe()}; use Chain()")
+        if structure.constraints and self.decoder != "product":
+            raise ValueError(
+                f"the decoder {self.decoder!r} chooses each label by itself and keeps no constraints; use "
+                'decoder="product"'
+            )
+        if dev is not None:
+            raise ValueError("CodeCRF does not stop by held-out data; leave X_dev and y_dev out")
+
+    def _check_size(self, data: Dataset, structure: Structure, features: Features) -> None:
+        """Refuse a product that is too large before anything is trained."""
+        estimate = Layout.estimate(data.batch, structure, all_pairs=True, **features.options())
+        try:
+            estimate.check(features.max_weights)
+        except ValueError as error:
+            raise ValueError(
+                f"the product of the columns has a weight for every attribute and label: {error}"
+            ) from None
