@@ -269,6 +269,7 @@ FAMILIES = {
     "batch": ("lbfgs", "cg", "steepest", "newton", "rprop", "rprop-minus", "owlqn"),
     "preconditioned": ("plbfgs", "pcg", "mixed-cg"),
     "kinks": ("subgradient", "one-slack"),
+    "hidden": ("em",),
     "counts": ("gis", "iis-s", "iis-t"),
     "sequences": ("dual", "exponentiated", "sgd", "sgd-l1", "adagrad", "bcd"),
     "mistakes": ("perceptron", "perceptron-plain", "pa", "arow", "mira", "mira-kbest", "mira-crfpp"),
@@ -310,11 +311,15 @@ MUST = {
     *(
         (name, "order 1", "likelihood", "path")
         for family in FAMILIES
-        if family != "mistakes"
+        if family not in ("mistakes", "hidden")
         for name in FAMILIES[family]
     ),
     *((name, "semi", "likelihood", "path") for name in (*FAMILIES["batch"], *FAMILIES["counts"])),
-    *((name, "semi", "likelihood", "set") for name in FAMILIES["batch"]),
+    *(
+        (name, s, "likelihood", "set")
+        for name in (*FAMILIES["batch"], "em")
+        for s in ("semi", "order 1", "order 2")
+    ),
     *(
         (name, s, "perceptron", "path")
         for name in FAMILIES["mistakes"]

@@ -60,9 +60,10 @@ Optimizer = Annotated[
         "--optimiser",
         "-a",
         help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, steepest, newton, rprop, "
-        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; for max-margin: "
-        "subgradient, one-slack; for perceptron: perceptron, perceptron-plain, pa, arow, mira, mira-kbest, "
-        "mira-crfpp.",
+        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; "
+        "for partial labels: em; "
+        "for max-margin: subgradient, one-slack; "
+        "for perceptron: perceptron, perceptron-plain, pa, arow, mira, mira-kbest, mira-crfpp.",
     ),
 ]
 #: What --metric may be, as `crfkit.metrics.METRICS` has it, which takes time to import.

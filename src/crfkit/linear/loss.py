@@ -30,10 +30,11 @@ from crfkit.linear.fast.sequences import (
 )
 from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.group_counts import GroupCounts, counts_lack
+from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
-from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError
+from crfkit.optimise.problem import Convex, Curvature, Differentiable, Latent, NotCoveredError
 from crfkit.optimise.scaling import Counted
 from crfkit.optimise.sequential.sequences import (
     DualSequences,
@@ -273,6 +274,7 @@ _VIEWS: dict[type, _View] = {
     Convex: _View(lambda loss: "" if loss.convex else "a loss that is not convex", _itself),
     Curvature: _View(diagonal_lacks, _itself),
     Counted: _View(counts_lack, GroupCounts),
+    Latent: _View(latent_lacks, LatentSums),
     Sequences: _View(sequences_lack, sequences_of),
     SequenceBlocks: _View(sequences_lack, blocks_of),
     DualSequences: _View(dual_lack, dual_of),

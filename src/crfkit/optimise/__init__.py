@@ -1,6 +1,7 @@
 """Optimisers: they see a vector of weights, a loss with its gradient and a penalty, and nothing of CRFs."""
 
 from crfkit.optimise.batch.cg import ConjugateGradient
+from crfkit.optimise.batch.em import EM
 from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.batch.newton import TruncatedNewton
 from crfkit.optimise.batch.rprop import RProp
@@ -17,6 +18,7 @@ from crfkit.optimise.sequential.stochastic import SGD, SGDL1, AdaGrad
 
 __all__ = [
     "AROW",
+    "EM",
     "LBFGS",
     "MIRA",
     "SGD",

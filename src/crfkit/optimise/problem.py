@@ -20,6 +20,7 @@ __all__ = [
     "Curvature",
     "Differentiable",
     "End",
+    "Latent",
     "NotCoveredError",
     "Optimiser",
     "Penalty",
@@ -85,6 +86,19 @@ class Curvature(Protocol):
 
     def diagonal(self, w: Floats) -> Floats:
         """Return roughly the diagonal of the Hessian at w, [F]."""
+        ...
+
+
+@runtime_checkable
+class Latent(Protocol):
+    """A loss that is the difference of two sums, of all labellings and of those that agree with the gold."""
+
+    def free(self, w: Floats, gradient: Floats) -> float:
+        """Return the logarithm of the first sum at w [F], and write its gradient over `gradient` [F]."""
+        ...
+
+    def within(self, w: Floats, gradient: Floats) -> float:
+        """Return the same of the second sum, whose gradient is expected counts."""
         ...
 
 

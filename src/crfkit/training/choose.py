@@ -56,6 +56,7 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "rprop-minus": ("RProp", {"variant": "minus"}),
     "subgradient": ("Subgradient", {}),
     "one-slack": ("OneSlack", {}),
+    "em": ("EM", {}),
     "dual": ("Dual", {}),
     "exponentiated": ("Dual", {"step": "exponentiated"}),
     "sgd": ("SGD", {}),
