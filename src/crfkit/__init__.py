@@ -5,7 +5,8 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 ==============  ========================================================================================
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
                 `optimise`, `training`
-their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `MEMM`, `OpinionPool`
+their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `MEMM`,
+                `OpinionPool`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         ChainCRF,
         CodeCRF,
         HiddenChainCRF,
+        HiddenSequenceCRF,
         OpinionPool,
         SemiCRF,
     )
@@ -68,6 +70,7 @@ __all__ = [
     "Dataset",
     "Features",
     "HiddenChainCRF",
+    "HiddenSequenceCRF",
     "Likelihood",
     "Model",
     "OpinionPool",
@@ -108,6 +111,7 @@ _HOMES = {
     "Dataset": ("crfkit.data.dataset", "Dataset"),
     "HMM": ("crfkit.estimators", "HMM"),
     "HiddenChainCRF": ("crfkit.estimators", "HiddenChainCRF"),
+    "HiddenSequenceCRF": ("crfkit.estimators", "HiddenSequenceCRF"),
     "MEMM": ("crfkit.estimators", "MEMM"),
     "Features": ("crfkit.linear.features", "Features"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),

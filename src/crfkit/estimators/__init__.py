@@ -4,6 +4,7 @@ from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.codes import CodeCRF
 from crfkit.estimators.hidden import HiddenChainCRF
+from crfkit.estimators.hidden_sequence import HiddenSequenceCRF
 from crfkit.estimators.hmm import HMM
 from crfkit.estimators.memm import MEMM
 from crfkit.estimators.pool import OpinionPool
@@ -16,6 +17,7 @@ __all__ = [
     "ChainCRF",
     "CodeCRF",
     "HiddenChainCRF",
+    "HiddenSequenceCRF",
     "OpinionPool",
     "SemiCRF",
 ]

@@ -46,7 +46,7 @@ _STOP: Final = Stop()
 _SPREAD: Final = 0.5  #: standard deviation of the first weights; at 0 the states of a label stay the same
 
 
-class HiddenStates(ChainQueries, Fitting):
+class HiddenStates(Fitting):
     """What estimators with hidden states share: random starts, and a chain over states."""
 
     init: Init = None
@@ -130,7 +130,7 @@ def _goodness(model: Model, judged: bool) -> float:
     return made.score if judged else -made.loss
 
 
-class HiddenChainCRF(HiddenStates):
+class HiddenChainCRF(ChainQueries, HiddenStates):
     """A chain with hidden states of each label: the latent-dynamic CRF of Morency, Quattoni & Darrell (2007).
 
     A label may have phases that y does not show, such as the stroke and the retraction of a gesture. Each

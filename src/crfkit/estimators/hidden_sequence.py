@@ -1,0 +1,179 @@
+"""`HiddenSequenceCRF`: a label for each sequence and a hidden chain inside, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from crfkit.arrays import Floats, Pointers
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
+from crfkit.data.labelling import labelled
+from crfkit.estimators.hidden import HiddenStates
+from crfkit.features import Recipe
+from crfkit.linear.features import Features
+from crfkit.linear.objective import Objective
+from crfkit.models.model import Metric, Model
+from crfkit.models.reading import read
+from crfkit.objectives import Likelihood
+from crfkit.optimise.problem import Optimiser
+from crfkit.structures import Chain
+from crfkit.structures.constraints import Forbid, Resolved, resolve
+from crfkit.structures.structure import Structure
+from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.stop import Stop
+from crfkit.training.train import structure_of
+
+__all__ = ["HiddenSequenceCRF"]
+
+# Frozen, so that estimators may share them; objects, so that their options are parameters.
+_CHAIN: Final = Chain()
+_FEATURES: Final = Features()
+_LIKELIHOOD: Final = Likelihood()
+_STOP: Final = Stop()
+
+
+class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
+    """A classifier of sequences with hidden states: the HCRF of Quattoni et al. (2007).
+
+    A sequence has one label y and a hidden chain h of the states of that label; p(y | x) is the sum of
+    p(h | x) over them. It is the chain of `HiddenChainCRF` in which no step leads from the states of one
+    label to those of another.
+
+    Parameters
+    ----------
+    states : int or dict
+        How many states each label has, or ``{"wave": 3}`` with 1 for labels that are not named.
+    restarts : int
+        Training begins so often from other random weights; the best result is kept. The likelihood with
+        hidden states is not convex.
+    structure : Chain, or "chain"
+        Its order; constraints are not for labels of whole sequences.
+    objective, optimiser, features, stop, template, seed, threads
+        As in `HiddenChainCRF`.
+
+    Attributes
+    ----------
+    model_ : Model
+        A chain over states called ``label/0``, ``label/1``, ...; its answers have the label of the sequence
+        at each position.
+    classes_ : array of str [L]
+        The labels, sorted: the columns of `predict_proba`.
+    n_iter_ : int
+        Iterations of the training that was kept.
+
+    Notes
+    -----
+    `fit` takes a label for each sequence, and scikit-learn's tools for classifiers apply. An empty sequence
+    says nothing of its label: all are equally probable.
+
+    Examples
+    --------
+    >>> from crfkit import HiddenSequenceCRF
+    >>> X = [[["a"], ["c"], ["b"]], [["b"], ["c"], ["a"]], [["a"], ["b"]], [["b"], ["a"]]] * 5
+    >>> crf = HiddenSequenceCRF(states=2, restarts=3).fit(X, ["up", "down", "up", "down"] * 5)
+    >>> crf.predict([[["c"], ["a"], ["b"]]]).tolist(), crf.classes_.tolist()
+    (['up'], ['down', 'up'])
+    """
+
+    def __init__(
+        self,
+        states: int | Mapping[str, int] = 3,
+        restarts: int = 1,
+        structure: Chain | str = _CHAIN,
+        features: Features | str = _FEATURES,
+        objective: Objective | str = _LIKELIHOOD,
+        optimiser: Optimiser | str = "auto",
+        stop: Stop = _STOP,
+        template: Any = None,
+        seed: int = 0,
+        threads: int | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
+        refuse_flag(stop, type(self).__name__)
+        self.states = states
+        self.restarts = restarts
+        self.structure = structure
+        self.features = features
+        self.objective = objective
+        self.optimiser = optimiser
+        self.stop = stop
+        self.template = template
+        self.seed = seed
+        self.threads = threads
+
+    def predict(self, X: Any) -> NDArray[np.object_]:
+        """Return the most probable label of each sequence, [N]."""
+        best: NDArray[np.object_] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return best
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each label for each sequence, [N, L]; columns are ``classes_``."""
+        check_is_fitted(self, "model_")
+        L = len(self.classes_)
+        rows = self.model_.marginals(self.model_.dataset(X, threads=self.threads), threads=self.threads)
+        # All states of a labelling belong to one label, so any position has the probability of the whole.
+        return np.array([row[0] if len(row) else np.full(L, 1.0 / L) for row in rows]).reshape(-1, L)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def _dev_metric(self) -> Metric | str | None:
+        return "sequence_accuracy"
+
+    def _rules(self, names: Sequence[str]) -> Resolved | None:
+        if getattr(structure_of(self.structure), "constraints", ()):
+            raise ValueError("a label of a whole sequence has no steps to constrain; leave constraints out")
+        apart = [Forbid(a, b) for a in names for b in names if a != b]
+        return resolve(apart, names)
+
+    def _prepared(
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+    ) -> tuple[Dataset, Structure]:
+        if y is None:
+            raise ValueError(
+                "y is missing: HiddenSequenceCRF requires y to be passed, but the target y is None; give one "
+                "label for each sequence"
+            )
+        data = read(X, recipe, self.threads)
+        if not len(data):
+            raise ValueError("X has no sequences (0 samples): there is nothing to learn from")
+        labels = _labels(y, data.batch.seq_ptr)
+        names = sorted({*known, *labels})
+        if len(names) < 2:
+            raise ValueError(f"y has one label only, {names[0]!r}: training needs two labels or more")
+        return self._stated(labelled(data, _spread(labels, data.batch.seq_ptr), Alphabet(names)))
+
+    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+        data = read(X, recipe, self.threads)
+        return labelled(data, _spread(_labels(y, data.batch.seq_ptr), data.batch.seq_ptr), Alphabet())
+
+
+def _labels(y: Any, seq_ptr: Pointers) -> list[str]:
+    """Return the label of each sequence, checked."""
+    if isinstance(y, str | bytes) or not isinstance(y, Iterable):
+        raise TypeError(f"y is {y!r:.60}, expected a list with one label for each sequence")
+    labels, N = list(y), len(seq_ptr) - 1
+    if len(labels) != N:
+        raise ValueError(f"X has {N} sequences, y has {len(labels)} labels")
+    for n, label in enumerate(labels):
+        if not isinstance(label, str):
+            raise TypeError(
+                f"y[{n}] is {label!r:.60}, of type {type(label).__name__}; expected one label for the whole "
+                f"sequence, a string such as {str(n % 2)!r}"
+            )
+    return [str(label) for label in labels]
+
+
+def _spread(labels: Sequence[str], seq_ptr: Pointers) -> list[list[str]]:
+    """Return the label of each sequence at each of its positions."""
+    return [[label] * T for label, T in zip(labels, np.diff(seq_ptr).tolist(), strict=True)]
