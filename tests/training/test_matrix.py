@@ -271,6 +271,7 @@ FAMILIES = {
     "kinks": ("subgradient", "one-slack"),
     "hidden": ("em",),
     "counts": ("gis", "iis-s", "iis-t"),
+    "margin": ("smo", "exponentiated-margin", "exponentiated-margin-batch"),
     "sequences": ("dual", "exponentiated", "sgd", "sgd-l1", "adagrad", "bcd"),
     "mistakes": ("perceptron", "perceptron-plain", "pa", "arow", "mira", "mira-kbest", "mira-crfpp"),
 }
@@ -311,7 +312,7 @@ MUST = {
     *(
         (name, "order 1", "likelihood", "path")
         for family in FAMILIES
-        if family not in ("mistakes", "hidden")
+        if family not in ("mistakes", "hidden", "margin")
         for name in FAMILIES[family]
     ),
     *((name, "semi", "likelihood", "path") for name in (*FAMILIES["batch"], *FAMILIES["counts"])),
@@ -328,6 +329,12 @@ MUST = {
     *(
         (name, s, "max-margin", "path")
         for name in ("lbfgs", *FAMILIES["kinks"])
+        for s in ("order 1", "order 2", "semi")
+    ),
+    ("smo", "order 1", "max-margin", "path"),
+    *(
+        (f"exponentiated-margin{way}", s, "max-margin", "path")
+        for way in ("", "-batch")
         for s in ("order 1", "order 2", "semi")
     ),
     *((name, "local", "local", "path") for name in FAMILIES["batch"]),

@@ -32,8 +32,10 @@ from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.group_counts import GroupCounts, counts_lack
 from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout, check_fits
+from crfkit.linear.margin import ChainsOfLoss, SequencesOfLoss, margin_chains_lack, margin_lack
 from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
+from crfkit.optimise.margin.marginal_dual import MarginChains, MarginSequences
 from crfkit.optimise.problem import Convex, Curvature, Differentiable, Latent, NotCoveredError
 from crfkit.optimise.scaling import Counted
 from crfkit.optimise.sequential.sequences import (
@@ -280,4 +282,6 @@ _VIEWS: dict[type, _View] = {
     DualSequences: _View(dual_lack, dual_of),
     Prepared: _View(lambda loss: "", _itself),
     PerceptronSequences: _View(perceptron_lack, perceptron_of),
+    MarginSequences: _View(margin_lack, SequencesOfLoss),
+    MarginChains: _View(margin_chains_lack, ChainsOfLoss),
 }

@@ -36,6 +36,7 @@ class Family(Enum):
 
     LIKELIHOOD = "log Z - score of the gold"
     MISTAKES = "score of the best labels - score of the gold"
+    MARGIN = "score of the best labels, wrong ones with a cost of 1 each - score of the gold"
     OTHER = "anything else"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from crfkit.arrays import Floats
+from crfkit.linear.objective import Family
 from crfkit.objectives.hinge import best_above_gold
 from crfkit.objectives.penalised import Penalised
 from crfkit.structures.gold import Gold, Path
@@ -44,6 +45,7 @@ class MaxMargin(Penalised):
     """
 
     name: ClassVar[str] = "max-margin"
+    family: ClassVar[Family] = Family.MARGIN
     smooth: ClassVar[bool] = False
 
     def loss(

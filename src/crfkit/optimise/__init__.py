@@ -8,7 +8,9 @@ from crfkit.optimise.batch.rprop import RProp
 from crfkit.optimise.batch.steepest import SteepestDescent
 from crfkit.optimise.batch.subgradient import Subgradient
 from crfkit.optimise.dual.trainer import Dual
+from crfkit.optimise.margin.exponentiated import ExponentiatedMargin
 from crfkit.optimise.margin.one_slack import OneSlack
+from crfkit.optimise.margin.smo import SMO
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.sequential.coordinate import BlockCoordinate
@@ -23,6 +25,7 @@ __all__ = [
     "MIRA",
     "SGD",
     "SGDL1",
+    "SMO",
     "AdaGrad",
     "AveragedPerceptron",
     "BlockCoordinate",
@@ -30,6 +33,7 @@ __all__ = [
     "CrfppMIRA",
     "Dual",
     "End",
+    "ExponentiatedMargin",
     "IterativeScaling",
     "OneSlack",
     "Optimiser",

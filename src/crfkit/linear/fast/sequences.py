@@ -14,6 +14,7 @@ from crfkit.optimise.sequential.sequences import DualSequences, OneBlock, Percep
 from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Path
 from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -23,6 +24,7 @@ S = TypeVar("S", bound=Sequences)
 
 __all__ = [
     "blocks_of",
+    "chains_lack",
     "dual_lack",
     "dual_of",
     "perceptron_lack",
@@ -59,14 +61,17 @@ def perceptron_lack(loss: LinearLoss) -> str:
     return "" if against == _EDGES else against  # these take the slower loop
 
 
-def _lack(loss: LinearLoss) -> str:
-    structure = loss.structure
+def chains_lack(structure: Structure) -> str:
+    """Return why a structure is not a plain chain of order 1; empty where it is one."""
     if not (is_chain(structure) and structure.order == 1):
         return f"{structure.describe()}, only chains of order 1"
-    against = _lack_of_data(loss)
-    if not against and structure.resolved is not None and structure.resolved.expansion is not None:
+    if structure.resolved is not None and structure.resolved.expansion is not None:
         return "limits on segment lengths"
-    return against
+    return ""
+
+
+def _lack(loss: LinearLoss) -> str:
+    return chains_lack(loss.structure) or _lack_of_data(loss)
 
 
 def _lack_of_data(loss: LinearLoss) -> str:

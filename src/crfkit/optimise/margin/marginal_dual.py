@@ -1,0 +1,231 @@
+"""The dual of max-margin over marginals: the views, and what runs of SMO and exponentiated gradient share.
+
+    P(w) = l2/2 |w|^2 + sum_n c_n max_y [cost_n(y) + w.(f_n(y) - f_n(gold))]
+    D(mu) = sum_n c_n <mu_n, cost_n> - |v|^2 / (2 l2),  v = sum_n c_n (f_n(gold) - <mu_n, f_n>),  w = v / l2
+
+Gupta (2005) eqs. 42 to 47, with C = c_n / l2 and the objective times l2; Taskar, Guestrin & Koller (2003).
+The dual variables alpha of all labellings are never made: cost and features are sums over parts, so that D
+needs only the marginals mu of parts. P(w) - D(mu) is the certificate of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.optimise.batch.run import refuse_l1
+from crfkit.optimise.problem import End, Penalty, Step, view_of
+
+__all__ = ["MarginChains", "MarginSequences", "MarginalRun", "Part", "demand_l2"]
+
+_OTHERS = "use Subgradient"
+
+
+class Part(Protocol):
+    """One labelled sequence. Scores, and changes of counts of parts, are dicts of arrays by slot.
+
+    Weights have an entry more than the layout, which is 0: it stands for all weights that do not exist.
+    """
+
+    weight: float  #: c_n
+
+    def scores(self, w: Floats) -> dict[str, Floats]:
+        """Return scores by weights [F + 1], plus 1 for each wrong label."""
+        ...
+
+    def at_gold(self, amount: float) -> dict[str, Floats]:
+        """Return scores of 0, but `amount` for each gold label."""
+        ...
+
+    def best(self, scores: dict[str, Floats]) -> tuple[float, Ids]:
+        """Return the best score of a labelling, and its labels [T]."""
+        ...
+
+    def marginals(self, scores: dict[str, Floats]) -> dict[str, Floats]:
+        """Return the expected parts of the distribution that scores give."""
+        ...
+
+    def wrong(self, parts: dict[str, Floats]) -> float:
+        """Return the expected number of wrong labels of expected parts."""
+        ...
+
+    def features(self, parts: dict[str, Floats]) -> list[tuple[Pointers, Floats]]:
+        """Return the sum of the features of parts: places in the weights, none twice, and amounts."""
+        ...
+
+
+@runtime_checkable
+class MarginSequences(Protocol):
+    """Sequences of a max-margin loss, of any structure."""
+
+    remedy: ClassVar[str] = _OTHERS
+
+    @property
+    def filled(self) -> Pointers:
+        """The sequences that have a position and a weight above 0."""
+        ...
+
+    def part(self, n: int) -> Part:
+        """Return one sequence."""
+        ...
+
+    def tilted(self, w: Floats, cost: float) -> tuple[float, Floats]:
+        """Return sum_n c_n <mu_n, cost_n> and v [F] for alpha_n(y) ~ exp(w.f_n(y) + cost * cost_n(y))."""
+        ...
+
+
+@runtime_checkable
+class MarginChains(MarginSequences, Protocol):
+    """Sequences of a max-margin loss that are chains of order 1: marginals of their steps are all there is.
+
+    The marginals of all sequences are a flow [P, L, L]: entry (p, y, z) is the share of the labellings that
+    step from y to z into position p; into a first position all step from label 0.
+    """
+
+    seq_ptr: Pointers  #: [N + 1]
+    label: Ids  #: [P]
+    labels: int  #: L
+
+    def least(self, part: Part, scores: dict[str, Floats], flow: Floats) -> tuple[float, Ids]:
+        """Return the least score of a labelling whose steps all have a flow [T, L, L], and its labels."""
+        ...
+
+    def steps(self, part: Part, labels: Ids, minus: Ids) -> dict[str, Floats]:
+        """Return the parts of one labelling minus those of another."""
+        ...
+
+    def of_flow(self, flow: Floats) -> tuple[float, Floats]:
+        """Return sum_n c_n <mu_n, cost_n> and v [F]."""
+        ...
+
+
+def demand_l2(penalty: Penalty, who: str) -> None:
+    """Raise unless every weight has an L2 penalty and none an L1 penalty.
+
+    Examples
+    --------
+    >>> demand_l2(Penalty(l2=0.0), "SMO")
+    Traceback (most recent call last):
+    ValueError: SMO needs an L2 penalty above 0 on every weight: set l2
+    """
+    refuse_l1(penalty, who)
+    if not np.all(np.asarray(penalty.l2) > 0.0):
+        raise ValueError(f"{who} needs an L2 penalty above 0 on every weight: set l2")
+
+
+class MarginalRun:
+    """A run whose dual never falls; `w` are the weights of the least objective so far.
+
+    Subclasses have the dual variables: `begin` sets them, `advance` raises the dual, `kept` is their state.
+    """
+
+    def __init__(
+        self,
+        who: str,
+        kind: type,
+        limits: tuple[str, int, float],
+        problem: Any,
+        penalty: Penalty,
+        w: Floats,
+        state: dict[str, Any] | None,
+    ) -> None:
+        demand_l2(penalty, who)
+        self.who, self.problem, self.penalty = who, problem, penalty
+        self.counted, self.most, self.tolerance = limits
+        self.view: Any = view_of(problem, kind, who)
+        if state is None and np.any(w):
+            raise ValueError(
+                f"{who} begins near the gold labels and cannot begin at given weights; leave them out, "
+                "or use Subgradient"
+            )
+        F = problem.size
+        self.l2 = np.append(
+            np.broadcast_to(np.asarray(penalty.l2, dtype=np.float64), (F,)), np.inf
+        )  # [F + 1]
+        self.now = np.zeros(F + 1)  # of the dual variables now
+        self.w, self.best, self.bound, self.dual = np.zeros(F), np.inf, -np.inf, -np.inf
+        self.steps, self.evaluations = 0, 0.0
+        self.ended: Step | None = None
+        if state is None:
+            self.begin()
+            return
+        self.w, self.now = (np.array(state[name], dtype=np.float64) for name in ("w", "now"))
+        self.best, self.bound, self.dual = (float(state[name]) for name in ("best", "bound", "dual"))
+        self.steps, self.evaluations = int(state["steps"]), float(state["evaluations"])
+        self.recall(state)
+
+    # ---- what methods define
+
+    def begin(self) -> None:
+        """Set the first dual variables."""
+        raise NotImplementedError
+
+    def advance(self) -> float:
+        """Raise the dual; return the length of the step."""
+        raise NotImplementedError
+
+    def kept(self) -> dict[str, Any]:
+        """Return the dual variables and whatever goes with them."""
+        raise NotImplementedError
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Restore what `kept` has returned."""
+        raise NotImplementedError
+
+    # ---- what they share
+
+    def at(self, wrong: float, v: Floats) -> float:
+        """Return the dual of marginals with so many wrong labels and v [F]; write their weights to `now`."""
+        self.now[:-1] = v / self.l2[:-1]
+        return wrong - 0.5 * float(v @ self.now[:-1])
+
+    def square(self, change: Sequence[tuple[Pointers, Floats]]) -> float:
+        """Return |change|^2 / l2 of features."""
+        return float(sum(np.sum(amount * amount / self.l2[place]) for place, amount in change))
+
+    def move(self, change: Sequence[tuple[Pointers, Floats]], length: float) -> None:
+        """Change the weights of now by features times a length, by l2."""
+        for place, amount in change:
+            self.now[place] += length * amount / self.l2[place]
+
+    def step(self) -> Step:
+        """Raise the dual, and evaluate the objective at the weights that go with it."""
+        if self.ended is not None:
+            return self.ended
+        length = self.advance()
+        self.steps += 1
+        w = self.now[:-1].copy()
+        objective = float(self.problem.value_and_grad(w, np.empty_like(w))) + self.penalty.value(w)
+        self.evaluations += 1.0
+        if objective < self.best:
+            self.best, self.w = objective, w
+        self.bound = max(self.bound, self.dual)
+        gap = max(self.best - self.bound, 0.0)
+        stopped, end = "", None
+        if not np.isfinite(objective):
+            stopped, end = "diverged: the objective is not finite", End.DIVERGED
+        elif gap <= self.tolerance * abs(self.best):
+            share = gap / abs(self.best) if self.best else 0.0
+            stopped, end = (
+                f"converged: the duality gap {gap:.3g} is {share:.1e} of the objective",
+                End.CONVERGED,
+            )
+        elif length == 0.0:
+            share = gap / abs(self.best)
+            stopped = f"no step raises the dual any more, and the gap is still {share:.1e} of the objective"
+            end = End.STUCK
+        elif self.steps >= self.most:
+            share = gap / abs(self.best)
+            stopped = f"the gap is still {share:.1e} of the objective after {self.most} {self.counted}"
+            end = End.LIMIT
+        made = Step(self.best, length=length, evaluations=self.evaluations, gap=gap, stopped=stopped, end=end)
+        self.ended = made if end is not None else None
+        return made
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that a run needs to go on from here."""
+        numbers = {name: getattr(self, name) for name in ("best", "bound", "dual", "steps", "evaluations")}
+        return {**numbers, "w": self.w.copy(), "now": self.now.copy(), **self.kept()}
