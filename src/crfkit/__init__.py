@@ -6,7 +6,7 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
                 `optimise`, `training`
 their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `MEMM`,
-                `OpinionPool`
+                `OpinionPool`, `VotedPerceptron`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         HiddenSequenceCRF,
         OpinionPool,
         SemiCRF,
+        VotedPerceptron,
     )
     from crfkit.inference import reference
     from crfkit.linear.features import Features
@@ -81,6 +82,7 @@ __all__ = [
     "Stop",
     "Tagger",
     "Tree",
+    "VotedPerceptron",
     "__version__",
     "build_info",
     "compat",
@@ -124,6 +126,7 @@ _HOMES = {
     "Stop": ("crfkit.training.stop", "Stop"),
     "Tagger": ("crfkit.models.tagger", "Tagger"),
     "Tree": ("crfkit.structures", "Tree"),
+    "VotedPerceptron": ("crfkit.estimators", "VotedPerceptron"),
     "__version__": ("crfkit._native", "__version__"),
     "build_info": ("crfkit.native", "build_info"),
     "load": ("crfkit.models.files", "read_model"),

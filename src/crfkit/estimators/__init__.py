@@ -9,6 +9,7 @@ from crfkit.estimators.hmm import HMM
 from crfkit.estimators.memm import MEMM
 from crfkit.estimators.pool import OpinionPool
 from crfkit.estimators.segments import SemiCRF
+from crfkit.estimators.voted import VotedPerceptron
 
 __all__ = [
     "HMM",
@@ -20,4 +21,5 @@ __all__ = [
     "HiddenSequenceCRF",
     "OpinionPool",
     "SemiCRF",
+    "VotedPerceptron",
 ]

@@ -19,6 +19,7 @@ from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model
 from crfkit.structures.constraints import Scheme
+from crfkit.structures.gold import Path
 
 __all__ = ["ChainQueries", "PerSequence", "dev_metric", "judged", "metric_of", "weights_of"]
 
@@ -100,8 +101,12 @@ class ChainQueries:
 
     def predict(self, X: Any) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings."""
-        data = self._data(X)
-        return PerSequence(self.model_.predict(data, threads=self.threads))
+        path = self._path(self._data(X))
+        return PerSequence(self.model_.spelling.tags(path))
+
+    def _path(self, data: Dataset) -> Path:
+        """Return the best labels of all positions."""
+        return self.model_.path(data, threads=self.threads)
 
     def predict_single(self, x: Any) -> list[str]:
         """Return the best labels of one sequence; for many calls, `crfkit.Tagger` is faster."""
@@ -234,7 +239,7 @@ class ChainQueries:
 
     def _labels_for(self, metric: Metric | str, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         """Return gold labels and predicted ones as a metric reads them."""
-        return self.model_.labels_for(metric, data, threads=self.threads)
+        return self.model_.labels_for(metric, data, path=self._path(data))
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")

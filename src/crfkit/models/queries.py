@@ -344,11 +344,17 @@ class Queries:
         return float(metric(gold, found))
 
     def labels_for(
-        self, metric: Metric | str | None, data: Dataset, *, threads: int | None = None
+        self,
+        metric: Metric | str | None,
+        data: Dataset,
+        *,
+        path: Path | None = None,
+        threads: int | None = None,
     ) -> tuple[list[list[str]], list[list[str]]]:
-        """Return gold labels and predicted ones as a metric reads them."""
+        """Return gold labels and predicted ones, or those of a path, as a metric reads them."""
         spelling = self.spelling_for(metric)
-        return gold_labels(data, spelling.scheme), spelling.tags(self.path(data, threads=threads))
+        found = self.path(data, threads=threads) if path is None else path
+        return gold_labels(data, spelling.scheme), spelling.tags(found)
 
     @property
     def _once(self) -> Memo:

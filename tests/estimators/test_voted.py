@@ -1,0 +1,179 @@
+"""The voted perceptron against a loop that keeps every vector; files, options, refusals."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import crfkit
+from crfkit import Chain, ChainCRF, VotedPerceptron
+from crfkit.constraints import Forbid
+from crfkit.models.store import ModelFileError, pack
+from crfkit.objectives import Perceptron
+from crfkit.optimise import AveragedPerceptron
+from crfkit.optimise.problem import Penalty
+from crfkit.optimise.sequential.voted import Ballot, VotedTraining
+from tests.cases.estimators import X_TEST, X, Y
+from tests.cases.stochastic import L, batch, layout_of
+
+
+def all_vectors(loss: Any, passes: int, seed: int = 0) -> tuple[list[Any], list[int], int]:
+    """Every vector of the perceptron with its votes, by one visit at a time; and the visits."""
+    plain = AveragedPerceptron(averaging=False, seed=seed)
+    run = plain.start(loss, Penalty(), np.zeros(loss.size))
+    w, vectors, votes, seen = np.zeros(loss.size), [np.zeros(loss.size)], [0], 0
+    for number in range(1, passes + 1):
+        for n in run.arrays.order(seed, number):
+            part = loss.part(slice(int(n), int(n) + 1))
+            gradient = np.empty(loss.size)
+            part.value_and_grad(w, gradient)
+            if gradient.any():
+                w = w - gradient
+                vectors.append(w)
+                votes.append(1)
+            else:
+                votes[-1] += 1
+            seen += 1
+    return vectors, votes, seen
+
+
+@pytest.mark.parametrize("most", [5, 1000])
+def test_the_ballot_holds_the_vectors_that_lasted_longest(most: int) -> None:
+    data = batch(values=True)
+    loss = Perceptron().bind(layout_of(data), Chain(L), data)
+    vectors, votes, seen = all_vectors(loss, 3)
+    ballot = Ballot(most)
+    run = VotedTraining(ballot=ballot, max_passes=3).start(loss, Penalty(), np.zeros(loss.size))
+    average = AveragedPerceptron(max_passes=3).start(loss, Penalty(), np.zeros(loss.size))
+    for _ in range(3):
+        run.step()
+        average.step()
+    assert (run.w == average.w).all()  # voting changes nothing of the training
+    assert sorted(ballot.votes)[::-1] == sorted((v for v in votes if v), reverse=True)[:most]
+    for voter, count in zip(ballot.voters, ballot.votes, strict=True):
+        same = [i for i, w in enumerate(vectors) if np.allclose(w, voter, atol=1e-9)]
+        assert count in [votes[i] for i in same]
+    if most == 1000:
+        assert sum(ballot.votes) == seen
+
+
+def test_goes_on_from_a_state() -> None:
+    data = batch(values=True)
+    loss, zero = Perceptron().bind(layout_of(data), Chain(L), data), np.zeros(layout_of(data).weights)
+    whole, first, second = (Ballot(7) for _ in range(3))
+    run = VotedTraining(ballot=whole).start(loss, Penalty(), zero)
+    begun = VotedTraining(ballot=first).start(loss, Penalty(), zero)
+    for _ in range(4):
+        run.step()
+    for _ in range(2):
+        begun.step()
+    later = VotedTraining(ballot=second).start(loss, Penalty(), zero, state=begun.state())
+    begun.step()  # a state is a copy
+    for _ in range(2):
+        later.step()
+    assert second.votes == whole.votes
+    assert all((a == b).all() for a, b in zip(second.voters, whole.voters, strict=True))
+
+
+def test_passes_without_a_mistake_vote_as_if_they_were_made() -> None:
+    voted = VotedPerceptron(max_passes=50).fit(X, Y)
+    made = voted.model_.training
+    assert made is not None
+    assert made.iterations < 50
+    assert voted.votes_.sum() == 50 * len(X)
+
+
+@pytest.mark.parametrize("voting", ["positions", "labellings"])
+def test_predictions_are_votes(voting: Any) -> None:
+    data = batch(values=True)
+    sequences = [crfkit.data.batch.Batch.select(data, slice(n, n + 1)) for n in range(data.sequences)]
+    voted = VotedPerceptron(votes=9, voting=voting, max_passes=2).fit(data)
+    assert voted.voters_.shape == (9, len(voted.model_.w))
+    found = voted.predict(data)
+    for n, one in enumerate(sequences):
+        each = []
+        for w in voted.voters_:
+            potentials = voted.model_.structure.potentials_of(
+                crfkit.linear.score.score(voted.model_.layout, w, one), one
+            )
+            best = crfkit.inference.decode(potentials)
+            each.append(tuple((best[0] if isinstance(best, list) else best).labels.tolist()))
+        if voting == "labellings":
+            tally = Counter[Any]()
+            for path, votes in zip(each, voted.votes_.tolist(), strict=True):
+                tally[path] += votes
+            assert tally[tuple(map(int, found[n]))] == max(tally.values())
+            continue
+        for t, label in enumerate(found[n]):
+            at = Counter[int]()
+            for path, votes in zip(each, voted.votes_.tolist(), strict=True):
+                at[path[t]] += votes
+            assert at[int(label)] == max(at.values())
+
+
+def test_scores_are_those_of_the_votes() -> None:
+    data = batch(values=True)
+    voted = VotedPerceptron(votes=3, max_passes=1).fit(data)
+    assert data.label is not None
+    found = np.array([int(y) for labels in voted.predict(data) for y in labels])
+    assert voted.score(data) == pytest.approx(float(np.mean(found == data.label)))
+    assert voted.score(data) != ChainCRF(objective="perceptron").fit(data).score(data)
+
+
+def test_files(tmp_path: Path) -> None:
+    voted = VotedPerceptron(votes=4, voting="labellings", structure=Chain(constraints=(Forbid("D", "D"),)))
+    voted.fit(X, Y)
+    voted.save(tmp_path / "v.crf")
+    again = VotedPerceptron.load(tmp_path / "v.crf")
+    assert (again.voters_ == voted.voters_).all()
+    assert (again.votes_ == voted.votes_).all()
+    assert (again.model_.w == voted.model_.w).all()
+    assert again.voting == "labellings"
+    assert again.predict(X_TEST) == voted.predict(X_TEST)
+    assert pickle.loads(pickle.dumps(voted)).predict(X_TEST) == voted.predict(X_TEST)
+    with pytest.raises(ModelFileError, match="is safetensors, but not a model of crfkit"):
+        crfkit.load(tmp_path / "v.crf")
+    model = np.frombuffer(voted.model_.to_bytes(), dtype=np.uint8)
+    bad: dict[str, Any] = {
+        "model": model,
+        "average": np.ones(3),
+        "voters": np.ones((1, 3)),
+        "votes": np.ones(1, np.int64),
+    }
+    (tmp_path / "bad.crf").write_bytes(
+        b"".join(pack(bad, {"voting": "positions"}, kind="crfkit voted perceptron"))
+    )
+    with pytest.raises(ModelFileError, match="does not hold a valid voted perceptron: w has shape"):
+        VotedPerceptron.load(tmp_path / "bad.crf")
+
+
+def test_conventions_and_refusals() -> None:
+    made = VotedPerceptron(votes=3, features="all")
+    assert clone(made).get_params() == made.get_params()
+    assert made.set_params(structure__order=2).structure.order == 2
+    with pytest.raises(NotFittedError):
+        made.predict(X_TEST)
+    with pytest.raises(NotFittedError):
+        made.save("nowhere")
+    for bad, message in (
+        (VotedPerceptron(votes=0), "votes is 0"),
+        (VotedPerceptron(voting="loud"), "voting is 'loud'"),  # type: ignore[arg-type]
+        (VotedPerceptron(max_passes=0), "max_passes is 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            bad.fit(X, Y)
+    with pytest.raises(ValueError, match="has no use for a dev set: leave X_dev out"):
+        VotedPerceptron().fit(X, Y, X, Y)
+    with pytest.raises(ValueError, match="cannot learn on from what it has; call fit"):
+        VotedPerceptron().partial_fit(X, Y)
+    with pytest.raises(ValueError, match="perceptron takes one gold label"):
+        VotedPerceptron().fit(X, [[None] * len(Y[0]), *Y[1:]])
+    with pytest.raises(TypeError, match="l2"):
+        VotedPerceptron(l2=1.0)  # type: ignore[arg-type]
