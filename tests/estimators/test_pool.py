@@ -55,6 +55,12 @@ def test_one_expert_with_everything_is_the_chain() -> None:
     np.testing.assert_array_equal(one.model_.w, ChainCRF(threads=1).fit(X, Y).model_.w)
 
 
+def test_an_expert_that_has_everything_may_be_added() -> None:
+    made = pool(experts=2, whole=True, weights="equal").fit(X, Y)
+    assert made.subsets_ == ["random 1", "random 2", "everything"]
+    assert made.experts_[2].layout.weights == made.model_.layout.weights > made.experts_[0].layout.weights
+
+
 def test_positional_by_template_and_by_name() -> None:
     made = pool(subsets="positional", template="w[-1..1]; suffix(w, 1)[0]; w[-1] & w[1]; edge: w[0]")
     made.fit(W, Y)

@@ -65,6 +65,8 @@ class OpinionPool(ChainCRF):
         a function accepts. Transitions and real-valued columns are in all experts.
     share : float
         Of the attributes that an expert has, where subsets are random.
+    whole : bool
+        Add an expert that has everything, as Smith et al. do.
     weights : {"sum-to-one", "positive", "free", "equal"}
         What the weights of the experts may be. All but equal ones are learned by the likelihood of the pool.
     held_out : float
@@ -109,6 +111,7 @@ class OpinionPool(ChainCRF):
         experts: int | None = None,
         subsets: str | Sequence[Callable[[str], bool]] = "random",
         share: float = 0.5,
+        whole: bool = False,
         weights: Kind = "sum-to-one",
         held_out: float = 0.1,
         structure: Chain | str = _CHAIN,
@@ -128,6 +131,7 @@ class OpinionPool(ChainCRF):
         self.experts = experts
         self.subsets = subsets
         self.share = share
+        self.whole = whole
         self.weights = weights
         self.held_out = held_out
         self.structure = structure
@@ -170,7 +174,7 @@ class OpinionPool(ChainCRF):
         structure = with_labels_of(structure, data.labels.strings())
         rest, judge = self._split(data, dev)
         objective, features = objective_of(self.objective, self.optimiser), Features.of(self.features)
-        subsets = self._subsets(rest)
+        subsets = [*self._subsets(rest), *([Subset("everything")] if self.whole else [])]
 
         def task(k: int, subset: Subset) -> Task:
             def make(threads: int) -> Fit:

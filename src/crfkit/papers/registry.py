@@ -38,6 +38,7 @@ EXPERIMENTS = {
             "usaddress, email_enron, seminars, skillspan, gazetteers",
             15,
         ),
+        Entry("pools", "Smith, Cohn & Osborne (2005)", "Gupta (2005) section 2.6", "conll2002, conll2000", 8),
         Entry(
             "boosting",
             "Dietterich, Ashenfelter & Bulatov (2004)",
