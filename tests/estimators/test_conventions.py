@@ -61,7 +61,7 @@ def test_parameters_are_stored_as_they_are_and_cloned() -> None:
     assert not hasattr(clone(fitted()), "model_")
     ruled = Chain(constraints=(Forbid("a", "b"),))
     assert clone(ChainCRF(structure=ruled)).structure == ruled
-    assert len(ChainCRF().get_params(deep=False)) <= 11
+    assert len(ChainCRF().get_params(deep=False)) <= 12
 
 
 def test_nested_parameters_of_frozen_parts() -> None:

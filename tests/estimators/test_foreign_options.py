@@ -52,7 +52,7 @@ def test_options_that_nothing_stands_for() -> None:
         ChainCRF(c2=None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="ChainCRF has no option 'sede'; did you mean 'seed'"):
         ChainCRF(sede=2)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="'banana'; the options are encoding, features, init"):
+    with pytest.raises(TypeError, match="'banana'; the options are constraints, encoding, features, init"):
         ChainCRF(banana=2)  # type: ignore[arg-type]
 
 

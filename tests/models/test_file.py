@@ -393,7 +393,7 @@ def shape(**entries: Any) -> Any:
         (shape(order=9), "order is 9, expected 0 to 8"),
         (shape(order="1"), "the order is '1', expected a number"),
         (shape(order=2, constraints=[]), "its blocks of weights are .*, which do not fit a chain of order 2"),
-        (describe(format=4), "it has format 4 .*, this version knows up to 3: use a newer crfkit"),
+        (describe(format=5), "it has format 5 .*, this version knows up to 4: use a newer crfkit"),
         (describe(format=None), "version of the format is missing"),
         (describe(hashed=-1), "hashed is -1"),
         (

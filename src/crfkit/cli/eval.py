@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit.cli.globals import Keeping
 from crfkit.cli.learning import METRICS
 from crfkit.cli.options import AsJson, Quiet, Threads, say
 from crfkit.cli.reads import LabelledReading, Reading, with_reading
@@ -43,6 +44,7 @@ def evaluate(
     samples: Annotated[int, typer.Option("--samples", help="Of the bootstrap.", min=1)] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.", min=0)] = 0,
     *,
+    keeping: Keeping,
     reading: LabelledReading,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -52,13 +54,15 @@ def evaluate(
 
     Scores are of segments, as conlleval counts them, where labels spell segments, else of labels. With a
     second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
-    McNemar's test on tokens, and a paired bootstrap over sequences.
+    McNemar's test on tokens, and a paired bootstrap over sequences. --once, --at-most and others are
+    constraints that the labels of the first model keep, as in crfkit tag.
 
     For example:
 
       crfkit eval chunks.crf test.txt
       crfkit eval old.crf test.txt --against new.crf --metric segment_f1
       crfkit tag chunks.crf test.txt | crfkit eval --predicted -
+      crfkit eval names.crf test.txt --against names.crf --at-most PER=1
     """
     from crfkit import metrics
     from crfkit.training.validation import metric_for
@@ -72,11 +76,15 @@ def evaluate(
     if predicted:
         if model is not None or data is not None or against is not None:
             raise ValueError("give either MODEL and DATA or --predicted FILE, not both")
+        if keeping.constraints:
+            raise ValueError(
+                "--predicted has labels already; constraints (--once, --at-most, ...) need a MODEL"
+            )
         gold, systems = _of_files(predicted, reading)
     elif model is None or data is None:
         raise ValueError("give MODEL and DATA, or --predicted FILE with gold and predicted labels")
     else:
-        gold, systems = _of_models(titles, data, reading, threads)
+        gold, systems = _of_models(titles, data, reading, threads, keeping, quiet)
     if not gold:
         raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labelled data")
     seen = {y for labels in (gold, *systems) for sequence in labels for y in sequence}
@@ -114,18 +122,27 @@ def _scores(
 
 
 def _of_models(
-    paths: list[str], data: str, reading: LabelledReading, threads: int | None
+    paths: list[str],
+    data: str,
+    reading: LabelledReading,
+    threads: int | None,
+    keeping: Keeping,
+    quiet: bool,
 ) -> tuple[Labels, list[Labels]]:
     """Return gold labels, and the predictions of each model on the same data, read once."""
     from crfkit.cli.tagging import Tagger, check_shared, sequences
     from crfkit.models.tags import stretches_as_tags
 
-    taggers: list[Tagger] = [Tagger(path, reading.label_column, threads) for path in paths]
+    taggers: list[Tagger] = [
+        Tagger(path, reading.label_column, threads, keeping if i == 0 else None)
+        for i, path in enumerate(paths)
+    ]
     first = taggers[0]
     for other in taggers[1:]:
         if other.attributes != first.attributes:
             raise ValueError(
-                f"{first.path} and {other.path} cannot read the same data: one needs columns, one attributes"
+                f"{first.source} and {other.source} cannot read the same data: one needs columns, one "
+                "attributes"
             )
     # Of segments whose labels are not tags, a metric must know where they begin.
     stretches = any(tagger.model.segmental and tagger.model.scheme is None for tagger in taggers)
@@ -139,10 +156,12 @@ def _of_models(
         for tagger, mine in zip(taggers, found, strict=True):
             model = tagger.model
             spelling = model.spelling_for("segment_f1" if stretches else None)
-            mine += spelling.tags(model.path(tagger.batch(block), threads=threads))
+            mine += spelling.tags(tagger.path(tagger.batch(block)))
     seen = {y for sequence in gold for y in sequence}
     for tagger in taggers:
-        check_shared(data, seen, tagger.known, tagger.path)
+        check_shared(data, seen, tagger.known, tagger.source)
+    for tagger in taggers:
+        tagger.tell(quiet)
     if stretches:
         gold = stretches_as_tags(gold)
         found = [

@@ -6,7 +6,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from crfkit.cli.options import (
@@ -98,7 +98,7 @@ class LabelledReading(Reading):
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a `Reading` where it has a parameter of that type.
+    """Give a command the options of a `Reading`, or of any dataclass, where it has a parameter of that type.
 
     Examples
     --------
@@ -111,21 +111,24 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     ['path', 'format', 'columns', 'separator', 'comment']
     """
     hints = typing.get_type_hints(command, include_extras=True)
-    place, kind = next((n, h) for n, h in hints.items() if isinstance(h, type) and issubclass(h, Reading))
-    options = typing.get_type_hints(kind, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
     for name, one in inspect.signature(command).parameters.items():
-        if name != place:
+        if name not in groups:
             parameters.append(one.replace(kind=one.KEYWORD_ONLY, annotation=hints[name]))
             continue
-        for f in fields(kind):
+        options = typing.get_type_hints(groups[name], include_extras=True)
+        for f in fields(groups[name]):
             hint = options[f.name]
             parameters.append(inspect.Parameter(f.name, one.KEYWORD_ONLY, default=f.default, annotation=hint))
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        read = kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
-        command(**given, **{place: read})
+        made = {
+            place: kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
+            for place, kind in groups.items()
+        }
+        command(**given, **made)
 
     made: Any = run
     made.__signature__ = inspect.Signature(parameters)

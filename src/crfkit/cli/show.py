@@ -80,7 +80,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "max_length": None,
         "scheme": model.scheme,
         "encoding": model.encoding,
-        "constraints": [repr(rule) for rule in model.structure.constraints],
+        "constraints": [repr(rule) for rule in (*model.structure.constraints, *model.constraints)],
         "recipe": None if model.recipe is None else str(model.recipe),
         "strongest": strongest(model, labels, top),
         "transitions": None,

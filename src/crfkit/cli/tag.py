@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit.cli.globals import Keeping
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
 
@@ -53,6 +54,7 @@ def tag(
         typer.Option("--force", help="Keep the labels that the input has; other text there leaves it free."),
     ] = False,
     *,
+    keeping: Keeping,
     reading: LabelledReading,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -66,6 +68,10 @@ def tag(
     every labelling comes after a line "# rank probability". A model of segments prints tags, where it was
     trained on tags.
 
+    With --once, --at-most, --at-least, --exactly, --before and --implies labels are the best that keep these
+    constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
+    of this type and B-PER positions.
+
     For example:
 
       crfkit tag chunks.crf test.txt -o tagged.txt.gz
@@ -73,6 +79,7 @@ def tag(
       crfkit tag places.crf cities.tsv --separator tab
       crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
       crfkit tag names.crf test.txt --segments --marginals
+      crfkit tag usaddr.crf lines.txt --once all --at-most ZipCode=1
     """
     from crfkit.cli.tagging import Tagger
 
@@ -80,11 +87,13 @@ def tag(
     check_output(output)
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
-    tagger = Tagger(model, reading.label_column, threads)
+    tagger = Tagger(model, reading.label_column, threads, keeping)
+    asked.check(tagger.model)
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep")
     if not _write(output, _answers(tagger, blocks, asked)):
         say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+    tagger.tell(quiet)
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,15 @@ class Asked:
             )
         if self.labels_only and self.marginals and not self.as_json and not self.segments:
             raise ValueError("--labels-only prints only labels; leave it out to see --marginals")
+
+    def check(self, model: Model) -> None:
+        """Refuse what constraints on whole labellings do not go with."""
+        if model.constraints and (self.kbest or self.marginals):
+            given = "--kbest" if self.kbest else "--marginals"
+            raise ValueError(
+                f"{given} does not know constraints on whole labellings (--once and others, or those of the "
+                f"model): leave {given} or the constraints out"
+            )
 
     @property
     def labels_alone(self) -> bool:
@@ -154,7 +172,7 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
     forced = tagger.forced(block) if asked.force else None
     columns = block if isinstance(block, Columns) and not asked.labels_only else None
     if asked.labels_alone:
-        best = tagger.model.path(batch, allowed=forced, threads=tagger.threads)
+        best = tagger.path(batch, forced)
         spelling = tagger.model.spelling
         alphabets = [*(() if columns is None else columns.alphabets), spelling.alphabet]
         ids = [*(() if columns is None else columns.ids), spelling.ids(best)]
@@ -203,7 +221,10 @@ def _of_sequences(
         with counted_from(begin):
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
             shares = inference.marginals(potentials, threads=threads) if asked.marginals else None
-            if asked.kbest is None:
+            found: list[list[inference.Labelling]]
+            if model.constraints:
+                found = [[one] for one in tagger.constrained(potentials)]
+            elif asked.kbest is None:
                 found = [[one] for one in decoded(potentials, threads, model.states)]
             else:
                 found = inference.kbest(potentials, asked.kbest, threads=threads)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from crfkit.arrays import Bools
+from crfkit.cli.globals import Keeping
+from crfkit.cli.options import say
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Recipe
+from crfkit.inference.globals.decoding import WAYS, Constrained, constrained_paths
 from crfkit.models.files import read_model
 from crfkit.models.reading import Reader, place_of
-from crfkit.structures.gold import Sets, sets_of
+from crfkit.structures.gold import Path, Sets, sets_of
 
 __all__ = ["Tagger", "check_gold", "check_shared", "sequences", "some"]
 
@@ -68,11 +72,21 @@ class Tagger:
     label : str or int, optional
         The column of gold labels; by default the one that the model was trained on, else the last.
     threads : int, optional
+    keeping : Keeping, optional
+        Constraints on whole labellings, in place of those of the model.
     """
 
-    def __init__(self, path: str, label: str | int | None = None, threads: int | None = None) -> None:
-        self.path = path
-        self.model = read_model(path)
+    def __init__(
+        self,
+        path: str,
+        label: str | int | None = None,
+        threads: int | None = None,
+        keeping: Keeping | None = None,
+    ) -> None:
+        self.source = path
+        self.keeping = keeping or Keeping()
+        self.model = self.keeping.of(read_model(path))
+        self.ways: Counter[str] = Counter()  # how answers under constraints were found
         self.threads = threads
         self.label = label if label is not None else self.model.label_column
         self._read = Reader(self.model)
@@ -89,13 +103,13 @@ class Tagger:
             if recipe is not None:
                 reads = ", ".join(recipe.columns)
                 raise ValueError(
-                    f"{self.path} makes attributes of the columns {reads} by itself, but the data have "
+                    f"{self.source} makes attributes of the columns {reads} by itself, but the data have "
                     "attributes already (CRFsuite's or MALLET's text, items in JSON lines); give columns"
                 )
             return self.model.batch_of(block)
         if recipe is None:
             raise ValueError(
-                f"{self.path} has no recipe that makes attributes of columns; give data with attributes "
+                f"{self.source} has no recipe that makes attributes of columns; give data with attributes "
                 "(CRFsuite's text, items in JSON lines), as it was trained on"
             )
         self._check_columns(block, recipe.columns)
@@ -109,7 +123,7 @@ class Tagger:
             if not name.isdigit():
                 remedy = "name the columns with --columns"
             raise ValueError(
-                f"{block.source}: there is no column {name!r}, which {self.path} reads; the columns are "
+                f"{block.source}: there is no column {name!r}, which {self.source} reads; the columns are "
                 f"{', '.join(block.names)}; {remedy}"
             )
 
@@ -122,7 +136,7 @@ class Tagger:
             names: list[str | None] = [*block.labels.strings(), None]  # -1 finds the last
             return [names[y] for y in label.tolist()]
         which = "label" if self.label is None and "label" in block.names else self.label
-        place = check_gold(block, which, self.model.recipe, self.path)
+        place = check_gold(block, which, self.model.recipe, self.source)
         strings: list[str | None] = block.strings()[place].tolist()
         return strings
 
@@ -131,13 +145,40 @@ class Tagger:
         """The labels and tags that the model knows."""
         return [*self.model.structure.labels, *self.model.spelling.alphabet.strings()]
 
+    def path(self, batch: Batch, allowed: Bools | Sets | None = None) -> Path:
+        """Return the best labels of a batch, and where segments begin."""
+        if not self.model.constraints:
+            return self.model.path(batch, allowed=allowed, threads=self.threads)
+        found = self.model.decode(
+            batch, allowed=allowed, infeasible=self.keeping.fallback, threads=self.threads
+        )
+        self.ways += Counter(found.counts())
+        return found.path
+
+    def constrained(self, potentials: Any) -> list[Constrained]:
+        """Return the best labellings that keep the constraints of the model."""
+        found = constrained_paths(
+            potentials, self.model.rules, infeasible=self.keeping.fallback, threads=self.threads
+        )
+        self.ways += Counter(found.counts())
+        return found.labellings()
+
+    def tell(self, quiet: bool) -> None:
+        """Say how answers under constraints were found, and how many do not keep them."""
+        if not self.ways:
+            return
+        told = ", ".join(f"{self.ways[way]:,} {way}" for way in WAYS[:-1] if self.ways[way])
+        say(f"crfkit: labels that keep the constraints: {told or 'none'}", quiet)
+        if self.ways["none"]:
+            say(f"crfkit: {self.ways['none']:,} sequences cannot keep them and have their free labels")
+
     def forced(self, block: Columns | Dataset) -> Bools | Sets:
         """Return which labels the gold of a block allows [P, L]: where it is not of the model, all."""
         if self.model.segmental:
             return self._forced_segments(block)
         if self.model.encoding is not None:
             raise ValueError(
-                f"--force is for labels as they were learned; {self.path} learned the encoding "
+                f"--force is for labels as they were learned; {self.source} learned the encoding "
                 f"{self.model.encoding}"
             )
         known = self.model.labels.ids([label or "" for label in self.gold(block)])  # [P]

@@ -12,6 +12,7 @@ from crfkit.data.labelling import labelled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries, dev_metric
 from crfkit.features import Recipe
+from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.encoding import encoded
@@ -67,6 +68,9 @@ class ChainCRF(ChainQueries, Fitting):
         For optimisers that draw, and for `sample`.
     threads : int, optional
         Default: all cores. Results do not depend on it.
+    constraints : sequence of constraints
+        On whole labellings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
+        exactly; training, probabilities and draws do not know them.
 
     Attributes
     ----------
@@ -122,6 +126,7 @@ class ChainCRF(ChainQueries, Fitting):
         metric: Metric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
+        constraints: Sequence[GlobalConstraint] = (),
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
@@ -137,6 +142,7 @@ class ChainCRF(ChainQueries, Fitting):
         self.metric = metric
         self.seed = seed
         self.threads = threads
+        self.constraints = constraints
 
     @property
     def _dev_metric(self) -> Metric | str | None:

@@ -15,6 +15,7 @@ from crfkit.estimators.adapting import adapt
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
+from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
@@ -56,6 +57,7 @@ class Fitting(PartParams):
     metric: Metric | str | None
     seed: int
     threads: int | None
+    constraints: Sequence[GlobalConstraint] = ()  #: on whole labellings
 
     model_: Model
     classes_: NDArray[np.object_]
@@ -195,7 +197,7 @@ class Fitting(PartParams):
         )
 
     def _learned(self, model: Model) -> Self:
-        self.model_ = model
+        self.model_ = model.constrained(self.constraints) if len(self.constraints) else model
         self.classes_ = np.array(model.answers, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from crfkit.estimators.chain import ChainCRF
+from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
@@ -49,6 +51,7 @@ class MEMM(ChainCRF):
         metric: Metric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
+        constraints: Sequence[GlobalConstraint] = (),
         **unknown: Any,
     ) -> None:
         super().__init__(
@@ -63,5 +66,6 @@ class MEMM(ChainCRF):
             metric,
             seed,
             threads,
+            constraints,
             **unknown,
         )

@@ -157,9 +157,7 @@ class ChainQueries:
 
         There are fewer where fewer exist.
         """
-        if operator.index(k) < 1:
-            raise ValueError(f"k is {k}, expected 1 or more")
-        potentials = self._potentials(X)
+        potentials = self._listed(X, k)
         if self.model_.states is not None:
             raise ValueError(
                 "the k best paths of hidden states are not the k best labellings, each of which is a sum "
@@ -249,6 +247,18 @@ class ChainQueries:
         if columns != fitted:
             raise ValueError(f"X has {columns} real-valued columns, the model was fitted with {fitted}")
         return data
+
+    def _listed(self, X: Any, k: int) -> Any:
+        """Return the scores of X for a list of the k best labellings."""
+        if operator.index(k) < 1:
+            raise ValueError(f"k is {k}, expected 1 or more")
+        data = self._data(X)
+        if self.model_.constraints:
+            raise ValueError(
+                "predict_kbest does not keep constraints on whole labellings; use predict, or fit without "
+                "constraints"
+            )
+        return self._potentials(data)
 
     def _potentials(self, X: Any) -> Any:
         data = self._data(X)

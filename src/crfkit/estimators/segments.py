@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NoReturn
@@ -20,6 +19,7 @@ from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries, PerSequence
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
+from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
@@ -82,6 +82,9 @@ class SemiCRF(ChainQueries, Fitting):
         For optimisers that draw, and for `sample`.
     threads : int, optional
         Default: all cores. Results do not depend on it.
+    constraints : sequence of constraints
+        On whole labellings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
+        exactly; training, probabilities and draws do not know them.
 
     Attributes
     ----------
@@ -141,6 +144,7 @@ class SemiCRF(ChainQueries, Fitting):
         metric: Metric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
+        constraints: Sequence[GlobalConstraint] = (),
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
@@ -158,6 +162,7 @@ class SemiCRF(ChainQueries, Fitting):
         self.metric = metric
         self.seed = seed
         self.threads = threads
+        self.constraints = constraints
 
     def predict_segments(self, X: Any) -> list[Segments]:
         """Return the segments of each sequence as (start, end, label), without those labelled O."""
@@ -179,9 +184,7 @@ class SemiCRF(ChainQueries, Fitting):
 
         Segments are (start, end, label), without those labelled O. There are fewer where fewer exist.
         """
-        if operator.index(k) < 1:
-            raise ValueError(f"k is {k}, expected 1 or more")
-        potentials = self._potentials(X)
+        potentials = self._listed(X, k)
         total = inference.log_partition(potentials, threads=self.threads).tolist()
         found = inference.kbest(potentials, k, threads=self.threads)
         return PerSequence(

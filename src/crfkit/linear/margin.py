@@ -212,8 +212,8 @@ class ChainsOfLoss(SequencesOfLoss, MarginChains):
         node = -scores["node"]
         node[0, flow[0, 0] <= 0.0] = -np.inf
         edge = np.where(flow > 0.0, -np.broadcast_to(steps.reshape(-1, L, L), (T, L, L)), -np.inf)
-        ends = {name: -scores[name] for name in ("start", "stop") if name in scores}
-        scored: dict[str, Floats] = {"node": node, "edge": edge.reshape(T, L * L), **ends}
+        scored: dict[str, Floats] = {"node": node, "edge": edge.reshape(T, L * L)}
+        scored.update({name: -scores[name] for name in ("start", "stop") if name in scores})
         value, labels = part.best(scored)
         return -float(value), labels
 

@@ -38,6 +38,8 @@ def covers(model: Model) -> str:
         return "conjunctions of attributes"
     if model.states is not None:
         return "hidden states"
+    if model.constraints:
+        return "constraints on whole labellings"
     return "real-valued columns" if model.layout.dense else ""
 
 

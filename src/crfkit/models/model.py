@@ -8,6 +8,7 @@ pickled.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.features.conjunctions import Conjunctions
 from crfkit.features.recipe import Recipe
+from crfkit.inference.globals.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.names import Names
 from crfkit.models.queries import Metric, Queries, gold_labels
@@ -56,6 +58,7 @@ class Model(Queries):
     training: Summary | None = None
     notes: str = ""  #: free text that goes with the model
     licence: str = ""  #: under which terms others may use it
+    constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labellings, which every answer keeps
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -68,6 +71,9 @@ class Model(Queries):
         check_fits(self.layout, self.structure)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
+        object.__setattr__(self, "constraints", check_globals(self.constraints))
+        if self.constraints:
+            _ = self.rules  # names must be labels of the model
         if self.extractor == ExtractorSpec():  # it says nothing
             object.__setattr__(self, "extractor", None)
 
@@ -120,6 +126,23 @@ class Model(Queries):
     def conjunctions(self) -> Conjunctions | None:
         """The attributes that are made of two others, where there are such."""
         return None if self.extractor is None else self.extractor.conjunctions
+
+    def constrained(self, constraints: Iterable[GlobalConstraint]) -> Model:
+        """Return the same model with constraints on whole labellings (`crfkit.constraints`).
+
+        They replace those that it has, and are saved with it. Labels that it predicts keep them; its
+        probabilities, k best labellings and draws do not change.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.constraints import AtMost
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> model.constrained([AtMost("N", 0)]).predict([[["the"], ["dog"]]])
+        [['D', 'D']]
+        """
+        return replace(self, constraints=tuple(check_globals(constraints)))
 
     def __getstate__(self) -> dict[str, Any]:
         state = {f.name: getattr(self, f.name) for f in fields(self)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.segmentation import Segments, are_tags, segments_of
 from crfkit.features.conjunctions import conjoined
+from crfkit.inference.globals.decoding import Answers, Rules, constrained_paths
+from crfkit.inference.globals.kinds import GlobalConstraint
+from crfkit.inference.globals.rules import rules_of
 from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
@@ -47,6 +50,7 @@ class Queries:
     layout: Layout
     names: Names
     w: Floats
+    constraints: tuple[GlobalConstraint, ...]
 
     def dataset(self, X: Any, y: Any = None, *, threads: int | None = None) -> Dataset:
         """Return data with the names of this model: attributes that it does not know are dropped.
@@ -159,9 +163,20 @@ class Queries:
         *,
         method: Decoding = None,
         allowed: Bools | Sets | None = None,
+        constraints: Iterable[GlobalConstraint] | None = None,
+        infeasible: Literal["raise", "free"] = "raise",
         threads: int | None = None,
     ) -> Path:
         """Return the best labels of all positions, and where segments begin; see `predict`."""
+        if constraints is not None or self.constraints:
+            if method not in (None, "viterbi"):
+                raise ValueError(
+                    f"method is {method!r}, which chooses the label of each position by itself; constraints "
+                    'on whole labellings need method="viterbi"'
+                )
+            found = self.decode(X, constraints, allowed=allowed, infeasible=infeasible, threads=threads)
+            found.tell()
+            return found.path
         batch = self.batch_of(X, threads=threads)
         states = self.states
         if states is not None and isinstance(allowed, np.ndarray):
@@ -175,6 +190,58 @@ class Queries:
         if self.segmental:
             begin = np.concatenate([np.zeros(0, dtype=np.bool_), *(path.begin for path in each)])
         return Path(batch.seq_ptr, label, begin)
+
+    def decode(
+        self,
+        X: Any,
+        constraints: Iterable[GlobalConstraint] | None = None,
+        *,
+        allowed: Bools | Sets | None = None,
+        infeasible: Literal["raise", "free"] = "raise",
+        threads: int | None = None,
+    ) -> Answers:
+        """Return the best labels that keep constraints, what they score, and how each was found.
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            As in `dataset`.
+        constraints : list of constraints, optional
+            On whole labellings (`crfkit.constraints`); default: those of the model.
+        allowed : array of bool [P, L], optional
+            Which labels each position may have, by id; default: all.
+        infeasible : {"raise", "free"}
+            Where no labelling keeps them: raise an error, or answer freely ("none" in ``how``).
+        threads : int, optional
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.constraints import AtMost
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> model.decode([[["the"], ["dog"]], [["dog"]]], [AtMost("N", 0)]).counts()
+        {'k-best': 2}
+        """
+        if self.states is not None:
+            raise ValueError(
+                "constraints on whole labellings are not for hidden states: a labelling is a sum over many "
+                "paths of states"
+            )
+        batch = self.batch_of(X, threads=threads)
+        rules = self.rules if constraints is None else rules_of(constraints, self.structure)
+
+        def ask(_: Batch, scores: Any) -> Answers:
+            return constrained_paths(scores, rules, infeasible=infeasible, threads=threads)
+
+        parts = self.parts(batch, allowed=allowed, threads=threads) if len(batch.seq_ptr) > 1 else ()
+        found = [answer for _, answer in _asked(parts, ask)]
+        return Answers.joined(found or [ask(batch, self.potentials(batch, threads=threads))])
+
+    @property
+    def rules(self) -> Rules:
+        """What the constraints of the model mean for its labels."""
+        return self._once("rules", lambda: rules_of(self.constraints, self.structure))
 
     @property
     def segmental(self) -> bool:
@@ -212,6 +279,8 @@ class Queries:
         *,
         method: Decoding = None,
         allowed: Bools | None = None,
+        constraints: Iterable[GlobalConstraint] | None = None,
+        infeasible: Literal["raise", "free"] = "raise",
         threads: int | None = None,
     ) -> list[list[str]]:
         """Return the best labels of each sequence; of segments as tags, where it was trained on tags.
@@ -226,10 +295,23 @@ class Queries:
             is the default there.
         allowed : array of bool [P, L], optional
             Which labels each position may have, by id; default: all.
+        constraints : list of constraints, optional
+            On whole labellings (`crfkit.constraints`), such as ``Once()``; default: those of the model.
+        infeasible : {"raise", "free"}
+            Where no labelling keeps the constraints: raise an error that names the sequence, or take the free
+            answer and warn.
         threads : int, optional
             Default: all cores.
         """
-        return self.spelling.tags(self.path(X, method=method, allowed=allowed, threads=threads))
+        path = self.path(
+            X,
+            method=method,
+            allowed=allowed,
+            constraints=constraints,
+            infeasible=infeasible,
+            threads=threads,
+        )
+        return self.spelling.tags(path)
 
     def segments(self, X: Any, *, threads: int | None = None) -> list[Segments]:
         """Return the segments of each sequence as (start, end, label), without those outside, labelled O.

@@ -32,8 +32,8 @@ class Tagger:
     -----
     Threads may share a tagger, and taggers of one model share what is prepared of it. A sequence is what
     `crfkit.features.ItemExtractor` takes for one: an iterable of items, dicts or iterables of strings. Models
-    with real-valued columns, limits on segment lengths or steps that are normalised each by itself go the way
-    of `Model.predict`, which is slower.
+    with real-valued columns, limits on segment lengths, constraints on whole labellings or steps that are
+    normalised each by itself go the way of `Model.predict`, which is slower.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from crfkit.structures.constraints import (
     SegmentLength,
 )
 
-__all__ = ["constraints_of", "plain_constraints"]
+__all__ = ["constraints_of", "matcher_of", "matches", "plain_constraints", "plain_matcher"]
 
 _MOST_WORK = 1 << 22  # names matched against labels, over all constraints: a second
 _MOST_STATES = 1 << 11  # of the automaton that limits the length of segments: two seconds to minimise
@@ -48,7 +48,7 @@ def plain_constraints(constraints: Iterable[Constraint], labels: Sequence[str]) 
             )
         elif isinstance(rule, SegmentLength):
             kinds = _types(labels, schemes)
-            what = None if rule.label_type is None else _plain(rule.label_type, kinds)
+            what = None if rule.label_type is None else plain_matcher(rule.label_type, kinds)
             made.append(
                 {"kind": "length", "type": what, "minimum": int(rule.minimum), "maximum": rule.maximum}
             )
@@ -57,7 +57,11 @@ def plain_constraints(constraints: Iterable[Constraint], labels: Sequence[str]) 
         else:
             kind = "forbid" if isinstance(rule, Forbid) else "require"
             made.append(
-                {"kind": kind, "before": _plain(rule.before, labels), "after": _plain(rule.after, labels)}
+                {
+                    "kind": kind,
+                    "before": plain_matcher(rule.before, labels),
+                    "after": plain_matcher(rule.after, labels),
+                }
             )
     constraints_of(made, labels)  # what cannot be read back is not written
     return made
@@ -74,7 +78,8 @@ def _harmless(pattern: re.Pattern[str]) -> bool:
     return len(text) <= _LONGEST_PATTERN and sum(text.count(sign) for sign in "*+?{|") <= 1
 
 
-def _plain(matcher: Matcher | Boundary | None, names: Sequence[str]) -> Any:
+def plain_matcher(matcher: Matcher | Boundary | None, names: Sequence[str]) -> Any:
+    """Return a label, pattern or end as plain data."""
     if isinstance(matcher, Boundary):
         return {"end": matcher.name}
     if matcher is None or isinstance(matcher, str):
@@ -134,17 +139,18 @@ def _constraint(entry: dict[str, Any]) -> Constraint:
     elif kind == "pair":
         return Forbid(pair=_pattern(entry))
     elif kind in ("forbid", "require"):
-        before, after = _matcher(entry.get("before")), _matcher(entry.get("after"))
+        before, after = matcher_of(entry.get("before")), matcher_of(entry.get("after"))
         if before is not None and after is not None:
             return Forbid(before, after) if kind == "forbid" else Require(before, after)
     elif kind == "length":
-        what, least, most = _matcher(entry.get("type")), entry.get("minimum"), entry.get("maximum")
+        what, least, most = matcher_of(entry.get("type")), entry.get("minimum"), entry.get("maximum")
         if not isinstance(what, Boundary) and type(least) is int and (most is None or type(most) is int):
             return SegmentLength(what, least, most)
     raise ValueError(f"a constraint is damaged: {str(entry)[:200]}")
 
 
-def _matcher(plain: object) -> Matcher | Boundary | None:
+def matcher_of(plain: object) -> Matcher | Boundary | None:
+    """Return what `plain_matcher` described; raise a ValueError on anything else."""
     if plain is None or isinstance(plain, str):
         return plain
     if isinstance(plain, dict):
@@ -187,7 +193,7 @@ def _check_matches(constraints: Sequence[Constraint], labels: Sequence[str]) -> 
         for matcher, names in matchers:
             if matcher is None or isinstance(matcher, Boundary):
                 continue
-            if not any(_matches(matcher, name) for name in names):
+            if not any(matches(matcher, name) for name in names):
                 raise ValueError(f"a constraint names labels that the model does not have: {str(rule)[:200]}")
 
 
@@ -202,7 +208,7 @@ def _check_states(constraints: Sequence[Constraint], labels: Sequence[str]) -> N
         kind = schemes[0].parse(label)[1] if schemes else label
         for rule in limits:
             matcher = rule.label_type
-            same = matcher is None or (kind is not None and _matches(matcher, kind))
+            same = matcher is None or (kind is not None and matches(matcher, kind))
             if same:
                 longest[i] = max(longest[i], rule.minimum, rule.maximum or 1)
     if sum(longest) > _MOST_STATES:
@@ -212,5 +218,6 @@ def _check_states(constraints: Sequence[Constraint], labels: Sequence[str]) -> N
         )
 
 
-def _matches(matcher: Matcher, name: str) -> bool:
+def matches(matcher: Matcher, name: str) -> bool:
+    """Return whether a label or pattern fits a name."""
     return name == matcher if isinstance(matcher, str) else matcher.fullmatch(name) is not None

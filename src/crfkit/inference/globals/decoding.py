@@ -66,9 +66,34 @@ class Answers:
         found = Counter(self.how.tolist())
         return {way: found[i] for i, way in enumerate(WAYS) if found[i]}
 
+    def labellings(self) -> list[Constrained]:
+        """Return the answers one by one."""
+        label, begin = self.path.label, self.path.begin
+        return [
+            Constrained(
+                label[a:b],
+                float(self.score[n]),
+                None if begin is None else begin[a:b],
+                free_score=float(self.free_score[n]),
+                how=WAYS[self.how[n]],
+            )
+            for n, (a, b) in enumerate(pairwise(self.path.seq_ptr.tolist()))
+        ]
+
+    def tell(self) -> None:
+        """Warn where no labelling keeps the constraints, and free answers stand in."""
+        without = np.flatnonzero(self.how == WAYS.index("none"))
+        if without.size:
+            warnings.warn(
+                f"{len(without)} of {len(self.how)} sequences (first: {without[0]}) have no labelling that "
+                "keeps the constraints; they have their free answers",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Return the answers of all parts, of at least one."""
+        """Return the answers of all parts, one after the other; there is at least one."""
         ptr = np.concatenate([[0], *(np.diff(part.path.seq_ptr) for part in parts)]).cumsum()
         begins = [part.path.begin for part in parts if part.path.begin is not None]
         path = Path(
@@ -86,8 +111,8 @@ class InfeasibleError(NoLabellingError):
     Examples
     --------
     >>> print(InfeasibleError(3, 0, "AtLeast('a', 5)").after(10))
-    sequence 13 has no labelling that keeps AtLeast('a', 5): relax it, or ask for the free answer there with \
-infeasible="free"
+    sequence 13 has no labelling that keeps AtLeast('a', 5): relax it, or ask for the free answer there \
+(infeasible="free", --infeasible free)
     """
 
     def __init__(self, sequence: int, more: int = 0, what: str = "") -> None:
@@ -95,7 +120,7 @@ infeasible="free"
         others = f" (and {more} more)" if more else ""
         self.args = (
             f"sequence {sequence} has no labelling that keeps {what}{others}: relax it, or ask for the free "
-            'answer there with infeasible="free"',
+            'answer there (infeasible="free", --infeasible free)',
         )
         self.what = what
 
@@ -149,17 +174,8 @@ def constrained(
         )
     rules = rules_of(constraints, potentials.structure)
     found = constrained_paths(potentials, rules, infeasible=infeasible, threads=threads)
-    label, begin = found.path.label, found.path.begin
-    made = [
-        Constrained(
-            label[a:b],
-            float(found.score[n]),
-            None if begin is None else begin[a:b],
-            free_score=float(found.free_score[n]),
-            how=WAYS[found.how[n]],
-        )
-        for n, (a, b) in enumerate(pairwise(found.path.seq_ptr.tolist()))
-    ]
+    found.tell()
+    made = found.labellings()
     return made[0] if potentials.single else made
 
 
@@ -212,13 +228,6 @@ def constrained_paths(
         score[n], how[n] = one.path_score(found.label, found.begin)[0], WAYS.index(answer[1])
     if without and infeasible == "raise":
         raise InfeasibleError(without[0], len(without) - 1, _culprit(potentials.sequence(without[0]), rules))
-    if without:
-        warnings.warn(
-            f"{len(without)} of {len(values)} sequences (first: {without[0]}) have no labelling that keeps "
-            "the constraints; they have their free answers",
-            RuntimeWarning,
-            stacklevel=2,
-        )
     return Answers(Path(path.seq_ptr, label, begin), score, values, how)
 
 

@@ -29,7 +29,7 @@ from crfkit.inference.globals.kinds import (
 from crfkit.structures.constraints import Matcher, Scheme, matching, scheme_in, spelled
 from crfkit.structures.gold import Path
 
-__all__ = ["Rows", "Rule", "Steps", "rules_of", "steps_of"]
+__all__ = ["Rows", "Rule", "Steps", "names_for", "rules_of", "steps_of"]
 
 Counts = NDArray[np.int64]
 
@@ -235,6 +235,19 @@ def rules_of(constraints: Iterable[GlobalConstraint], structure: Any) -> list[tu
     return [(item, reading.rule(item)) for item in check_globals(constraints)]
 
 
+def names_for(structure: Any) -> list[str]:
+    """Return what constraints may name: labels and, where these spell segments, types.
+
+    Examples
+    --------
+    >>> from crfkit import Chain
+    >>> names_for(Chain(["O", "B-PER", "I-PER"]))
+    ['O', 'B-PER', 'I-PER', 'PER']
+    """
+    reading = _Reading(structure)
+    return [*reading.labels, *(reading.kinds if reading.spells else [])]
+
+
 class _Reading:
     """How the labels of a structure are read: as labels of positions, of segments, or as tags."""
 
@@ -253,6 +266,11 @@ class _Reading:
             _, continues, self.types = spelled(scheme, self.labels)
             self.begins[:L] = ~continues
             self.spells = True
+
+    @property
+    def kinds(self) -> list[str]:
+        """The types of segments, or all labels but O."""
+        return list(dict.fromkeys(kind for kind in self.types if kind is not None))
 
     def rule(self, item: GlobalConstraint) -> Rule:
         """Return the rule of one constraint."""
@@ -282,7 +300,7 @@ class _Reading:
     def _occurs(self, item: object, matcher: Matcher) -> Bools:
         """Mark the steps that are an occurrence: with the label or, where no label fits, of a new segment."""
         L = len(self.labels)
-        kinds = list(dict.fromkeys(kind for kind in self.types if kind is not None)) if self.spells else []
+        kinds = self.kinds if self.spells else []
         found = matching(item, matcher, [*self.labels, *kinds], "label")
         if found[:L].any():
             return np.broadcast_to(found[:L], (L + 1, L)).copy()
@@ -291,7 +309,7 @@ class _Reading:
 
     def _once(self, item: Once) -> Rule:
         """Return the rule that each type (without a scheme: label) has one run at most."""
-        kinds = list(dict.fromkeys(kind for kind in self.types if kind is not None))
+        kinds = self.kinds
         if item.labels is not None:
             names = kinds if self.spells else list(self.labels)
             marks = [

@@ -23,6 +23,7 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
+from crfkit.inference.globals.plain import globals_of, plain_globals
 from crfkit.linear.layout import check_fits
 from crfkit.models.encoding import ENCODINGS
 from crfkit.models.files.compact import compacted, without_idle
@@ -37,7 +38,9 @@ from crfkit.structures.kinds import structure_from
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
 
-FORMAT = 3  #: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name
+#: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: constraints on whole
+#: labellings, where the model has some.
+FORMAT = 4
 _ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
 
 
@@ -87,7 +90,7 @@ def pieces(
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     described = {
-        "format": FORMAT,
+        "format": FORMAT if model.constraints else FORMAT - 1,  # without them an older crfkit can read it
         "crfkit": _native.__version__,
         "licence": str(model.licence if licence is None else licence),
         "notes": str(model.notes if notes is None else notes),
@@ -101,6 +104,8 @@ def pieces(
         "encoding": model.encoding,
         "training": None if training is None else plain_summary(training),
     }
+    if model.constraints:
+        described["constraints"] = plain_globals(model.constraints, model.structure)
     return pack(arrays, described)
 
 
@@ -155,7 +160,7 @@ def _check_format(described: Mapping[str, Any]) -> None:
 
 def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     _check_format(described)
-    if described["format"] < FORMAT:
+    if described["format"] < 3:
         from crfkit.models.files.old import upgraded
 
         arrays, described = upgraded(arrays, described)
@@ -183,6 +188,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
             "w": _weights(arrays["w"], layout.weights),
             "extractor": _extractor(described, arrays, names["attributes"]),
             "training": summary_of(described["training"], arrays),
+            "constraints": globals_of(described["constraints"], structure) if described["format"] > 3 else (),
             **texts,
         }
     )

@@ -1,0 +1,107 @@
+"""Constraints on whole labellings as plain data, as model files keep them (see `crfkit.structures.rules`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from crfkit.inference.globals.kinds import (
+    AtLeast,
+    AtMost,
+    Before,
+    Exactly,
+    GlobalConstraint,
+    Implies,
+    Linear,
+    Once,
+)
+from crfkit.inference.globals.rules import names_for, rules_of
+from crfkit.structures.constraints import Boundary, Matcher
+from crfkit.structures.rules import matcher_of, matches, plain_matcher
+
+__all__ = ["globals_of", "plain_globals"]
+
+_COUNTS = {kind.__name__: kind for kind in (AtMost, AtLeast, Exactly)}
+_PAIRS = {kind.__name__: kind for kind in (Before, Implies)}
+_MOST_WORK = 1 << 26  # cells of the tables of all labels that are named: a second
+
+
+def plain_globals(constraints: Iterable[GlobalConstraint], structure: Any) -> list[dict[str, Any]]:
+    """Return constraints as dicts, lists and strings.
+
+    Examples
+    --------
+    >>> from crfkit import Chain
+    >>> plain_globals([AtMost("a", 1)], Chain(["a", "b"]))
+    [{'kind': 'AtMost', 'label': 'a', 'k': 1}]
+    """
+    names, made = names_for(structure), []
+    for item in constraints:
+        plain: dict[str, Any] = {"kind": type(item).__name__}
+        if isinstance(item, Once):
+            plain["labels"] = (
+                None if item.labels is None else [plain_matcher(one, names) for one in item.labels]
+            )
+        elif isinstance(item, Linear):
+            plain["terms"] = [[plain_matcher(y, names), at, float(c)] for y, at, c in item.coefficients]
+            plain["bound"] = float(item.bound)
+        elif isinstance(item, Before | Implies):
+            plain |= {"a": plain_matcher(item.a, names), "b": plain_matcher(item.b, names)}
+        else:
+            plain |= {"label": plain_matcher(item.label, names), "k": int(item.k)}
+        made.append(plain)
+    globals_of(made, structure)  # what cannot be read back is not written
+    return made
+
+
+def globals_of(plain: object, structure: Any) -> tuple[GlobalConstraint, ...]:
+    """Return the constraints that `plain_globals` described; raise a ValueError on anything else.
+
+    Examples
+    --------
+    >>> from crfkit import Chain
+    >>> globals_of([{"kind": "Once", "labels": None}], Chain(["a", "b"]))
+    (Once(labels=None),)
+    """
+    if not isinstance(plain, list) or not all(isinstance(entry, dict) for entry in plain):
+        raise ValueError("the constraints on whole labellings are not a list")
+    reading = _Reading(structure)
+    made = tuple(reading.constraint(entry) for entry in plain)
+    rules_of(made, structure)
+    return made
+
+
+class _Reading:
+    """Reads plain constraints, and counts what resolving them will cost."""
+
+    def __init__(self, structure: Any) -> None:
+        self.names, self.cells = names_for(structure), len(structure.labels) * (len(structure.labels) + 1)
+        self.work = 0
+
+    def constraint(self, entry: dict[str, Any]) -> GlobalConstraint:
+        """Return one constraint."""
+        kind = entry.get("kind")
+        try:
+            if kind == "Once":
+                given = entry["labels"]
+                return Once(None if given is None else tuple(self._matcher(one) for one in given))
+            if kind == "Linear":
+                terms = tuple((self._matcher(y), at, float(c)) for y, at, c in entry["terms"])
+                return Linear(terms, float(entry["bound"]))
+            if kind in _PAIRS:
+                return _PAIRS[kind](self._matcher(entry["a"]), self._matcher(entry["b"]))
+            if kind in _COUNTS:
+                return _COUNTS[kind](self._matcher(entry["label"]), entry["k"])
+        except (KeyError, TypeError):
+            pass  # a message of its own, below
+        raise ValueError(f"a constraint on whole labellings is damaged: {str(entry)[:200]}")
+
+    def _matcher(self, plain: object) -> Matcher:
+        made = matcher_of(plain)
+        listed = len(plain["names"]) if isinstance(plain, dict) and "names" in plain else 1
+        self.work += self.cells + listed * len(self.names)
+        if self.work > _MOST_WORK:
+            raise ValueError(f"the constraints are too many or too large for {len(self.names)} labels")
+        if made is None or isinstance(made, Boundary) or not any(matches(made, name) for name in self.names):
+            raise ValueError(f"a constraint names labels that the model does not have: {str(plain)[:200]}")
+        return made

@@ -1,0 +1,154 @@
+"""Constraints on whole labellings in models, their files, taggers and estimators."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
+
+import crfkit
+from crfkit import HMM, MEMM, ChainCRF, Model, SemiCRF, Tagger, inference, train
+from crfkit.constraints import AtLeast, AtMost, Before, Exactly, GlobalConstraint, Implies, Linear, Once
+from crfkit.features import ItemExtractor
+from crfkit.inference.globals.plain import globals_of, plain_globals
+from crfkit.models.files import write_model
+from crfkit.models.store import ModelFileError, pack, unpack
+
+X = [[["the"], ["dog"], ["sees"]], [["a"], ["dog"]], [["the"], ["cat"], ["ran"]]] * 2
+Y = [["B-NP", "I-NP", "O"], ["B-NP", "I-NP"], ["B-NP", "I-NP", "O"]] * 2
+TWO = [["the"], ["dog"], ["sees"], ["a"], ["cat"]]
+EVERY: list[GlobalConstraint] = [
+    Once(),
+    Once(["NP"]),
+    Once([re.compile("N.")]),
+    AtMost("NP", 1),
+    AtLeast("B-NP", 1),
+    Exactly(re.compile("(N|X)P|Q+"), 1),
+    Before("B-NP", "O"),
+    Implies("I-NP", "B-NP"),
+    Linear({"NP": 1.5, ("O", -1): 0.5}, 2),
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return train(ItemExtractor()(X, Y))
+
+
+def test_predictions_keep_constraints(model: Model) -> None:
+    assert model.predict([TWO]) == [["B-NP", "I-NP", "O", "B-NP", "I-NP"]]
+    (found,) = model.predict([TWO], constraints=[Once()])
+    assert [tag[0] for tag in found].count("B") == 1
+    assert model.constrained([Once()]).predict([TWO]) == [found]
+    assert model.constrained([Once()]).predict([TWO], constraints=[]) == model.predict([TWO])
+    assert Tagger(model.constrained([Once()])).tag(TWO) == found
+    assert model.constrained([Once()]).segments([TWO]) != model.segments([TWO])
+    scores = model.potentials(model.batch_of([TWO]))
+    (one,) = inference.constrained(scores, [Once()])
+    answers = model.decode([TWO, TWO[:2]], [Once()])
+    assert answers.counts() == {"free": 1, "k-best": 1}
+    assert answers.score[0] == one.score < answers.free_score[0] == one.free_score
+    assert model.decode([], [Once()]).counts() == {}
+
+
+def test_allowed_labels_and_constraints_hold_together(model: Model) -> None:
+    allowed = np.ones((5, 3), np.bool_)
+    allowed[4] = [name == "I-NP" for name in model.structure.labels]
+    (found,) = model.predict([TWO], constraints=[Once(), AtMost("O", 0)], allowed=allowed)
+    assert found == ["B-NP", "I-NP", "I-NP", "I-NP", "I-NP"]
+
+
+def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
+    many = [TWO] * 3 + [[["dog"]]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crfkit.models.queries._CELLS", 1)
+        assert len(model.predict(many, constraints=[Once()])) == 4
+        with pytest.raises(inference.InfeasibleError, match=r"sequence 3 has no labelling .* k=2"):
+            model.predict(many, constraints=[AtLeast("NP", 2)])
+    with pytest.warns(RuntimeWarning, match=r"1 of 4 sequences \(first: 3\)"):
+        found = model.predict(many, constraints=[AtLeast("NP", 2)], infeasible="free")
+    assert found[3] == model.predict(many)[3]
+
+
+def test_posterior_decoding_is_refused(model: Model) -> None:
+    with pytest.raises(ValueError, match='constraints on whole labellings need method="viterbi"'):
+        model.predict([TWO], method="posterior", constraints=[Once()])
+    with pytest.raises(ValueError, match="'VP' matches no label"):
+        model.constrained([AtMost("VP", 1)])
+
+
+def test_a_file_keeps_constraints(model: Model, tmp_path: Path) -> None:
+    kept = model.constrained(EVERY)
+    kept.save(tmp_path / "m.crf")
+    again = crfkit.load(tmp_path / "m.crf")
+    assert again.predict([TWO]) == kept.predict([TWO]) != model.predict([TWO])
+    plain = plain_globals(again.constraints, again.structure)
+    assert [type(one) for one in again.constraints] == [type(one) for one in EVERY]
+    assert json.loads(json.dumps(plain)) == plain
+    assert pickle.loads(pickle.dumps(kept)).constraints == kept.constraints
+    _, about = unpack(model.to_bytes(), "memory")
+    assert about["format"] == 3  # an older crfkit reads models without them
+    assert unpack(kept.to_bytes(), "memory")[1]["format"] == 4
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        None,
+        [3],
+        [{"kind": "Never"}],
+        [{"kind": "Once"}],
+        [{"kind": "Once", "labels": 3}],
+        [{"kind": "AtMost", "label": "NP", "k": "one"}],
+        [{"kind": "AtMost", "label": "NP", "k": -1}],
+        [{"kind": "AtMost", "label": "VP", "k": 1}],
+        [{"kind": "AtMost", "label": {"end": "START"}, "k": 1}],
+        [{"kind": "AtMost", "label": {"pattern": "(a*)*", "flags": 32}, "k": 1}],
+        [{"kind": "Before", "a": "NP", "b": None}],
+        [{"kind": "Linear", "terms": [["NP", None]], "bound": 1}],
+        [{"kind": "Linear", "terms": [], "bound": 1}],
+        [{"kind": "AtMost", "label": "NP", "k": 1}] * 10**7,
+    ],
+    ids=range(14),
+)
+def test_damaged_constraints_are_refused(model: Model, plain: Any) -> None:
+    with pytest.raises(ValueError, match=r"constraint|k must be|pattern|values to unpack"):
+        globals_of(plain, model.structure)
+    arrays, about = unpack(model.to_bytes(), "memory")
+    if not isinstance(plain, list) or len(plain) < 9:
+        with pytest.raises(ModelFileError, match="does not hold a valid model"):
+            Model.from_bytes(b"".join(pack(arrays, {**about, "format": 4, "constraints": plain})))
+
+
+def test_other_formats_refuse_constraints(model: Model, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="constraints on whole labellings, which CRFsuite's format cannot"):
+        write_model(model.constrained([Once()]), tmp_path / "m", "crfsuite")
+
+
+@pytest.mark.parametrize("kind", [ChainCRF, MEMM, SemiCRF])
+def test_estimators_keep_constraints(kind: Any) -> None:
+    made = kind(constraints=[AtMost("NP", 1)])
+    assert clone(made).get_params()["constraints"] == [AtMost("NP", 1)]
+    fitted = made.fit(X, Y)
+    assert [tag[0] for tag in fitted.predict([TWO])[0]].count("B") == 1
+    assert [tag[0] for tag in fitted.model_.predict([TWO], constraints=())[0]].count("B") == 2
+    for found in cross_val_predict(made, [TWO, *X], [["B-NP", "I-NP", "O", "B-NP", "I-NP"], *Y], cv=2):
+        assert sum(tag[0] == "B" for tag in found) <= 1
+    with pytest.raises(ValueError, match="predict_kbest does not keep constraints"):
+        fitted.predict_kbest([TWO], 2)
+    with pytest.raises(ValueError, match="'VP' matches no label"):
+        kind(constraints=[AtMost("VP", 1)]).fit(X, Y)
+
+
+def test_hidden_markov_models_keep_constraints() -> None:
+    words = [[word for (word,) in x] for x in X]
+    hmm = HMM(template="w[0]").fit(words, Y)
+    found = hmm.model_.predict([["the", "dog", "sees", "a", "cat"]], constraints=[Once()])[0]
+    assert [tag[0] for tag in found].count("B") == 1
