@@ -17,7 +17,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MarginalLikelihood, MaxMargin
-from crfkit.optimise import End, OneSlack, Penalty, Subgradient
+from crfkit.optimise import BCFW, End, NSlack, OneSlack, Penalty, Subgradient
 from crfkit.optimise.margin.simplex import maximum_on_simplex
 from crfkit.optimise.problem import NotCoveredError
 from crfkit.structures import Chain, SemiMarkov
@@ -27,6 +27,8 @@ from tests.cases.batches import random_batch
 
 METHODS: dict[str, Callable[..., Any]] = {
     "one-slack": OneSlack,
+    "n-slack": NSlack,
+    "bcfw": BCFW,
 }
 
 
@@ -198,6 +200,40 @@ def test_penalties_that_have_no_dual_are_refused(name: str) -> None:
             METHODS[name]().start(loss, penalty, np.zeros(loss.size))
 
 
+@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize("sampling", ["gap", "uniform"])
+def test_mixture_steps_get_near_the_optimum(sampling: str, averaged: bool) -> None:
+    loss = made("plain", LENGTHS)
+    method = BCFW(step="mixture", sampling=sampling, averaged=averaged, gap=0.02)
+    _, steps = solved(method, loss, penalty_of(loss))
+    assert steps[-1].end is End.CONVERGED
+    assert steps[-1].objective == pytest.approx(by_subgradients("plain"), rel=0.02)
+
+
+def test_weights_to_begin_at_are_kept_until_better_ones_are_found() -> None:
+    loss = made("plain", LENGTHS)
+    penalty = penalty_of(loss)
+    best, _ = solved(BCFW(gap=1e-6), loss, penalty)
+    for method in METHODS.values():
+        run = method().start(loss, penalty, best.w)
+        assert run.step().objective <= objective(loss, penalty, best.w) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("method", [BCFW(), NSlack()])
+def test_other_objectives_are_refused(method: Any) -> None:
+    batch = random_batch(np.random.default_rng(0), [3, 2], 5, 3)
+    loss = Likelihood().bind(Layout.all_pairs(batch, 3), Chain(3), batch)
+    with pytest.raises(
+        NotCoveredError, match=r"does not take the objective likelihood.*use the objective Max"
+    ):
+        check_suits(loss, method)
+    negative = replace(batch, weight=np.array([1.0, -1.0]))
+    loss = MaxMargin().bind(Layout.all_pairs(negative, 3), Chain(3), negative)
+    for each in (method, OneSlack()):
+        with pytest.raises(NotCoveredError, match="negative weights of sequences"):
+            check_suits(loss, each)
+
+
 def test_losses_that_are_not_convex_are_refused() -> None:
     batch = random_batch(np.random.default_rng(0), [3, 2], 5, 3)
     loss = MarginalLikelihood().bind(Layout.all_pairs(batch, 3), Chain(3), batch)
@@ -232,5 +268,11 @@ def test_programs_on_a_simplex_are_solved_exactly(seed: int) -> None:
 def test_options_outside_their_range_are_refused() -> None:
     with pytest.raises(ValueError, match="reach is 2"):
         OneSlack(reach=2.0)
+    with pytest.raises(ValueError, match="sampling is 'all'"):
+        BCFW(sampling="all")
+    with pytest.raises(ValueError, match="step is 'none'"):
+        BCFW(step="none")
+    with pytest.raises(ValueError, match="idle is 0"):
+        NSlack(idle=0)
     with pytest.raises(ValueError, match="idle is 0"):
         OneSlack(idle=0)

@@ -270,8 +270,9 @@ FAMILIES = {
     "preconditioned": ("plbfgs", "pcg", "mixed-cg"),
     "kinks": ("subgradient", "one-slack"),
     "hidden": ("em",),
+    "margins": ("bcfw", "n-slack"),
     "counts": ("gis", "iis-s", "iis-t"),
-    "margin": ("smo", "exponentiated-margin", "exponentiated-margin-batch"),
+    "factored": ("smo", "exponentiated-margin", "exponentiated-margin-batch"),
     "sequences": ("dual", "exponentiated", "sgd", "sgd-l1", "adagrad", "bcd"),
     "mistakes": ("perceptron", "perceptron-plain", "pa", "arow", "mira", "mira-kbest", "mira-crfpp"),
 }
@@ -312,7 +313,7 @@ MUST = {
     *(
         (name, "order 1", "likelihood", "path")
         for family in FAMILIES
-        if family not in ("mistakes", "hidden", "margin")
+        if family not in ("mistakes", "hidden", "margins", "factored")
         for name in FAMILIES[family]
     ),
     *((name, "semi", "likelihood", "path") for name in (*FAMILIES["batch"], *FAMILIES["counts"])),
@@ -328,7 +329,7 @@ MUST = {
     ),
     *(
         (name, s, "max-margin", "path")
-        for name in ("lbfgs", *FAMILIES["kinks"])
+        for name in ("lbfgs", *FAMILIES["kinks"], *FAMILIES["margins"])
         for s in ("order 1", "order 2", "semi")
     ),
     ("smo", "order 1", "max-margin", "path"),

@@ -62,7 +62,7 @@ Optimizer = Annotated[
         help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, steepest, newton, rprop, "
         "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; "
         "for partial labels: em; "
-        "for max-margin: subgradient, one-slack, "
+        "for max-margin: bcfw, one-slack, n-slack, subgradient, "
         "smo, exponentiated-margin, exponentiated-margin-batch; "
         "for perceptron: perceptron, perceptron-plain, pa, arow, mira, mira-kbest, mira-crfpp.",
     ),

@@ -18,6 +18,7 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal, diagonal_lacks
+from crfkit.linear.factored import ChainsOfLoss, SequencesOfLoss, factored_chains_lack, factored_lack
 from crfkit.linear.fast import FAST, FastPath
 from crfkit.linear.fast.sequences import (
     blocks_of,
@@ -32,10 +33,11 @@ from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.group_counts import GroupCounts, counts_lack
 from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout, check_fits
-from crfkit.linear.margin import ChainsOfLoss, SequencesOfLoss, margin_chains_lack, margin_lack
+from crfkit.linear.margins import MarginLoss, margin_lack
 from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
-from crfkit.optimise.margin.marginal_dual import MarginChains, MarginSequences
+from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
+from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.problem import Convex, Curvature, Differentiable, Latent, NotCoveredError
 from crfkit.optimise.scaling import Counted
 from crfkit.optimise.sequential.sequences import (
@@ -271,9 +273,15 @@ def _itself(loss: LinearLoss) -> LinearLoss:
     return loss
 
 
+def _not_convex(loss: LinearLoss) -> str:
+    if (loss.weight < 0.0).any():
+        return "negative weights of sequences"
+    return "" if loss.convex else "a loss that is not convex"
+
+
 _VIEWS: dict[type, _View] = {
     Differentiable: _View(lambda loss: "" if loss.objective.smooth else "a loss with kinks", _itself),
-    Convex: _View(lambda loss: "" if loss.convex else "a loss that is not convex", _itself),
+    Convex: _View(_not_convex, _itself),
     Curvature: _View(diagonal_lacks, _itself),
     Counted: _View(counts_lack, GroupCounts),
     Latent: _View(latent_lacks, LatentSums),
@@ -281,7 +289,8 @@ _VIEWS: dict[type, _View] = {
     SequenceBlocks: _View(sequences_lack, blocks_of),
     DualSequences: _View(dual_lack, dual_of),
     Prepared: _View(lambda loss: "", _itself),
+    MarginSequences: _View(margin_lack, MarginLoss),
     PerceptronSequences: _View(perceptron_lack, perceptron_of),
-    MarginSequences: _View(margin_lack, SequencesOfLoss),
-    MarginChains: _View(margin_chains_lack, ChainsOfLoss),
+    FactoredSequences: _View(factored_lack, SequencesOfLoss),
+    FactoredChains: _View(factored_chains_lack, ChainsOfLoss),
 }

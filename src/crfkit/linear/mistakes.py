@@ -13,6 +13,7 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Floats, Pointers
+from crfkit.linear.differences import SparseFeatures
 from crfkit.linear.score import with_bases
 from crfkit.optimise.sequential.rules import BOUNDED, CONFIDENCE, ONE, PERCEPTRON, ROOT, Rule, hildreth
 from crfkit.structures.gold import Path
@@ -57,14 +58,7 @@ class DecodedTrainer:
         self.w = np.zeros(loss.size)  # [F]
         self.memory = np.zeros(loss.size)  # [F]
         self._parts: dict[int, LinearLoss] = {}
-        layout = loss.layout
-        # Of each block the weights as rising keys: row * cells + cell.
-        self._keys = {
-            block.name: np.repeat(np.arange(len(block.ptr) - 1), np.diff(block.ptr))
-            * layout.slots[block.slot].cells
-            + block.cell
-            for block in layout.blocks
-        }
+        self._sparse = SparseFeatures(loss.layout)
 
     def read(self, out: Floats) -> None:
         """Write the weights [F] to an array."""
@@ -136,35 +130,10 @@ class DecodedTrainer:
 
     def _difference(self, part: LinearLoss, by_score: Any) -> tuple[Pointers, Floats]:
         """Return the weights of the features of the gold minus those of the best labelling, and amounts."""
-        layout = part.layout
-        by_score = with_bases(layout, part.batch, by_score)
-        places, amounts = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for block in layout.blocks:
-            if block.slot not in by_score or not len(block.cell):
-                continue
-            change, cells = -by_score[block.slot], layout.slots[block.slot].cells
-            if block.by is None:
-                cell = np.flatnonzero(change)
-                wanted, amount = cell, change.reshape(-1)[cell]
-            else:
-                rows = part.batch.occurrences(block.by)
-                if rows is None:
-                    continue
-                at, cell = np.nonzero(change)
-                counts = rows.ptr[at + 1] - rows.ptr[at]
-                first = np.repeat(rows.ptr[at] - np.append(0, np.cumsum(counts[:-1])), counts)
-                which = first + np.arange(int(counts.sum()))
-                wanted = rows.id[which].astype(np.int64) * cells + np.repeat(cell, counts)
-                amount = np.repeat(change[at, cell], counts)
-                amount = amount if rows.value is None else amount * rows.value[which]
-            keys = self._keys[block.name]
-            found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            known = keys[found] == wanted
-            places.append(found[known] + layout.parts[block.name].start)
-            amounts.append(amount[known])
-        place, where = np.unique(np.concatenate(places), return_inverse=True)
-        amount = np.zeros(len(place))
-        np.add.at(amount, where, np.concatenate(amounts))
+        by_score = with_bases(part.layout, part.batch, by_score)
+        change = {slot: -array for slot, array in by_score.items()}
+        shared = {slot: array[None] for slot, array in change.items() if array.ndim == 1}
+        _, place, amount = self._sparse(part.batch, change, shared)
         return place, amount
 
     def _learn(self, at: Pointers, amount: Floats, errors: float, positions: int, seen: int) -> float:

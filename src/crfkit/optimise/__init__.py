@@ -8,7 +8,9 @@ from crfkit.optimise.batch.rprop import RProp
 from crfkit.optimise.batch.steepest import SteepestDescent
 from crfkit.optimise.batch.subgradient import Subgradient
 from crfkit.optimise.dual.trainer import Dual
+from crfkit.optimise.margin.bcfw import BCFW
 from crfkit.optimise.margin.exponentiated import ExponentiatedMargin
+from crfkit.optimise.margin.n_slack import NSlack
 from crfkit.optimise.margin.one_slack import OneSlack
 from crfkit.optimise.margin.smo import SMO
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
@@ -20,6 +22,7 @@ from crfkit.optimise.sequential.stochastic import SGD, SGDL1, AdaGrad
 
 __all__ = [
     "AROW",
+    "BCFW",
     "EM",
     "LBFGS",
     "MIRA",
@@ -35,6 +38,7 @@ __all__ = [
     "End",
     "ExponentiatedMargin",
     "IterativeScaling",
+    "NSlack",
     "OneSlack",
     "Optimiser",
     "PassiveAggressive",

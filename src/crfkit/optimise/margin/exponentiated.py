@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.margin.marginal_dual import MarginalRun, MarginSequences
+from crfkit.optimise.margin.marginal_dual import FactoredSequences, MarginalRun
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import Penalty
 
@@ -82,7 +82,7 @@ class ExponentiatedMargin:
     @property
     def needs(self) -> tuple[type, ...]:
         """Needs the sequences of a max-margin loss."""
-        return (MarginSequences,)
+        return (FactoredSequences,)
 
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -92,7 +92,7 @@ class ExponentiatedMargin:
 
 
 class _ExponentiatedRun(MarginalRun):
-    view: MarginSequences
+    view: FactoredSequences
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class _ExponentiatedRun(MarginalRun):
     ) -> None:
         self.options = options
         limits = ("passes", options.max_passes, options.gap)
-        super().__init__("ExponentiatedMargin", MarginSequences, limits, problem, penalty, w, state)
+        super().__init__("ExponentiatedMargin", FactoredSequences, limits, problem, penalty, w, state)
 
 
 class BatchRun(_ExponentiatedRun):

@@ -19,7 +19,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.optimise.batch.run import refuse_l1
 from crfkit.optimise.problem import End, Penalty, Step, view_of
 
-__all__ = ["MarginChains", "MarginSequences", "MarginalRun", "Part", "demand_l2"]
+__all__ = ["FactoredChains", "FactoredSequences", "MarginalRun", "Part", "demand_l2"]
 
 _OTHERS = "use Subgradient"
 
@@ -58,7 +58,7 @@ class Part(Protocol):
 
 
 @runtime_checkable
-class MarginSequences(Protocol):
+class FactoredSequences(Protocol):
     """Sequences of a max-margin loss, of any structure."""
 
     remedy: ClassVar[str] = _OTHERS
@@ -78,7 +78,7 @@ class MarginSequences(Protocol):
 
 
 @runtime_checkable
-class MarginChains(MarginSequences, Protocol):
+class FactoredChains(FactoredSequences, Protocol):
     """Sequences of a max-margin loss that are chains of order 1: marginals of their steps are all there is.
 
     The marginals of all sequences are a flow [P, L, L]: entry (p, y, z) is the share of the labellings that

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.margin.marginal_dual import MarginalRun, MarginChains
+from crfkit.optimise.margin.marginal_dual import FactoredChains, MarginalRun
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import Penalty
 
@@ -69,7 +69,7 @@ class SMO:
     @property
     def needs(self) -> tuple[type, ...]:
         """Needs chains of a max-margin loss."""
-        return (MarginChains,)
+        return (FactoredChains,)
 
     def start(
         self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
@@ -81,14 +81,14 @@ class SMO:
 class SMORun(MarginalRun):
     """Passes over the sequences; the marginals are `flow` [P, L, L]."""
 
-    view: MarginChains
+    view: FactoredChains
 
     def __init__(
         self, options: SMO, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
         self.options = options
         limits = ("passes", options.max_passes, options.gap)
-        super().__init__("SMO", MarginChains, limits, problem, penalty, w, state)
+        super().__init__("SMO", FactoredChains, limits, problem, penalty, w, state)
 
     def begin(self) -> None:
         """Put all mass on the gold labels: weights of 0, and a dual of 0."""

@@ -16,28 +16,28 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.linear.fast.sequences import chains_lack
 from crfkit.linear.objective import Family
 from crfkit.linear.score import is_scored, scatter, score
-from crfkit.optimise.margin.marginal_dual import MarginChains, MarginSequences
+from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import wrong_labels
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["ChainsOfLoss", "SequencesOfLoss", "margin_chains_lack", "margin_lack"]
+__all__ = ["ChainsOfLoss", "SequencesOfLoss", "factored_chains_lack", "factored_lack"]
 
 _MOST_FLOW = 1 << 28  # marginals of steps that SMO keeps: 2 GiB
 
 
-def margin_lack(loss: LinearLoss) -> str:
+def factored_lack(loss: LinearLoss) -> str:
     """Return why methods of the max-margin dual cannot take a loss; empty where they can."""
     if loss.objective.family is not Family.MARGIN:
         return f"the objective {loss.objective.name}, only max-margin"
     return "negative weights of sequences" if (loss.weight < 0.0).any() else ""
 
 
-def margin_chains_lack(loss: LinearLoss) -> str:
+def factored_chains_lack(loss: LinearLoss) -> str:
     """Return why SMO cannot take a loss; empty where it can."""
-    against = margin_lack(loss) or chains_lack(loss.structure)
+    against = factored_lack(loss) or chains_lack(loss.structure)
     flow = loss.batch.positions * loss.layout.labels**2
     if not against and flow > _MOST_FLOW:
         P, L = loss.batch.positions, loss.layout.labels
@@ -145,7 +145,7 @@ def _term(loss: LinearLoss, name: str, table: Pointers) -> _Term | None:
     return _Term(block.slot, table[used], rows)
 
 
-class SequencesOfLoss(MarginSequences):
+class SequencesOfLoss(FactoredSequences):
     """The sequences of a max-margin loss."""
 
     def __init__(self, loss: LinearLoss) -> None:
@@ -197,7 +197,7 @@ class SequencesOfLoss(MarginSequences):
         v -= scatter(part.layout, part.batch, parts, index=part.index, threads=part.threads)
 
 
-class ChainsOfLoss(SequencesOfLoss, MarginChains):
+class ChainsOfLoss(SequencesOfLoss, FactoredChains):
     """The sequences of a max-margin loss of chains of order 1."""
 
     def __init__(self, loss: LinearLoss) -> None:

@@ -1,0 +1,133 @@
+"""The n-slack cutting plane: Tsochantaridis et al. (2005), algorithm 1, for margin rescaling.
+
+Every sequence has a slack variable, and a working set of labellings that have violated its margin. A round
+asks for the most violating labelling of every sequence at the weights of now, adds those that violate more
+than their working set does, and solves the dual program over all working sets, one block after the other:
+the shares of one sequence are a program on a simplex, whose first constraint is the gold (cost 0, nothing
+to change). The program is solved to a fraction of the gap, then the next round begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit.arrays import Floats
+from crfkit.optimise.margin.certified import certified_step, inverse_strengths
+from crfkit.optimise.margin.view import MarginSequences
+from crfkit.optimise.margin.working_set import WorkingSet
+from crfkit.optimise.options import check_above_zero, check_counts
+from crfkit.optimise.problem import Penalty, Step, view_of
+from crfkit.optimise.sequential.sequences import begin_at
+
+__all__ = ["NSlack"]
+
+_SHARE = 0.1  # of the gap: the program of a round is solved until its own gap is so small
+_SWEEPS = 50  # over the working sets in a round, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class NSlack:
+    """The n-slack cutting plane, for max-margin with an L2 penalty.
+
+    Parameters
+    ----------
+    max_iterations : int
+        The most rounds, each of which is one pass over the data.
+    gap : float
+        Converged when the duality gap is at most this fraction of the objective.
+    idle : int
+        Labellings without a share in so many rounds are forgotten.
+
+    Examples
+    --------
+    >>> NSlack(gap=1e-4).max_iterations
+    500
+    """
+
+    max_iterations: int = 500
+    gap: float = 1e-3
+    idle: int = 3
+
+    def __post_init__(self) -> None:
+        check_counts(max_iterations=self.max_iterations, idle=self.idle)
+        check_above_zero(gap=self.gap)
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """Needs the labellings that violate the margin most."""
+        return (MarginSequences,)
+
+    def start(
+        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+    ) -> NSlackRun:
+        """Begin at w, or go on from a state."""
+        return NSlackRun(self, problem, penalty, w, state)
+
+
+class NSlackRun:
+    """A run of the n-slack cutting plane; `w` is the best point so far."""
+
+    def __init__(
+        self, options: NSlack, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
+    ) -> None:
+        self.options, self.penalty = options, penalty
+        self.sequences = view_of(problem, MarginSequences, "NSlack")
+        self.inverse = inverse_strengths(penalty, problem.size, "NSlack")  # [F]
+        self.sets = [WorkingSet() for _ in self.sequences.filled]
+        self.w = begin_at(w, problem.size)  # [F] the best
+        self.now = np.zeros_like(self.w)  # [F] those of the shares
+        self.at = self.w.copy()  # [F] where the next round asks
+        self.rounds, self.best, self.bound = 0, np.inf, 0.0
+        if state is not None:
+            self.rounds, self.best, self.bound = (state[name] for name in ("rounds", "best", "bound"))
+            self.w, self.now, self.at = (np.array(state[name]) for name in ("w", "now", "at"))
+            self.sets = [WorkingSet.of(kept) for kept in state["sets"]]
+
+    def step(self) -> Step:
+        """Make one round: ask for violations, and solve the program."""
+        self.rounds += 1
+        found = self.sequences.violations(self.at, self.sequences.filled)
+        worst = found.losses(self.at)  # [n]
+        objective = float(worst.sum()) + self.penalty.value(self.at)
+        if objective < self.best:
+            self.best, self.w = objective, self.at.copy()
+        if np.isfinite(objective):
+            known = np.array([working.losses(self.at).max() for working in self.sets])
+            apart = max(self.best - self.bound, 0.0)
+            least = _SHARE * apart / max(len(worst), 1)
+            for i in np.flatnonzero(worst > known + least).tolist():
+                part = slice(found.ptr[i], found.ptr[i + 1])
+                self.sets[i].add(found.place[part], found.amount[part], found.cost[i], self.inverse)
+            self._solve(_SHARE * apart)
+            for working in self.sets:
+                working.forget(self.options.idle)
+            self.at = self.now.copy()
+        limit = ("max_iterations", self.options.max_iterations)
+        return certified_step(self.best, self.bound, self.options.gap, self.rounds, limit, float(self.rounds))
+
+    def _solve(self, enough: float) -> None:
+        """Sweep over the working sets until the gap of their program is small, or nearly."""
+        least = 0.5 * enough / max(len(self.sets), 1)
+        for _ in range(_SWEEPS):
+            left = 0.0
+            for working in self.sets:
+                if len(working.cost) > 1:
+                    losses = working.losses(self.now)
+                    gap = float(losses.max() - working.share @ losses)
+                    left += gap
+                    if gap > least:
+                        working.solve(losses, self.now, self.inverse)
+            if left <= enough:
+                break
+        cost = sum(float(working.share @ working.cost) for working in self.sets)
+        self.bound = max(self.bound, cost - self.penalty.value(self.now))
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that a run needs to go on from here."""
+        names = ("w", "now", "at", "rounds", "best", "bound")
+        return {name: getattr(self, name) for name in names} | {
+            "sets": [working.state() for working in self.sets]
+        }

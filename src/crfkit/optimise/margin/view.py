@@ -1,0 +1,57 @@
+"""The view of a margin loss that visits of sequences need: most violating labellings, as sparse vectors."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from crfkit.arrays import Floats, Pointers
+from crfkit.optimise.sequential.sequences import Sequences
+
+__all__ = ["MarginSequences", "Violations"]
+
+
+class Violations(NamedTuple):
+    """A labelling of each of n sequences; the loss of one is its cost - amounts.w at its places."""
+
+    ptr: Pointers  #: [n + 1]
+    place: Pointers  #: rising within a sequence
+    amount: Floats  #: features of the gold minus those of the labelling, times the sequence's weight
+    cost: Floats  #: [n] wrong labels times the sequence's weight
+
+    def losses(self, w: Floats) -> Floats:
+        """Return the loss of each at the weights w [F]: [n]."""
+        return self.cost - sums(self.ptr, self.amount * w[self.place])
+
+
+class MarginSequences(Protocol):
+    """Sequences whose losses are maxima over labellings, and add up to the loss."""
+
+    remedy: ClassVar[str] = "use the objective MaxMargin(), or another optimiser"
+
+    @property
+    def filled(self) -> Pointers:
+        """Sequences with at least one position and a weight above 0."""
+        ...
+
+    @property
+    def chains(self) -> Sequences | None:
+        """The sequences as native visits take them; None where these do not cover them."""
+        ...
+
+    def violations(self, w: Floats, sequences: Pointers) -> Violations:
+        """Return the labelling of each of these sequences that has the highest loss at w [F]."""
+        ...
+
+
+def sums(ptr: Pointers, x: Floats) -> Floats:
+    """Return the sum of each of n stretches, [n].
+
+    Examples
+    --------
+    >>> sums(np.array([0, 2, 2, 3]), np.array([1.0, 2.0, 4.0])).tolist()
+    [3.0, 0.0, 4.0]
+    """
+    count = len(ptr) - 1
+    return np.bincount(np.repeat(np.arange(count), np.diff(ptr)), x, minlength=count).astype(np.float64)
