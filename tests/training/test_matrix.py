@@ -273,6 +273,7 @@ FAMILIES = {
     "margins": ("bcfw", "n-slack"),
     "counts": ("gis", "iis-s", "iis-t"),
     "factored": ("smo", "exponentiated-margin", "exponentiated-margin-batch"),
+    "signs": ("parallel",),
     "sequences": ("dual", "exponentiated", "sgd", "sgd-l1", "adagrad", "bcd"),
     "mistakes": ("perceptron", "perceptron-plain", "pa", "arow", "mira", "mira-kbest", "mira-crfpp"),
 }
@@ -313,7 +314,7 @@ MUST = {
     *(
         (name, "order 1", "likelihood", "path")
         for family in FAMILIES
-        if family not in ("mistakes", "hidden", "margins", "factored")
+        if family not in ("mistakes", "hidden", "margins", "factored", "signs")
         for name in FAMILIES[family]
     ),
     *((name, "semi", "likelihood", "path") for name in (*FAMILIES["batch"], *FAMILIES["counts"])),
@@ -338,6 +339,7 @@ MUST = {
         for way in ("", "-batch")
         for s in ("order 1", "order 2", "semi")
     ),
+    *(("parallel", s, "exponential", "path") for s in ("order 1", "order 2", "semi")),
     *((name, "local", "local", "path") for name in FAMILIES["batch"]),
     *((name, "semi", o, "path") for name in FAMILIES["batch"] for o in ("softmax-margin", "exponential")),
     *((name, "order 2", objective, "path") for name in FAMILIES["batch"] for objective in CHAINS),

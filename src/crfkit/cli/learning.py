@@ -59,8 +59,8 @@ Optimizer = Annotated[
         "--optimizer",
         "--optimiser",
         "-a",
-        help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, steepest, newton, rprop, "
-        "rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; "
+        help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, parallel, steepest, newton, "
+        "rprop, rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; "
         "for partial labels: em; "
         "for max-margin: bcfw, one-slack, n-slack, subgradient, "
         "smo, exponentiated-margin, exponentiated-margin-batch; "

@@ -20,7 +20,7 @@ from crfkit.optimise.problem import NotCoveredError
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["GroupCounts", "counts_lack"]
+__all__ = ["GroupCounts", "check_counts", "counts_lack"]
 
 
 def counts_lack(loss: LinearLoss) -> str:
@@ -59,7 +59,7 @@ class GroupCounts:
             raise NotCoveredError(f"iterative scaling does not take {against}")
         if groups is not None and groups < 1:
             raise ValueError(f"groups is {groups}, expected 1 or more")
-        _check_counts(loss.batch)
+        check_counts(loss.batch, "iterative scaling")
         self.loss = loss
         self.observed = loss.observed  # [F]
         each = _totals(loss)  # [N]
@@ -104,12 +104,13 @@ def _totals(loss: LinearLoss) -> Floats:
     return totals.round(6)  # real values: no group for each rounding error
 
 
-def _check_counts(batch: Batch) -> None:
+def check_counts(batch: Batch, who: str) -> None:
+    """Refuse feature values below 0."""
     for name in ("value", "edge_value", "begin_value", "end_value", "segment_value", "dense"):
         array = getattr(batch, name)
         if array is not None and (array < 0.0).any():
             at = tuple(np.argwhere(array < 0.0)[0].tolist())
             raise ValueError(
-                f"{name}{list(at)} is {array[at]}: iterative scaling needs feature values of 0 or more; "
+                f"{name}{list(at)} is {array[at]}: {who} needs feature values of 0 or more; "
                 "split such features into a positive and a negative part, or use LBFGS"
             )

@@ -36,8 +36,10 @@ from crfkit.linear.layout import Layout, check_fits
 from crfkit.linear.margins import MarginLoss, margin_lack
 from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
+from crfkit.linear.signed import SignedCounts, signed_lack
 from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.optimise.margin.view import MarginSequences
+from crfkit.optimise.parallel import Signed
 from crfkit.optimise.problem import Convex, Curvature, Differentiable, Latent, NotCoveredError
 from crfkit.optimise.scaling import Counted
 from crfkit.optimise.sequential.sequences import (
@@ -284,6 +286,7 @@ _VIEWS: dict[type, _View] = {
     Convex: _View(_not_convex, _itself),
     Curvature: _View(diagonal_lacks, _itself),
     Counted: _View(counts_lack, GroupCounts),
+    Signed: _View(signed_lack, SignedCounts),
     Latent: _View(latent_lacks, LatentSums),
     Sequences: _View(sequences_lack, sequences_of),
     SequenceBlocks: _View(sequences_lack, blocks_of),

@@ -51,6 +51,8 @@ class Objective(ABC):
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
     #: Whether its least value trains a model; the perceptron's is at weights of 0.
     minimises: ClassVar[bool] = True
+    #: Whether its gradient is the sum of `shares` times (marginals - gold).
+    shared: ClassVar[bool] = False
     #: How many numbers it makes of each score of a step: batches with such scores are cut accordingly.
     copies: ClassVar[int] = 1
 
@@ -82,6 +84,10 @@ class Objective(ABC):
         self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return the loss of some sequences, each times its weight [N], and its gradient by scores."""
+
+    def shares(self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None) -> Floats:
+        """Return the factor of marginals - gold of each sequence, [N], where the gradient is `shared`."""
+        raise NotImplementedError
 
     def joined(
         self, value: float, weight: float, part: float, part_weight: float

@@ -10,9 +10,9 @@ positions, so that what is minimised is its logarithm, in the scale of the likel
     d loss / d scores = sum_n r_n (marginals - gold),   r_n = weight_n W / (p(gold) E(w))
 
 Without a penalty the minimum is the same. The loss is convex too, and at least that of the likelihood
-(Jensen). It is for all optimisers of smooth losses, L-BFGS by default; the parallel update that Lafferty et
-al. name (Collins, Schapire & Singer 2000) needs forward and backward sweeps for each feature. Hard
-sequences have nearly all the weight: one wrong label in the data can outweigh all others.
+(Jensen). It is for all optimisers of smooth losses, L-BFGS by default, and for the parallel update that
+Lafferty et al. name (Collins, Schapire & Singer 2000): `crfkit.optimise.parallel`. Hard sequences have nearly
+all the weight: one wrong label in the data can outweigh all others.
 """
 
 from __future__ import annotations
@@ -52,18 +52,20 @@ class Exponential(Penalised):
     """
 
     name: ClassVar[str] = "exponential"
+    shared: ClassVar[bool] = True
 
     def loss(
         self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return W log(E / W), and marginals minus gold, each sequence by its share of E."""
-        assert isinstance(gold, Path)
-        log_z = inference.log_partition(potentials, threads=threads)
-        own = log_z - potentials.path_score(gold.label, gold.begin)  # [N]: -log p
-        value, share = _log_mean(own, weight)
+        value, share = _log_mean(_losses(potentials, gold, threads), weight)
         _, by_score = inference.expected(potentials, share, threads=threads)
         potentials.structure.add_counts(gold, -share, by_score)
         return value, by_score
+
+    def shares(self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None) -> Floats:
+        """Return r_n, [N]."""
+        return _log_mean(_losses(potentials, gold, threads), weight)[1]
 
     def joined(
         self, value: float, weight: float, part: float, part_weight: float
@@ -74,6 +76,14 @@ class Exponential(Penalised):
         whole, share = _log_mean(np.array([value, part]) / used, both)
         kept, added = share / used
         return whole, float(kept), float(added)
+
+
+def _losses(potentials: Any, gold: Gold, threads: int | None) -> Floats:
+    """Return -log p of the gold of each sequence, [N]."""
+    assert isinstance(gold, Path)
+    log_z: Floats = inference.log_partition(potentials, threads=threads)
+    own: Floats = log_z - potentials.path_score(gold.label, gold.begin)
+    return own
 
 
 def _log_mean(own: Floats, weight: Floats) -> tuple[float, Floats]:

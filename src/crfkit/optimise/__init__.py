@@ -13,6 +13,7 @@ from crfkit.optimise.margin.exponentiated import ExponentiatedMargin
 from crfkit.optimise.margin.n_slack import NSlack
 from crfkit.optimise.margin.one_slack import OneSlack
 from crfkit.optimise.margin.smo import SMO
+from crfkit.optimise.parallel import ParallelUpdate
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.sequential.coordinate import BlockCoordinate
@@ -41,6 +42,7 @@ __all__ = [
     "NSlack",
     "OneSlack",
     "Optimiser",
+    "ParallelUpdate",
     "PassiveAggressive",
     "Penalty",
     "RProp",

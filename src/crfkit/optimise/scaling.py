@@ -114,7 +114,8 @@ class IterativeScaling(Stopping):
     ) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "IterativeScaling")
-        return ScalingRun(self, view_of(problem, Counted, "IterativeScaling"), penalty, w, state)
+        counted = view_of(problem, Counted, "IterativeScaling")
+        return ScalingRun(self, counted, penalty, w, state, variant=self.variant, max_change=self.max_change)
 
 
 class ScalingRun(BatchRun):
@@ -122,13 +123,16 @@ class ScalingRun(BatchRun):
 
     def __init__(
         self,
-        options: IterativeScaling,
+        options: Stopping,
         problem: Counted,
         penalty: Penalty,
         w: Floats,
         state: dict[str, Any] | None,
+        *,
+        variant: str = "iis-t",
+        max_change: float,
     ) -> None:
-        self.options = options
+        self.variant, self.max_change = variant, max_change
         G, F = len(problem.totals), problem.size
         self.expected, self.spare = np.zeros((G, F)), np.zeros((G, F))
         super().__init__(options, problem, penalty, w, state)
@@ -149,10 +153,10 @@ class ScalingRun(BatchRun):
     def advance(self) -> tuple[float, Stopped | None]:
         """Solve for every weight."""
         observed, totals, expected = self.problem.observed, self.problem.totals, self.expected
-        if self.options.variant != "iis-t":
+        if self.variant != "iis-t":
             totals, expected = totals.max(keepdims=True), expected.sum(axis=0, keepdims=True)
-        change = scaling_update(observed, expected, totals, self.w, self.l2, self.options.max_change)
-        if self.options.variant == "gis" and not self.l2.any():
+        change = scaling_update(observed, expected, totals, self.w, self.l2, self.max_change)
+        if self.variant == "gis" and not self.l2.any():
             change -= self._slack(float(totals[0]), float(observed.sum()), float(expected.sum()))
         w = self.w + change
         found = self._at(w, self.spare)
@@ -171,7 +175,7 @@ class ScalingRun(BatchRun):
         if not (total - observed > 0.0 and total - expected > 0.0):
             return 0.0
         change = np.log((total - observed) / (total - expected)) / S
-        return float(np.clip(change, -self.options.max_change, self.options.max_change))
+        return float(np.clip(change, -self.max_change, self.max_change))
 
     def recall(self, state: dict[str, Any]) -> None:
         """Restore a state."""
@@ -189,7 +193,8 @@ def scaling_update(
     """Solve observed - sum_t expected_t exp(delta t) - l2 (w + delta) = 0 for delta [F].
 
     By Newton's method in an interval that shrinks around the root, which begins as [-most, most]; a root
-    outside it gives the end that is nearer. The left side falls in delta, so that the root is unique.
+    outside it gives the end that is nearer. The left side falls in delta, so that the root is unique, where
+    expectations have the signs of their totals.
 
     Examples
     --------
@@ -203,7 +208,9 @@ def scaling_update(
     """
     F = len(observed)
     low, high, delta = np.full(F, -most), np.full(F, most), np.zeros(F)
-    left = np.flatnonzero((observed > 0.0) | (expected > 0.0).any(axis=0) | (l2 * w != 0.0))  # not yet solved
+    left = np.flatnonzero(
+        (observed > 0.0) | (expected != 0.0).any(axis=0) | (l2 * w != 0.0)
+    )  # not yet solved
     strength, t = np.broadcast_to(l2, F), totals[:, None]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(100):

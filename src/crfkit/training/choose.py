@@ -50,6 +50,7 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "gis": ("IterativeScaling", {"variant": "gis"}),
     "iis-s": ("IterativeScaling", {"variant": "iis-s"}),
     "iis-t": ("IterativeScaling", {"variant": "iis-t"}),
+    "parallel": ("ParallelUpdate", {}),
     "steepest": ("SteepestDescent", {}),
     "newton": ("TruncatedNewton", {}),
     "rprop": ("RProp", {}),
