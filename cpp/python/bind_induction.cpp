@@ -24,21 +24,43 @@ Conjoined conjoin(const Conjunctions& made, Pointers ptr, Integers id,
                                   give(std::move(rows.value))));
 }
 
-using Found = Tuple<Given<std::int64_t>, Given<std::int32_t>, Given<double>, Given<double>>;
+using Found = Tuple<Given<std::int32_t>, Given<std::int32_t>, Given<std::int32_t>,
+                    Given<std::int64_t>, Given<std::uint64_t>, Given<double>, Given<double>>;
 
-Found gains(Pointers ptr, Integers token, const std::optional<KeptReals>& value, Reals p,
-            Integers gold, const std::optional<KeptReals>& weight, int labels, double l2,
-            double least, int threads) {
-  if (value) check_length("value", value->size(), static_cast<std::int64_t>(token.size()));
-  if (weight) check_length("weight", weight->size(), static_cast<std::int64_t>(gold.size()));
+Found given(Gains&& found) {
+  return Found(nb::make_tuple(give(std::move(found.left)), give(std::move(found.right)),
+                              give(std::move(found.label)), give(std::move(found.tokens)),
+                              give(std::move(found.mark)), give(std::move(found.mu)),
+                              give(std::move(found.gain))));
+}
+
+Found single(const GainSearch& search, double least, int threads) {
   Gains found;
   {
     nb::gil_scoped_release release;
-    const GainSearch search(p, gold, data_or_null(weight), labels, l2);
-    found = search(ptr, token, data_or_null(value), least, threads);
+    found = search.single(least, threads);
   }
-  return Found(nb::make_tuple(give(std::move(found.test)), give(std::move(found.label)),
-                              give(std::move(found.mu)), give(std::move(found.gain))));
+  return given(std::move(found));
+}
+
+Given<std::int64_t> diverse(const GainSearch& search, Integers left, Integers right, Integers label,
+                            Reals mu, std::int64_t most, double share) {
+  std::vector<std::int64_t> found;
+  {
+    nb::gil_scoped_release release;
+    found = search.diverse(left, right, label, mu, most, share);
+  }
+  return give(std::move(found));
+}
+
+Found pairs(const GainSearch& search, std::span<const bool> left, std::span<const bool> right,
+            double least, int threads) {
+  Gains found;
+  {
+    nb::gil_scoped_release release;
+    found = search.pairs(left, right, least, threads);
+  }
+  return given(std::move(found));
 }
 
 }  // namespace
@@ -48,8 +70,14 @@ void bind_induction(nb::module_& m) {
   nb::class_<Conjunctions>(m, "Conjunctions")
       .def(nb::init<Pointers, Integers, Integers>(), "ptr"_a, "right"_a, "made"_a)
       .def("conjoin", &conjoin, "ptr"_a, "id"_a, "value"_a.none(), "threads"_a);
-  m.def("gains", &gains, "ptr"_a, "token"_a, "value"_a.none(), "p"_a, "gold"_a, "weight"_a.none(),
-        "labels"_a, "l2"_a, "least"_a, "threads"_a);
+  nb::class_<GainSearch>(m, "GainSearch")
+      .def(nb::init<KeptReals, KeptIntegers, std::optional<KeptReals>, int, double, KeptPointers,
+                    KeptIntegers, std::optional<KeptReals>>(),
+           "p"_a, "gold"_a, "weight"_a.none(), "labels"_a, "l2"_a, "ptr"_a, "id"_a,
+           "value"_a.none())
+      .def("single", &single, "least"_a, "threads"_a)
+      .def("pairs", &pairs, "left"_a, "right"_a, "least"_a, "threads"_a)
+      .def("diverse", &diverse, "left"_a, "right"_a, "label"_a, "mu"_a, "most"_a, "share"_a);
 }
 
 }  // namespace crfkit

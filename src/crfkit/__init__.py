@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from crfkit.training import events
     from crfkit.training.boosting import Boosting
     from crfkit.training.generative import Smoothing
+    from crfkit.training.induction.induce import induce
+    from crfkit.training.induction.options import Induction
     from crfkit.training.stop import Stop
     from crfkit.training.train import train
 
@@ -72,6 +74,7 @@ __all__ = [
     "Features",
     "HiddenChainCRF",
     "HiddenSequenceCRF",
+    "Induction",
     "Likelihood",
     "Model",
     "OpinionPool",
@@ -91,6 +94,7 @@ __all__ = [
     "events",
     "explain",
     "features",
+    "induce",
     "inference",
     "load",
     "metrics",
@@ -116,6 +120,7 @@ _HOMES = {
     "HiddenSequenceCRF": ("crfkit.estimators", "HiddenSequenceCRF"),
     "MEMM": ("crfkit.estimators", "MEMM"),
     "Features": ("crfkit.linear.features", "Features"),
+    "Induction": ("crfkit.training.induction.options", "Induction"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),
     "OpinionPool": ("crfkit.estimators", "OpinionPool"),
@@ -129,6 +134,7 @@ _HOMES = {
     "VotedPerceptron": ("crfkit.estimators", "VotedPerceptron"),
     "__version__": ("crfkit._native", "__version__"),
     "build_info": ("crfkit.native", "build_info"),
+    "induce": ("crfkit.training.induction.induce", "induce"),
     "load": ("crfkit.models.files", "read_model"),
     "train": ("crfkit.training.train", "train"),
 }

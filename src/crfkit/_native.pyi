@@ -75,18 +75,49 @@ class Conjunctions:
         self, ptr: NDArray[np.int64], id: NDArray[np.int32], value: NDArray[np.float64] | None, threads: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
 
-def gains(
-    ptr: NDArray[np.int64],
-    token: NDArray[np.int32],
-    value: NDArray[np.float64] | None,
-    p: NDArray[np.float64],
-    gold: NDArray[np.int32],
-    weight: NDArray[np.float64] | None,
-    labels: int,
-    l2: float,
-    least: float,
-    threads: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
+class GainSearch:
+    def __init__(
+        self,
+        p: NDArray[np.float64],
+        gold: NDArray[np.int32],
+        weight: NDArray[np.float64] | None,
+        labels: int,
+        l2: float,
+        ptr: NDArray[np.int64],
+        id: NDArray[np.int32],
+        value: NDArray[np.float64] | None,
+    ) -> None: ...
+    def single(
+        self, least: float, threads: int
+    ) -> tuple[
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.int64],
+        NDArray[np.uint64],
+        NDArray[np.float64],
+        NDArray[np.float64],
+    ]: ...
+    def pairs(
+        self, left: NDArray[np.bool_], right: NDArray[np.bool_], least: float, threads: int
+    ) -> tuple[
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.int64],
+        NDArray[np.uint64],
+        NDArray[np.float64],
+        NDArray[np.float64],
+    ]: ...
+    def diverse(
+        self,
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        label: NDArray[np.int32],
+        mu: NDArray[np.float64],
+        most: int,
+        share: float,
+    ) -> NDArray[np.int64]: ...
 
 class Hasher:
     def __init__(self, size: int) -> None: ...

@@ -154,7 +154,7 @@ def train(
             beside = None if output == "-" else os.path.dirname(os.path.abspath(output))
             folder = stack.enter_context(TemporaryDirectory(prefix="crfkit-blocks-", dir=beside))
             learn = prepare_blocks(data, Path(folder), block_positions, given, asked, **making)
-        judged = None if dev is None else _dev(dev, learn, asked, given, threads)
+        judged = None if dev is None else dev_set(dev, learn, asked, given, threads)
         keeper = Keeper(
             output, checkpoint, {"notes": notes, "licence": licence, "compact": compact}, say=tell
         )
@@ -220,7 +220,7 @@ def _start(init: str | None) -> Any:
     return read_model(init)
 
 
-def _dev(
+def dev_set(
     path: str,
     learn: learning.Learning[Any],
     asked: structures.Asked,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+import numpy as np
+
+from crfkit.arrays import Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.linear.plan import LayoutOptions
 
-__all__ = ["Features", "Likely"]
+__all__ = ["Chosen", "Features", "Likely"]
 
 Which = Literal["observed", "all", "likely"]
 
@@ -40,15 +43,45 @@ class Likely:
         check_number("epsilon", self.epsilon)
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Exactly these pairs of attribute and label, whatever the data show.
+
+    Parameters
+    ----------
+    pairs : array [n, 2]
+        Ids of the data that are learned from.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> data = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
+    >>> model = train(data, features=Features(Chosen([[0, 0]]), transitions="none"))
+    >>> model.layout.weights, model.predict([[["the"]]])
+    (1, [['D']])
+    """
+
+    pairs: Pointers
+
+    def __post_init__(self) -> None:
+        given = np.array(self.pairs).reshape(-1, 2) if np.size(self.pairs) == 0 else np.array(self.pairs)
+        if given.ndim != 2 or given.shape[1] != 2 or (given.size and given.dtype.kind not in "iu"):
+            raise ValueError(
+                f"pairs has shape {given.shape} and type {given.dtype}, expected ids [n, 2]: attribute, label"
+            )
+        object.__setattr__(self, "pairs", given.astype(np.int64))
+
+
 @dataclass(frozen=True)
 class Features:
     """Which weights a model gets.
 
     Parameters
     ----------
-    which : {"observed", "all", "likely"} or Likely
-        Pairs of attribute and label that have a weight: those that the data show, all of them, or the
-        observed ones and those that the model finds likely after a little training.
+    which : {"observed", "all", "likely"}, Likely or Chosen
+        Pairs of attribute and label that have a weight: those that the data show, all of them, the observed
+        ones and those that the model finds likely after a little training, or just those of a list.
     min_count : float
         Keep what is seen at least so often; 0 keeps everything.
     count : {"count", "value"}
@@ -66,10 +99,10 @@ class Features:
     3
     >>> Features("al")
     Traceback (most recent call last):
-    ValueError: which is 'al', expected "observed", "all", "likely" or Likely(...)
+    ValueError: which is 'al', expected "observed", "all", "likely", Likely(...) or Chosen(...)
     """
 
-    which: Which | Likely = "observed"
+    which: Which | Likely | Chosen = "observed"
     min_count: float = 0.0
     count: Literal["count", "value"] = "count"
     transitions: Literal["all", "observed", "none"] = "all"
@@ -78,8 +111,8 @@ class Features:
     max_weights: int = 500_000_000
 
     def __post_init__(self) -> None:
-        if not isinstance(self.which, Likely):
-            check_choice("which", self.which, get_args(Which), "Likely(...)")
+        if not isinstance(self.which, Likely | Chosen):
+            check_choice("which", self.which, get_args(Which), "Likely(...) or Chosen(...)")
         check_choice("count", self.count, ("count", "value"))
         check_choice("transitions", self.transitions, ("all", "observed", "none"))
         check_number("min_count", self.min_count)
@@ -113,4 +146,6 @@ class Features:
         """Return the options of a layout that follow."""
         made: Any = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "which"}
         options: LayoutOptions = made
+        if isinstance(self.which, Chosen):
+            options["chosen"] = self.which.pairs
         return options

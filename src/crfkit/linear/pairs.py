@@ -87,6 +87,8 @@ class Pairs:
 def pairs_of(plan: Plan, slot: str, attributes: int) -> Pairs:
     """Return the pairs of a slot with so many attributes."""
     width = plan.slots[slot].cells
+    if slot == "node" and "chosen" in plan.options:
+        return Pairs(width, attributes, _Nothing(attributes))  # the plan adds them
     if plan.all_pairs:
         source: Source = _Every(plan, slot, width, attributes)
     elif plan.whole is None:
@@ -96,6 +98,16 @@ def pairs_of(plan: Plan, slot: str, attributes: int) -> Pairs:
     else:
         source = _Counted(plan, slot, width, attributes)
     return Pairs(width, attributes, source)
+
+
+class _Nothing:
+    """No pairs."""
+
+    def __init__(self, attributes: int) -> None:
+        self.counts: Pointers | None = np.zeros(attributes, dtype=np.int64)
+
+    def columns(self, ptr: Pointers) -> Ids:
+        return np.zeros(0, dtype=np.int32)
 
 
 class _Every:

@@ -44,6 +44,8 @@ class LayoutOptions(TypedDict, total=False):
     count: Literal["count", "value"]
     #: a ValueError instead of more weights than this (default 500 million, 4 GB)
     max_weights: int
+    #: exactly these (attribute, label) pairs [n, 2], whatever the data show
+    chosen: Pointers
     #: number of attributes, where the alphabet has more than the batch shows
     attributes: int
     #: number of edge attributes
@@ -121,6 +123,8 @@ class Plan:
         self.pairs = {
             slot: pairs_of(self, slot, sizes[slot]) for slot, about in self.slots.items() if about.places
         }
+        if "chosen" in options:
+            self.pairs["node"].add(options["chosen"])
         if extra is not None:
             self.pairs["node"].add(extra)
         self.columns = next((b.dense.shape[1] for b in self.batches if b.dense is not None), 0)  # K

@@ -195,7 +195,7 @@ class TrainingData:
         self, structure: Structure, *, all_pairs: bool, pairs: Pointers | None, options: LayoutOptions
     ) -> Layout:
         """Return the weights that there are, with further (attribute, label) pairs [n, 2]."""
-        if not all_pairs:
+        if not all_pairs and "chosen" not in options:
             pairs = partial_pairs(self.batches(), len(self.labels), options.get("min_count", 0.0), pairs)
         given: Any = {**options, "threads": self.threads}
         if len(self.attributes) or self.hashed:

@@ -5,6 +5,7 @@ Bind the objective to a layout and data, choose the optimiser, find the start, f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -108,10 +109,17 @@ class Fit:
         data = self.data
         return Model(self.structure, self.layout, data.names, w, data.extractor, training)
 
+    def briefly(self, iterations: int) -> Model:
+        """Return a model after a few iterations, without events, dev sets and warnings."""
+        begun = time.perf_counter()
+        w, halted = self._initial(begun)
+        return self.model(w if halted else self._little(self.problem, w, iterations, begun).w)
+
     def fingerprint(self, dev: Dataset | None, metric: str) -> dict[str, str]:
         """Everything that the result depends on."""
         dev_every = self.stop.dev_every
         options = {k: v for k, v in sorted(self.options.items()) if k not in ("threads", "table_bytes")}
+        chosen = self.options.get("chosen")
         return {
             "version": _native.__version__,
             "data": fingerprint_of(self.data.data),
@@ -120,7 +128,7 @@ class Fit:
             "objective": described(self.objective),
             "optimiser": described(self.optimiser),
             "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
-            "layout": repr(options),
+            "layout": repr(options if chosen is None else {**options, "chosen": digest([chosen])}),
             "structure": repr(self.structure),
             "start": self._start_name(),
         }

@@ -1,0 +1,1 @@
+"""Feature induction: `crfkit.induce` and its parts."""

@@ -1,0 +1,69 @@
+"""Options of feature induction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from crfkit.checks import check_choice, check_number
+
+__all__ = ["Induction"]
+
+
+@dataclass(frozen=True)
+class Induction:
+    """Options of feature induction.
+
+    Parameters
+    ----------
+    rounds : int
+        So many at most.
+    per_round : int
+        Features that a round adds.
+    beam : int
+        Atoms (attributes that are not conjunctions) with the highest gains, which a round joins with each
+        other and with the features that there are.
+    longest : int
+        Atoms of a conjunction at most; 1: no conjunctions.
+    margin : float
+        A token counts as wrong unless its gold label is more probable than every other by more than this.
+        0: tokens that the model gets wrong; 1: all tokens.
+    iterations : int
+        Of L-BFGS in a round.
+    min_gain : float
+        A feature must gain more.
+    patience : int
+        With a dev set: rounds without a better score that end it.
+    start : {"nothing", "observed"}
+        Begin without attributes, or with all pairs of attribute and label that the data show, to which only
+        conjunctions are added.
+
+    Examples
+    --------
+    >>> Induction(rounds=3).per_round
+    1000
+    >>> Induction(margin=2)
+    Traceback (most recent call last):
+    ValueError: margin is 2, expected at most 1
+    """
+
+    rounds: int = 10
+    per_round: int = 1000
+    beam: int = 1000
+    longest: int = 3
+    margin: float = 0.0
+    iterations: int = 10
+    min_gain: float = 0.0
+    patience: int = 2
+    start: Literal["nothing", "observed"] = "nothing"
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "per_round", "beam", "longest", "iterations", "patience"):
+            check_number(name, getattr(self, name), 1, whole=True)
+        check_number("min_gain", self.min_gain)
+        check_number("margin", self.margin)
+        if self.margin > 1:
+            raise ValueError(f"margin is {self.margin}, expected at most 1")
+        if self.longest > 8:
+            raise ValueError(f"longest is {self.longest}, expected at most 8")
+        check_choice("start", self.start, ("nothing", "observed"))

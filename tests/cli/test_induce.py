@@ -1,0 +1,87 @@
+"""``crfkit induce``: the model tags as the one in memory does, the report names what was found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crfkit import Induction, induce, load
+from crfkit.features import ItemExtractor
+from tests.cases.cli import folder, run
+
+__all__ = ["folder"]
+
+
+def columns(count: int, seed: int) -> str:
+    """Return sequences whose label says whether two bits are equal."""
+    lines = []
+    for bits in np.random.default_rng(seed).integers(0, 2, size=(count, 5, 2)).tolist():
+        lines += [f"u{u} v{v} {'same' if u == v else 'other'}" for u, v in bits]
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("induce")
+    (made / "train.txt").write_text(columns(40, 0))
+    (made / "test.txt").write_text(columns(10, 1))
+    (made / "template").write_text("U0:%x[0,0]\nU1:%x[0,1]\nB\n")
+    return made
+
+
+def test_columns_become_a_model_that_tags(place: Path) -> None:
+    options = ["-t", place / "template", "--margin", 1, "--rounds", 2, "--threads", 1]
+    for report in ("r.jsonl", "r.md"):
+        done = run(
+            *("induce", place / "train.txt", "-o", place / "m.crf", "--dev", place / "test.txt"),
+            *("--report", place / report, "--json", *options),
+        )
+    told = json.loads(done.stdout)
+    assert told["rounds"][0]["wrong"] == 200
+    assert "gain" in done.stderr
+    names = {json.loads(line)["name"] for line in (place / "r.jsonl").read_text().splitlines()}
+    assert any("|" in name for name in names)
+    assert "## Round 1" in (place / "r.md").read_text()
+    tagged = run("tag", place / "m.crf", place / "test.txt").stdout.split("\n\n")
+    gold = (place / "test.txt").read_text().split("\n\n")
+    for ours, theirs in zip(tagged, gold, strict=True):
+        assert [line.split()[-1] for line in ours.splitlines()] == [
+            line.split()[-1] for line in theirs.splitlines()
+        ]
+    made = json.loads(run("eval", place / "m.crf", place / "test.txt", "--json").stdout)
+    assert made["systems"][0]["accuracy"] == 1.0
+    assert "|" in run("explain", place / "m.crf", place / "test.txt").stdout
+
+
+def test_items_give_the_tags_of_the_model_in_memory(folder: Path, place: Path) -> None:
+    lines = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+    X, y = [line["items"] for line in lines], [line["labels"] for line in lines]
+    options = ["--rounds", 1, "--margin", 1, "-q", "--threads", 1]
+    run("induce", folder / "items.jsonl", "-o", place / "items.crf", *options)
+    found = induce(
+        ItemExtractor()(X, y), induction=Induction(rounds=1, margin=1.0), threads=1, progress=False
+    )
+    again = load(place / "items.crf")
+    assert again.predict(X) == found.model.predict(X)
+    assert again.log_likelihood(X, y).tobytes() == found.model.log_likelihood(X, y).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--start", "all"], "--start is 'all', expected nothing or observed"),
+        (["--metric", "token_accuracy"], "--metric is for a dev set"),
+        (["--patience", "3"], "--patience is for a dev set"),
+        (["--l2", "0"], "needs an L2 penalty"),
+        (["--min-gain", "1e9"], "a larger beam or a smaller min_gain"),
+        (["--report", "/nowhere/r.md"], "--report is /nowhere/r.md, but there is no folder"),
+    ],
+)
+def test_what_cannot_be_done_is_said(place: Path, options: list[str], why: str) -> None:
+    done = run("induce", place / "train.txt", "-o", place / "x.crf", "-q", *options, status=2)
+    assert why in done.output
+    assert not (place / "x.crf").exists()
