@@ -54,8 +54,29 @@ def test_segments_are_printed_with_probabilities(folder: Path) -> None:
     run("train", folder / "train.txt", "-o", folder / "chain.crf", "-q", "--max-iter", 5, "-a", "lbfgs")
     told = json.loads(run("tag", folder / "chain.crf", "-", "--segments", text=text).stdout)
     assert told["segments"] == [[0, 2, "NP"]]
-    wrong = run("tag", folder / "chain.crf", "-", "--segments", "--marginals", text=text, status=2)
-    assert "is for models of segments" in wrong.stderr
+    told = json.loads(run("tag", folder / "chain.crf", "-", "--segments", "--marginals", text=text).stdout)
+    assert told["segments"][0][:3] == [0, 2, "NP"]
+    assert 0.1 < told["segments"][0][3] < 1.0
+
+
+@pytest.mark.parametrize("model", ["m.crf", "chain.crf"])
+def test_spans_one_a_line(folder: Path, model: str) -> None:
+    run("train", folder / "train.txt", "-o", folder / "chain.crf", "-q", "--max-iter", 5, "-a", "lbfgs")
+    text = "the\tDT\ndog\tNN\nran\tVB\n\nran\tVB\na\tDT\ncat\tNN\n\n"
+    rows = [
+        line.split("\t") for line in run("tag", folder / model, "-", "--spans", text=text).stdout.splitlines()
+    ]
+    assert rows == [["0", "0", "2", "NP", "the dog"], ["1", "1", "3", "NP", "a cat"]]
+    asked = ["tag", folder / model, "-", "--spans", "--confidence"]
+    sure = [line.split("\t") for line in run(*asked, text=text).stdout.splitlines()]
+    assert [row[:5] for row in sure] == rows
+    told = [json.loads(line) for line in run(*asked, "--json", text=text).stdout.splitlines()]
+    assert list(told[1]) == ["sequence", "begin", "end", "label", "text", "confidence"]
+    assert told[1]["text"] == "a cat"
+    assert [float(row[5]) for row in sure] == pytest.approx([one["confidence"] for one in told], abs=1e-6)
+    assert "belongs to --spans" in run("tag", folder / model, "-", "--confidence", text=text, status=2).output
+    wrong = run("tag", folder / model, "-", "--spans", "-k", 2, text=text, status=2)
+    assert "leave out --marginals, --kbest" in wrong.output
 
 
 def test_scores_are_those_of_segments(folder: Path) -> None:

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
-    from crfkit.models.model import Model
-    from crfkit.structures.gold import Path, Sets
-    from crfkit.structures.results import Labelling, Marginals
+    from crfkit.structures.gold import Sets
 
 
 @with_reading
@@ -45,9 +43,16 @@ def tag(
         bool,
         typer.Option(
             "--segments",
-            help="Print JSON lines with segments as [start, end, label]; with --marginals, of a model of "
-            "segments, also their probabilities.",
+            help="Print JSON lines with segments as [start, end, label]; with --marginals also their "
+            "probabilities.",
         ),
+    ] = False,
+    spans: Annotated[
+        bool,
+        typer.Option("--spans", help="Print one segment a line: sequence, begin, end, label, text."),
+    ] = False,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="With --spans: add the probability of each segment.")
     ] = False,
     force: Annotated[
         bool,
@@ -72,6 +77,10 @@ def tag(
     constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
     of this type and B-PER positions.
 
+    --spans prints the segments that labels spell, with TABs between sequence and begin (counted from 0), end
+    (one past the last position), label, words of the first column and, with --confidence, the probability of
+    exactly this segment: both ends and the label. With --json, each line is an object with these names.
+
     For example:
 
       crfkit tag chunks.crf test.txt -o tagged.txt.gz
@@ -80,10 +89,11 @@ def tag(
       crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
       crfkit tag names.crf test.txt --segments --marginals
       crfkit tag usaddr.crf lines.txt --once all --at-most ZipCode=1
+      crfkit tag names.crf test.txt --spans --confidence
     """
     from crfkit.cli.tagging import Tagger
 
-    asked = Asked(marginals, kbest, labels_only, force, as_json, segments)
+    asked = Asked(marginals, kbest, labels_only, force, as_json, segments, spans, confidence)
     check_output(output)
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
@@ -106,8 +116,17 @@ class Asked:
     force: bool
     as_json: bool
     segments: bool = False
+    spans: bool = False
+    confidence: bool = False
 
     def __post_init__(self) -> None:
+        if self.confidence and not self.spans:
+            raise ValueError("--confidence belongs to --spans; give both, or --marginals")
+        if self.spans and (self.marginals or self.kbest is not None or self.labels_only or self.segments):
+            raise ValueError(
+                "--spans prints segments by themselves; leave out --marginals, --kbest, --labels-only and "
+                "--segments"
+            )
         if self.marginals and self.kbest is not None:
             raise ValueError(
                 "--marginals belong to positions and --kbest to whole labellings; give one of them"
@@ -127,7 +146,7 @@ class Asked:
     @property
     def labels_alone(self) -> bool:
         """Whether the best labels are all that is asked for."""
-        return not (self.marginals or self.kbest or self.as_json or self.segments)
+        return not (self.marginals or self.kbest or self.as_json or self.segments or self.spans)
 
 
 def _write(output: str, answers: Iterator[bytes]) -> bool:
@@ -151,6 +170,20 @@ def _write(output: str, answers: Iterator[bytes]) -> bool:
     return seen
 
 
+def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int) -> bytes:
+    """Return the segments of a block, one in each line; `seen` sequences came before."""
+    from crfkit.cli.answers import span_rows
+
+    forced = tagger.forced(block) if asked.force else None
+    rows = span_rows(tagger, block, forced, seen, confidence=asked.confidence)
+    if asked.as_json:
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    cells = (
+        [f"{cell:.6f}" if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows
+    )
+    return "".join("\t".join(row) + "\n" for row in cells).encode()
+
+
 def _answers(tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked) -> Iterator[bytes]:
     """Yield the answer for each block; errors count sequences from the beginning of the input."""
     from crfkit.inference.results import counted_from
@@ -158,7 +191,7 @@ def _answers(tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked) 
     seen = 0
     for block in blocks:
         with counted_from(seen):
-            lines = _of_block(tagger, block, asked)
+            lines = _spans_of(tagger, block, asked, seen) if asked.spans else _of_block(tagger, block, asked)
         seen += len(block)
         yield lines
 
@@ -212,15 +245,19 @@ def _of_sequences(
     import numpy as np
 
     from crfkit import inference
+    from crfkit.cli.answers import LabelAnswers, SegmentAnswers
     from crfkit.inference.results import NoLabellingError, counted_from
     from crfkit.models.scores import decoded
 
     model, threads, begin = tagger.model, tagger.threads, 0
-    answer = SegmentAnswers(model, asked) if asked.segments else LabelAnswers(model, asked)
-    for part, potentials in model.parts(batch, allowed=forced, threads=threads):
+    answer = SegmentAnswers(model) if asked.segments else LabelAnswers(model)
+    if asked.kbest is not None:
+        answer.check_kbest()
+    for part, potentials in model.parts(
+        batch, allowed=forced, threads=threads, cells=answer.cells(asked.marginals)
+    ):
         with counted_from(begin):
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
-            shares = inference.marginals(potentials, threads=threads) if asked.marginals else None
             found: list[list[inference.Labelling]]
             if model.constraints:
                 found = [[one] for one in tagger.constrained(potentials)]
@@ -230,6 +267,8 @@ def _of_sequences(
                 found = inference.kbest(potentials, asked.kbest, threads=threads)
                 if not all(found):
                     raise NoLabellingError([bool(several) for several in found].index(False))
+            best = [several[0] for several in found]
+            more = answer.marginals(potentials, best, threads) if asked.marginals else [{}] * len(best)
         begin += part.sequences
         for n, several in enumerate(found):
             plain = [
@@ -239,68 +278,4 @@ def _of_sequences(
                 }
                 for labelling in several
             ]
-            if asked.kbest is not None:
-                yield {"kbest": plain}
-            elif shares is None:
-                yield plain[0]
-            else:
-                rows = slice(int(part.seq_ptr[n]), int(part.seq_ptr[n + 1]))
-                yield plain[0] | answer.marginals(several[0], shares, rows)
-
-
-class LabelAnswers:
-    """Labellings as lists of labels, one for each position."""
-
-    def __init__(self, model: Model, asked: Asked) -> None:
-        self.model = model
-        if asked.kbest is not None and model.states is not None:
-            raise ValueError(
-                "--kbest is not for models with hidden states: a labelling is a sum over many paths of "
-                "states; use --marginals"
-            )
-
-    def one(self, found: Labelling) -> dict[str, Any]:
-        """Return a labelling as plain data."""
-        return {"predicted": self.model.spelling.tags(_path(found))[0]}
-
-    def marginals(self, found: Labelling, shares: Marginals, rows: slice) -> dict[str, Any]:
-        """Return the probability of each label at each position."""
-        names, states, node = self.model.answers, self.model.states, shares.node[rows]
-        summed = node if states is None else states.summed(node)
-        return {"marginals": [dict(zip(names, row, strict=True)) for row in summed.tolist()]}
-
-
-class SegmentAnswers:
-    """Labellings as lists of segments, without those outside."""
-
-    def __init__(self, model: Model, asked: Asked) -> None:
-        if asked.marginals and not model.segmental:
-            raise ValueError(
-                "--segments --marginals is for models of segments (crfkit train --structure semi); leave one "
-                "out"
-            )
-        self.model = model
-        self._ids = {name: y for y, name in enumerate(model.structure.labels)}
-
-    def one(self, found: Labelling) -> dict[str, Any]:
-        """Return a labelling as plain data."""
-        return {"segments": [list(one) for one in self.model.segments_in(_path(found))[0]]}
-
-    def marginals(self, found: Labelling, shares: Marginals, rows: slice) -> dict[str, Any]:
-        """Return the segments again, each with its probability."""
-        segment = shares.segment
-        assert segment is not None
-        return {
-            "segments": [
-                [a, b, label, min(float(segment[rows.start + a, b - a - 1, self._ids[label]]), 1.0)]
-                for a, b, label in self.model.segments_in(_path(found))[0]
-            ]
-        }
-
-
-def _path(found: Labelling) -> Path:
-    import numpy as np
-
-    from crfkit.structures.gold import Path
-
-    return Path(np.array([0, len(found.labels)]), found.labels, found.begin)
+            yield {"kbest": plain} if asked.kbest is not None else plain[0] | more[n]

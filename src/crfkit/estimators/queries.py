@@ -136,6 +136,14 @@ class ChainQueries:
         names = self.model_.answers
         return PerSequence([dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found)
 
+    def predict_confidence(self, X: Any) -> list[list[tuple[int, int, str, float]]]:
+        """Return the predicted segments of each sequence as (start, end, label, probability).
+
+        The probability is that of exactly this segment: both ends and the label. Labels of a chain must
+        spell segments, as ``B-PER`` does.
+        """
+        return PerSequence(self.model_.confidence(self._data(X), threads=self.threads))
+
     def predict_marginals_single(self, x: Any) -> list[dict[str, float]]:
         """Return the probability of every label at every position of one sequence."""
         return self.predict_marginals([x])[0]

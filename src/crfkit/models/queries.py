@@ -30,6 +30,7 @@ from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
+    from crfkit.models.confidence import SureSegments
     from crfkit.models.model import Model
 
 __all__ = ["Metric", "Queries", "gold_labels"]
@@ -126,13 +127,19 @@ class Queries:
         return self._once(block, lambda: ready_rows(self.layout, self.w, block, threads))
 
     def parts(
-        self, batch: Batch, *, allowed: Bools | Sets | None = None, threads: int | None = None
+        self,
+        batch: Batch,
+        *,
+        allowed: Bools | Sets | None = None,
+        threads: int | None = None,
+        cells: int = 1,
     ) -> Iterator[tuple[Batch, Any]]:
         """Yield sequences of a batch and their scores, a part at a time, so that scores stay small.
 
         Labels that `allowed` [P, L] forbids score -inf; `Sets` also say what is known of begins of segments.
+        A query that needs more numbers for each position than scores do says so by `cells`.
         """
-        for chosen in batch.cut(self.positions_at_a_time(batch)):
+        for chosen in batch.cut(min(self.positions_at_a_time(batch), max(_CELLS // cells, 1))):
             whole = chosen.stop - chosen.start == batch.sequences
             part = batch if whole else batch.select(chosen)
             potentials = self.potentials(part, threads=threads)
@@ -343,6 +350,25 @@ class Queries:
         begin = path.begin.tolist()
         return [segments_of(names[a:b], begin[a:b]) for a, b in pairwise(path.seq_ptr.tolist())]
 
+    def confidence(self, X: Any, *, threads: int | None = None) -> list[SureSegments]:
+        """Return the predicted segments of each sequence as (start, end, label, probability).
+
+        The probability is that of exactly this segment, with both ends and the label, over all labellings
+        (Culotta & McCallum 2004); one sweep serves all segments. They are those of `segments`.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
+        >>> [(start, end, label, p)] = model.confidence([[["New"], ["York"], ["in"]]])[0]
+        >>> (start, end, label), 0.5 < p < 1.0
+        ((0, 2, 'LOC'), True)
+        """
+        from crfkit.models.confidence import segment_confidence
+
+        return segment_confidence(cast("Model", self), X, threads=threads)
+
     def segment_marginals(
         self, X: Any, *, least: float = 0.01, threads: int | None = None
     ) -> list[list[tuple[int, int, str, float]]]:
@@ -386,14 +412,17 @@ class Queries:
         Columns are `answers`: of hidden states, each is the sum over the states of a label.
         """
         found: list[Floats] = []
-        states = self.states
         parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
         for part, node in _asked(
             parts, lambda part, potentials: inference.marginals(potentials, threads=threads).node
         ):
-            node = node if states is None else states.summed(node)
+            node = self.label_shares(node)
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
         return found
+
+    def label_shares(self, node: Floats) -> Floats:
+        """Return the probabilities of `answers` [P, L] from those of the labels of the structure."""
+        return node if self.states is None else self.states.summed(node)
 
     def log_likelihood(self, X: Any, y: Any = None, *, threads: int | None = None) -> Floats:
         """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""

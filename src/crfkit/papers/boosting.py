@@ -57,7 +57,7 @@ def make(given: Given) -> TreeBoosting:
     """Return the experiment: on the corpora, or quick, on generated data."""
     if given.quick:
         return TreeBoosting([_generated()], given, (5, 20), 2)
-    return TreeBoosting([_letters(given), _proteins(given)], given, (10, 30, 100, 300), 3)
+    return TreeBoosting([_letters(given), _proteins(given)], given, (10, 30, 100), 3)
 
 
 def _letters(given: Given) -> Task:
@@ -121,7 +121,7 @@ class TreeBoosting:
         task, learner, rounds = self._asked()[quantity.name]
         train, dev, test = task.split(seed)
         crf = self._fitted(task, learner, rounds, train, dev, seed)
-        return 100.0 * (1.0 - crf.score(*_columns(_seen(task, learner, test))))
+        return 100.0 * _error(crf, _seen(task, learner, test))
 
     def _fitted(
         self, task: Task, learner: str, rounds: int, train: Sequences, dev: Sequences, seed: int
@@ -133,7 +133,7 @@ class TreeBoosting:
                 ChainCRF(objective=Likelihood(l2=l2), threads=threads).fit(*_columns(train))
                 for l2 in PENALTIES
             ]
-            return max(tried, key=lambda crf: crf.score(*_columns(dev)))
+            return min(tried, key=lambda crf: _error(crf, dev))
         options = Boosting(
             rounds=rounds,
             leaves=32 if learner == SHARED else 8,
@@ -167,7 +167,8 @@ class TreeBoosting:
         return Page(
             [
                 "Section 2.5 of the report has no numbers; Dietterich et al. found trees as good as linear "
-                "potentials, or better. Error of labels in percent. The penalty of the linear chain and the "
+                "potentials, or better. Error of labels in percent, "
+                "each the most probable one of its position. The penalty of the linear chain and the "
                 "number of rounds (up to the given one) are chosen on the dev part.",
                 "\n".join(f"- {task.name}: {task.data}" for task in self.tasks),
             ],
@@ -211,6 +212,14 @@ def _claim(task: Task, found: Mapping[tuple[str, str, int], Result | None], roun
         return Claim(text, None, "not measured yet")
     best = min(one.ours for one in trees)
     return Claim(text, best <= linear.ours, f"error {best:.1f} against {linear.ours:.1f} %")
+
+
+def _error(crf: ChainCRF | BoostedCRF, sequences: Sequences) -> float:
+    """Return the share of positions whose most probable label is wrong."""
+    X, y = _columns(sequences)
+    shares = crf.predict_marginals(X, as_array=True)
+    found = crf.classes_[np.concatenate([share.argmax(axis=1) for share in shares])]
+    return float(np.mean(found != np.concatenate([np.array(labels, dtype=object) for labels in y])))
 
 
 def _columns(sequences: Sequences) -> tuple[list[Floats], list[list[str]]]:

@@ -1,0 +1,102 @@
+"""What ``crfkit tag`` says of a labelling: labels, segments, and their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from crfkit import inference
+from crfkit.arrays import Bools, Pointers
+from crfkit.cli.tagging import Tagger
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.models.confidence import check_sure, segment_cells, segment_confidence, sure_of
+from crfkit.models.model import Model
+from crfkit.structures.gold import Path, Sets
+from crfkit.structures.results import Labelling
+
+__all__ = ["LabelAnswers", "SegmentAnswers", "span_rows"]
+
+
+class LabelAnswers:
+    """Labellings as lists of labels, one for each position."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def check_kbest(self) -> None:
+        """Refuse models that have no k best labellings."""
+        if self.model.states is not None:
+            raise ValueError(
+                "--kbest is not for models with hidden states: a labelling is a sum over many paths of "
+                "states; use --marginals"
+            )
+
+    def cells(self, marginals: bool) -> int:
+        """Return how many numbers an answer needs for each position."""
+        return 1
+
+    def one(self, found: Labelling) -> dict[str, Any]:
+        """Return a labelling as plain data."""
+        return {"predicted": self.model.spelling.tags(_path([found]))[0]}
+
+    def marginals(
+        self, potentials: Any, best: Sequence[Labelling], threads: int | None
+    ) -> list[dict[str, Any]]:
+        """Return the probability of each label at each position, for each sequence."""
+        names = self.model.answers
+        rows = self.model.label_shares(inference.marginals(potentials, threads=threads).node).tolist()
+        return [
+            {"marginals": [dict(zip(names, row, strict=True)) for row in rows[a:b]]}
+            for a, b in pairwise(potentials.seq_ptr.tolist())
+        ]
+
+
+class SegmentAnswers(LabelAnswers):
+    """Labellings as lists of segments, without those outside."""
+
+    def cells(self, marginals: bool) -> int:
+        """Return how many numbers an answer needs for each position."""
+        if marginals:
+            check_sure(self.model)
+        return segment_cells(self.model) if marginals else 1
+
+    def one(self, found: Labelling) -> dict[str, Any]:
+        """Return a labelling as plain data."""
+        return {"segments": [list(one) for one in self.model.segments_in(_path([found]))[0]]}
+
+    def marginals(
+        self, potentials: Any, best: Sequence[Labelling], threads: int | None
+    ) -> list[dict[str, Any]]:
+        """Return the segments again, each with its probability."""
+        found = sure_of(self.model, potentials, _path(best), threads)
+        return [{"segments": [list(one) for one in several]} for several in found]
+
+
+def span_rows(
+    tagger: Tagger, block: Columns | Dataset, forced: Bools | Sets | None, seen: int, *, confidence: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the segments of a block as sequence, begin, end, label, text and, if asked for, confidence."""
+    batch, model, threads = tagger.batch(block), tagger.model, tagger.threads
+    found: list[Any]  # of segments, with a probability or without
+    if confidence:
+        found = segment_confidence(model, batch, allowed=forced, threads=threads)
+    else:
+        found = model.segments_in(model.path(batch, allowed=forced, threads=threads))
+    words = block.strings()[0].tolist() if isinstance(block, Columns) else None
+    names = ("begin", "end", "label")
+    for n, a in enumerate(batch.seq_ptr[:-1].tolist()):
+        for one in found[n]:
+            text = "" if words is None else " ".join(words[a + one[0] : a + one[1]])
+            row = {"sequence": seen + n, **dict(zip(names, one, strict=False)), "text": text}
+            yield row | ({"confidence": one[3]} if confidence else {})
+
+
+def _path(found: Sequence[Labelling]) -> Path:
+    ptr: Pointers = np.cumsum([0, *(len(one.labels) for one in found)])
+    begin = [one.begin for one in found if one.begin is not None]
+    label = np.concatenate([np.zeros(0, dtype=np.int32), *(one.labels for one in found)])
+    return Path(ptr, label, np.concatenate(begin) if begin else None)

@@ -1,0 +1,123 @@
+"""How sure a model is of the segments that it predicts: the probability of exactly these ends and label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from crfkit import inference
+from crfkit.arrays import Bools, Floats, Pointers
+from crfkit.inference.results import counted_from
+from crfkit.inference.spans import Steps, segment_probability
+from crfkit.models.scores import flat_path
+from crfkit.models.tags import are_tags
+from crfkit.structures.chain import Chain
+from crfkit.structures.gold import Path, Sets
+
+if TYPE_CHECKING:
+    from crfkit.models.model import Model
+
+__all__ = ["SureSegments", "check_sure", "segment_cells", "segment_confidence", "sure_of"]
+
+#: (start, end, label, probability) of the segments of one sequence, in order.
+SureSegments: TypeAlias = list[tuple[int, int, str, float]]
+
+
+def check_sure(model: Model) -> None:
+    """Refuse models whose segments have no probability here."""
+    if model.segmental:
+        return
+    if not are_tags(model.answers):
+        raise ValueError(
+            f"the labels of the model ({', '.join(model.answers[:5])}, ...) do not spell segments; use "
+            "marginals"
+        )
+    if isinstance(model.structure, Chain) and model.structure.order > 1:
+        raise ValueError(
+            f"the confidence of segments is for chains of order 1 and for segments, not for "
+            f"{model.structure.describe()}; inference.span_probability takes one span at a time"
+        )
+
+
+def segment_confidence(
+    model: Model, X: Any, *, allowed: Bools | Sets | None = None, threads: int | None = None
+) -> list[SureSegments]:
+    """Return the predicted segments of each sequence, with their probabilities; see `Model.confidence`."""
+    check_sure(model)
+    batch = model.batch_of(X, threads=threads)
+    found: list[SureSegments] = []
+    for _, potentials in model.parts(batch, allowed=allowed, threads=threads, cells=segment_cells(model)):
+        with counted_from(len(found)):
+            path = flat_path(potentials, None, threads, model.states)
+            found += sure_of(model, potentials, path, threads)
+    return found
+
+
+def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> list[SureSegments]:
+    """Return the segments of labels [P], with their probabilities under these scores."""
+    if model.segmental:
+        return _of_segments(model, potentials, path, threads)
+    from crfkit.metrics.encoding import Encoded
+    from crfkit.metrics.schemes import CUT, START, rules
+    from crfkit.metrics.spans import find
+
+    states = model.states
+    tags = (*model.answers, "O")  # the last: before the first position, and after the last
+    reading = rules("lenient", tags)
+    label = path.label if states is None else states.ids(path)
+    spans = find(Encoded(tags, (label.astype(np.int64),), path.seq_ptr), 0, reading)
+
+    part, kind = reading.part, reading.kind
+    parts = int(np.sqrt(len(reading.table) // 2))
+    same = kind[:, None] == kind  # [L + 1, L + 1]
+    flags = reading.table[(part[:, None] * parts + part) * 2 + same]
+    begins, cuts = (flags & START) != 0, (flags & CUT) != 0
+    steps = Steps(begins[:, :-1], ~cuts[:-1, :-1], cuts[:-1])
+    among: Bools = spans.kind[:, None] == kind[:-1]  # [K, L]
+    if states is not None:
+        steps, among = steps.of_states(states.group.astype(np.int64)), among[:, states.group]
+    p = segment_probability(potentials, spans.start, spans.end, among, steps, threads=threads)
+    names = [reading.kinds[k] for k in spans.kind.tolist()]
+    return _by_sequence(path.seq_ptr, spans.start, spans.end, names, p)
+
+
+def _of_segments(model: Model, potentials: Any, path: Path, threads: int | None) -> list[SureSegments]:
+    segment = inference.marginals(potentials, threads=threads).segment  # [P, D, L]
+    assert segment is not None
+    assert path.begin is not None
+    first = np.flatnonzero(path.begin)
+    end = np.append(first[1:], len(path.label))[: len(first)]
+    label = path.label[first]
+    names = np.array(model.structure.labels, dtype=object)[label]
+    inside = names != "O"
+    p = segment[first, end - first - 1, label]
+    return _by_sequence(path.seq_ptr, first[inside], end[inside], names[inside].tolist(), p[inside])
+
+
+def _by_sequence(
+    seq_ptr: Pointers, first: Pointers, end: Pointers, names: list[str], p: Floats
+) -> list[SureSegments]:
+    sequence = np.searchsorted(seq_ptr, first, side="right") - 1
+    begin = seq_ptr[sequence]
+    found: list[SureSegments] = [[] for _ in range(len(seq_ptr) - 1)]
+    each = zip(
+        sequence.tolist(),
+        (first - begin).tolist(),
+        (end - begin).tolist(),
+        names,
+        np.minimum(p, 1.0).tolist(),
+        strict=True,
+    )
+    for n, a, b, name, share in each:
+        found[n].append((a, b, name, share))
+    return found
+
+
+def segment_cells(model: Model) -> int:
+    """Return the numbers that probabilities of segments need for each position."""
+    structure = model.structure
+    states = len(structure.labels)
+    if isinstance(structure, Chain) and structure.resolved is not None and structure.resolved.expansion:
+        states = len(structure.resolved.expansion.state_label)
+    return states**2
