@@ -89,9 +89,10 @@ def span_rows(
     words = block.strings()[0].tolist() if isinstance(block, Columns) else None
     names = ("begin", "end", "label")
     for n, a in enumerate(batch.seq_ptr[:-1].tolist()):
+        one: tuple[Any, ...]
         for one in found[n]:
             text = "" if words is None else " ".join(words[a + one[0] : a + one[1]])
-            row = {"sequence": seen + n, **dict(zip(names, one, strict=False)), "text": text}
+            row: dict[str, Any] = {"sequence": seen + n, **dict(zip(names, one, strict=False)), "text": text}
             yield row | ({"confidence": one[3]} if confidence else {})
 
 

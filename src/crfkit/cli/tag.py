@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
+    from crfkit.models.model import Model
     from crfkit.structures.gold import Sets
 
 
@@ -136,8 +137,8 @@ class Asked:
 
     def check(self, model: Model) -> None:
         """Refuse what constraints on whole labellings do not go with."""
-        if model.constraints and (self.kbest or self.marginals):
-            given = "--kbest" if self.kbest else "--marginals"
+        if model.constraints and (self.kbest or self.marginals or self.confidence):
+            given = "--kbest" if self.kbest else "--marginals" if self.marginals else "--confidence"
             raise ValueError(
                 f"{given} does not know constraints on whole labellings (--once and others, or those of the "
                 f"model): leave {given} or the constraints out"

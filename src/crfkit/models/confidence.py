@@ -8,10 +8,10 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Floats, Pointers
+from crfkit.data.segmentation import are_tags
 from crfkit.inference.results import counted_from
 from crfkit.inference.spans import Steps, segment_probability
 from crfkit.models.scores import flat_path
-from crfkit.models.tags import are_tags
 from crfkit.structures.chain import Chain
 from crfkit.structures.gold import Path, Sets
 
