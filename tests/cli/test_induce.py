@@ -41,7 +41,7 @@ def test_columns_become_a_model_that_tags(place: Path) -> None:
             *("--report", place / report, "--json", *options),
         )
     told = json.loads(done.stdout)
-    assert told["rounds"][0]["wrong"] == 200
+    assert told["rounds"][0]["tokens"] == 200
     assert "gain" in done.stderr
     names = {json.loads(line)["name"] for line in (place / "r.jsonl").read_text().splitlines()}
     assert any("|" in name for name in names)
@@ -73,7 +73,7 @@ def test_items_give_the_tags_of_the_model_in_memory(folder: Path, place: Path) -
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--start", "all"], "--start is 'all', expected nothing or observed"),
+        (["--start", "all"], "--start is 'all', expected one of nothing, observed"),
         (["--metric", "token_accuracy"], "--metric is for a dev set"),
         (["--patience", "3"], "--patience is for a dev set"),
         (["--l2", "0"], "needs an L2 penalty"),

@@ -151,16 +151,16 @@ def test_of_features_that_say_the_same_the_simplest_is_taken() -> None:
         label=np.array([0, 0, 1, 1] * 4, dtype=np.int32),
     )
     tokens = tokens_of(batch, np.full((16, 2), 0.5), np.ones(1))
-    found = best(tokens, share=0.0)
+    found = best(tokens, overlap=1.0)
     assert 1 not in found.left.tolist()
     assert (found.right < 0).all()
     assert (np.diff(found.gain) <= 0.0).all()
     assert (0, 0) in zip(found.left.tolist(), found.label.tolist(), strict=True)
-    again = best(tokens, chosen=[0 * 2 + 0], share=0.0)
+    again = best(tokens, chosen=[0 * 2 + 0], overlap=1.0)
     assert (0, 0) not in zip(again.left.tolist(), again.label.tolist(), strict=True)
     assert 1 not in again.left[again.label == 0].tolist()
     # Features whose tokens better ones explain wait for the next round.
-    assert set(best(tokens, share=0.5).left.tolist()) == {0, 3}
+    assert set(best(tokens, overlap=0.5).left.tolist()) == {0, 3}
 
 
 def xor(count: int = 40, seed: int = 0) -> tuple[list[Any], list[Any]]:
@@ -292,9 +292,9 @@ def test_what_it_is_not_for_is_refused() -> None:
     refused("needs an L2 penalty and no L1", objective=Likelihood(l1=0.5))
     refused("needs an L2 penalty", objective=Likelihood(l2=0.0))
     refused("what induction finds: leave it out", features=Features("all"))
-    refused("gains more than 1000000.0 at .* wrong tokens; a larger beam", induction=Induction(min_gain=1e6))
+    refused("gains more than 1000000.0 at .* tokens; a larger beam", induction=Induction(min_gain=1e6))
     plain = [[["a"] if label == "same" else ["b"] for label in labels] for labels in y]
-    options = Induction(start="observed", iterations=50)
+    options = Induction(start="observed", iterations=50, margin=0.0)
     refused("no token is wrong with a margin", ItemExtractor()(plain, y), induction=options)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit.cli import learning, recipes, structures
-from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
+from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.train import dev_set, summary_of
 
@@ -44,9 +44,18 @@ def induce(
             min=0.0,
             max=1.0,
         ),
-    ] = 0.0,
+    ] = 0.8,
     iterations: Annotated[int, typer.Option("--iterations", help="Of L-BFGS in a round.", min=1)] = 10,
     min_gain: Annotated[float, typer.Option("--min-gain", help="A feature must gain more.", min=0.0)] = 0.0,
+    overlap: Annotated[
+        float,
+        typer.Option(
+            "--overlap",
+            help="A feature waits where better ones of the round explain more than this part of its tokens.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = 0.5,
     start: Annotated[
         str,
         typer.Option("--start", help="Begin with nothing, or with all observed attributes and labels."),
@@ -100,6 +109,7 @@ def induce(
     check_output(output)
     if report is not None:
         check_output(report, "--report")
+    check_choice("--start", start, ("nothing", "observed"))
     if metric is not None and dev is None:
         raise ValueError("--metric is for a dev set; give one with --dev FILE")
     if patience != 2 and dev is None:
@@ -112,18 +122,17 @@ def induce(
     from crfkit.training.induction.report import write_report
     from crfkit.training.stop import Stop
 
-    if start not in ("nothing", "observed"):
-        raise ValueError(f"--start is {start!r}, expected nothing or observed")
     options = Induction(
-        rounds,
-        per_round,
-        beam,
-        longest,
-        margin,
-        iterations,
-        min_gain,
-        patience,
-        start,  # type: ignore[arg-type]
+        rounds=rounds,
+        per_round=per_round,
+        beam=beam,
+        longest=longest,
+        margin=margin,
+        iterations=iterations,
+        min_gain=min_gain,
+        overlap=overlap,
+        patience=patience,
+        start=start,  # type: ignore[arg-type]
     )
     asked = structures.structure_of("chain", order, scheme, None, None, encoding)
     goal: Any = learning.objective_of("likelihood", optimizer, None, l2)
@@ -172,7 +181,10 @@ def induce(
     if output != "-":
         tell(f"{output}: {os.path.getsize(output):,} bytes")
     if as_json:
-        per = [{"round": one.number, "wrong": one.wrong, "weights": one.weights} for one in found.rounds]
+        per = [
+            {"round": one.number, "wrong": one.wrong, "tokens": one.tokens, "weights": one.weights}
+            for one in found.rounds
+        ]
         made = {"model": output, "rounds": per, "kept": found.kept, "reason": found.reason}
         print(json.dumps({**summary_of(found.model), **made}, ensure_ascii=False))
 

@@ -41,6 +41,13 @@ EXPERIMENTS = {
         Entry("ecoc", "Cohn, Smith & Osborne (2005)", "Gupta (2005) section 4.1", "brown, ud", 10),
         Entry("pools", "Smith, Cohn & Osborne (2005)", "Gupta (2005) section 2.6", "conll2002, conll2000", 8),
         Entry(
+            "induction",
+            "McCallum (2003)",
+            "Gupta (2005) section 4.2: induced against fixed features",
+            "conll2002",
+            8,
+        ),
+        Entry(
             "boosting",
             "Dietterich, Ashenfelter & Bulatov (2004)",
             "trees against linear potentials",

@@ -115,6 +115,7 @@ class Course:
             beam=options.beam,
             longest=options.longest,
             least=options.min_gain,
+            overlap=options.overlap,
             threads=self.threads,
         )
         strings = self.data.attributes
@@ -153,10 +154,10 @@ class Course:
         """Return the features with their names and some of the tokens that they explain."""
         labels, seq_ptr = self.structure.labels, self.data.batch.seq_ptr
         order = np.argsort(tokens.rows.id, kind="stable")
-        rows = np.repeat(np.arange(len(tokens.position)), np.diff(tokens.rows.ptr))[order]  # by attribute
+        rows = np.repeat(np.arange(len(tokens)), np.diff(tokens.rows.ptr))[order]  # by attribute
         begin = np.searchsorted(tokens.rows.id[order], np.arange(tokens.attributes + 1))
         right_already = tokens.gold == tokens.predicted
-        there = np.zeros(len(tokens.position), dtype=np.bool_)
+        there = np.zeros(len(tokens), dtype=np.bool_)
         made = []
         for i, attribute in enumerate(attributes):
             left, right, y = int(found.left[i]), int(found.right[i]), int(found.label[i])

@@ -118,8 +118,7 @@ def induce(
         scored = math.nan if dev is None else Validation(model, dev, metric, threads)(model.w)
         told_of = course.described(tokens, found, added)
         seconds = time.perf_counter() - begun
-        wrong, P = len(tokens.position), checked.batch.positions
-        rounds.append(Round(r, wrong, P, told_of, len(course.keys), scored, seconds))
+        rounds.append(Round(r, tokens.wrong, len(tokens), told_of, len(course.keys), scored, seconds))
         if told is not None:
             told(rounds[-1])
         if dev is None or scored > score:
@@ -180,9 +179,9 @@ def _check(data: Dataset, structure: Chain, objective: Likelihood, features: Fea
 
 def _nothing(tokens: Tokens, options: Induction) -> str:
     """Return why a round found no feature."""
-    if not len(tokens.position):
+    if not len(tokens):
         return f"no token is wrong with a margin of {options.margin}; a larger margin looks at more tokens"
     return (
-        f"no feature that could be added gains more than {options.min_gain} at {len(tokens.position):,} "
-        "wrong tokens; a larger beam or a smaller min_gain finds more"
+        f"no feature that could be added gains more than {options.min_gain} at {len(tokens):,} "
+        "tokens; a larger beam or a smaller min_gain finds more"
     )

@@ -43,6 +43,14 @@ class Tokens:
     weight: Floats  #: [W]
     rows: Ragged  #: attributes of each token
 
+    def __len__(self) -> int:
+        return len(self.position)
+
+    @property
+    def wrong(self) -> int:
+        """How many of them have another label that is more probable than the gold."""
+        return int(np.count_nonzero(self.gold != self.predicted))
+
     @cached_property
     def attributes(self) -> int:
         """Attributes that occur have ids below this."""
@@ -137,7 +145,7 @@ def best_features(
     beam: int,
     longest: int,
     least: float = 0.0,
-    share: float = 0.5,
+    overlap: float = 0.5,
     threads: int | None = None,
 ) -> Found:
     """Return the features with the highest gains that are not chosen yet.
@@ -163,12 +171,15 @@ def best_features(
         Atoms of a conjunction at most.
     least : float
         A feature must gain more.
+    overlap : float
+        A feature is left out where more than this part of what its tokens could gain is explained by better
+        ones already; it may come back when these have their weights.
     threads : int, optional
     """
 
     def diverse(found: Found) -> Found:
         best = found.ranked()
-        return best[search.diverse(best.left, best.right, best.label, best.mu, most, share)]
+        return best[search.diverse(best.left, best.right, best.label, best.mu, most, 1.0 - overlap)]
 
     search, workers, L = tokens.search(l2), threads_or_all(threads), tokens.p.shape[1]
     single = Found(*search.single(least, workers)).distinct()

@@ -36,7 +36,7 @@ class InducedFeature:
     label: str
     gain: float  #: by which the approximate log-likelihood of the tokens rises, less the penalty
     weight: float  #: that gains most, with all other weights fixed
-    tokens: int  #: wrong tokens at which it is true
+    tokens: int  #: at which it is true, of those that were looked at
     explained: int  #: of these, where its weight speaks for the gold label or against another
     examples: tuple[Example, ...]  #: some of these
 
@@ -46,8 +46,8 @@ class Round:
     """One round: the features that were added, and what the model became."""
 
     number: int
-    wrong: int  #: tokens that counted: wrong ones, or right by no more than the margin
-    positions: int  #: tokens in all
+    wrong: int  #: tokens that the model before got wrong
+    tokens: int  #: that were looked at: these, and those that were right by no more than the margin
     features: tuple[InducedFeature, ...]  #: by gain, the highest first
     weights: int  #: of attributes and conjunctions, with those of this round
     score: float  #: of the dev set with these; nan without one
@@ -57,8 +57,9 @@ class Round:
         joint = sum("|" in feature.name for feature in self.features)
         scored = "" if math.isnan(self.score) else f", dev {self.score:.4f}"
         return (
-            f"round {self.number}: {self.wrong:,} of {self.positions:,} tokens wrong, {len(self.features):,} "
-            f"features added ({joint:,} with |), {self.weights:,} in all{scored}, {self.seconds:.1f} s"
+            f"round {self.number}: {self.wrong:,} tokens wrong, {self.tokens:,} looked at, "
+            f"{len(self.features):,} features added ({joint:,} with |), {self.weights:,} in all{scored}, "
+            f"{self.seconds:.1f} s"
         )
 
 
@@ -93,7 +94,7 @@ def markdown(rounds: Iterable[Round], most: int | None = None) -> str:
     lines = []
     for one in rounds:
         lines += [f"## Round {one.number}", "", str(one), ""]
-        lines += ["| gain | label | weight | feature | wrong tokens | explained | examples |"]
+        lines += ["| gain | label | weight | feature | tokens | explained | examples |"]
         lines += ["| ---: | --- | ---: | --- | ---: | ---: | --- |"]
         for feature in one.features[:most]:
             name = feature.name.replace("|", r"\|").replace("`", "'")

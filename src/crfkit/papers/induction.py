@@ -1,0 +1,215 @@
+"""Gupta (2005) section 4.2, after McCallum (2003): induced features against as many fixed ones.
+
+Features are pairs of a test of the input and a label. The fixed ones are those that the training sentences
+show most often, of tests of single words (atoms) alone, or of these and conjunctions that somebody wrote
+down. The induced ones are found by their gain, of the same atoms. Transitions are in all models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from crfkit import data as corpora
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.features import Extractor, Recipe
+from crfkit.linear.features import Chosen, Features
+from crfkit.objectives import Likelihood
+from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.page import Claim, Figure, Line, Page, Table
+from crfkit.papers.report import with_interval
+from crfkit.papers.results import Result
+from crfkit.structures.chain import Chain
+from crfkit.training.induction.course import Course
+from crfkit.training.induction.options import Induction
+from crfkit.training.train import train
+
+__all__ = ["InductionExperiment", "make"]
+
+INDUCED, INDUCED_ATOMS = "induced", "induced, atoms only"
+FIXED, FIXED_ATOMS = "fixed conjunctions", "fixed, atoms only"
+LEARNERS = (INDUCED, INDUCED_ATOMS, FIXED, FIXED_ATOMS)
+ALL = "fixed conjunctions, all that occur"
+
+ATOMS = "bias; w[-2..2]; lower(w)[-1..1]; shape(w)[-1..1]; prefix(w, 2)[0]; prefix(w, 3)[0]; "
+ATOMS += "suffix(w, 2)[0]; suffix(w, 3)[0]; suffix(w, 4)[0]; p[-1..1]"
+CONJUNCTIONS = (
+    "w[-1] & w[0]; w[0] & w[1]; shape(w)[-1] & shape(w)[0]; shape(w)[0] & shape(w)[1]; "
+    "shape(w)[-1] & shape(w)[0] & shape(w)[1]; w[-1] & shape(w)[0]; shape(w)[0] & w[1]; "
+    "suffix(w, 3)[0] & shape(w)[0]; p[-1] & p[0]; p[0] & p[1]"
+)
+NAMES = ["w", "p", "y"]
+Rows = Sequence[Sequence[tuple[str, ...]]]
+
+
+def make(given: Given) -> InductionExperiment:
+    """Return the experiment: on Spanish names, or quick, on generated sentences."""
+    if given.quick:
+        return InductionExperiment(_generated(80, 0), _generated(40, 1), given, (8, 16, 32), 60, 2)
+    train, test = (_rows(given, f"conll2002/esp.{part}.gz") for part in ("train", "testb"))
+    return InductionExperiment(train, test, given, (500, 1000, 2000, 4000), 1500, 3)
+
+
+def _rows(given: Given, path: str) -> list[Any]:
+    found = corpora.read(given.file(path), "columns", columns=NAMES)
+    assert isinstance(found, Columns)
+    return [*found]
+
+
+def _generated(count: int, seed: int) -> list[list[tuple[str, str, str]]]:
+    """Return sentences in which a capital letter means a name where the word is a noun, else its absence."""
+    rng, made = np.random.default_rng(seed), []
+    for _ in range(count):
+        row = []
+        for capital, noun in rng.integers(0, 2, size=(8, 2)).tolist():
+            word = "".join(rng.choice(list("abcde"), size=5))
+            label = "B-X" if capital == noun and rng.random() < 0.95 else "O"
+            row.append((word.capitalize() if capital else word, "n" if noun else "v", label))
+        made.append(row)
+    return made
+
+
+@dataclass(frozen=True)
+class InductionExperiment:
+    """The experiment on some sentences."""
+
+    sentences: Rows
+    test: Rows
+    given: Given
+    sizes: Sequence[int]  #: numbers of features; a round adds as many as the first
+    learned_from: int  #: sentences of a run
+    runs: int
+    known: dict[tuple[str, int], dict[int, float]] = field(default_factory=dict)  #: F1 of the runs so far
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers depend on."""
+        return {
+            "atoms": ATOMS,
+            "conjunctions": CONJUNCTIONS,
+            "sizes": list(self.sizes),
+            "sentences": self.learned_from,
+        }
+
+    def quantities(self) -> list[Quantity]:
+        """Return the F1 of each kind of features by their number."""
+        about = f"{self.learned_from} sentences, tested on {len(self.test)}"
+        return [Quantity(name, None, about) for name in self._keys()]
+
+    def measure(self, quantity: Quantity, seed: int) -> float:
+        """Return the F1 of segments on the test sentences, in percent."""
+        learner, size = self._keys()[quantity.name]
+        if (learner, seed) not in self.known:
+            induced = learner in (INDUCED, INDUCED_ATOMS)
+            self.known[learner, seed] = (self._induced if induced else self._fixed)(learner, seed)
+        return self.known[learner, seed][size]
+
+    def _data(self, learner: str, seed: int) -> tuple[Dataset, Dataset]:
+        chosen = np.random.default_rng(seed).permutation(len(self.sentences))[: self.learned_from]
+        recipe = f"{ATOMS}; {CONJUNCTIONS}" if learner in (FIXED, ALL) else ATOMS
+        extract = Extractor(Recipe.parse(recipe), label="y")
+        parts = ([self.sentences[n] for n in chosen.tolist()], self.test)
+        learn, test = (extract(Columns.from_rows(rows, names=NAMES), self.given.threads) for rows in parts)
+        return learn, test
+
+    def _induced(self, learner: str, seed: int) -> dict[int, float]:
+        """Return the F1 at each size on the way of one induction."""
+        data, test = self._data(learner, seed)
+        step = self.sizes[0]
+        options = Induction(per_round=step, longest=1 if learner == INDUCED_ATOMS else 3)
+        course = Course(data, Chain(), Likelihood(), Features(), options, seed, self.given.threads)
+        scores = {}
+        for size in range(step, self.sizes[-1] + 1, step):
+            course.add(course.look()[1])
+            course.train()
+            if size in self.sizes:
+                scores[size] = self._score(*course.used(*course.state()), test)
+        return scores
+
+    def _fixed(self, learner: str, seed: int) -> dict[int, float]:
+        """Return the F1 with the features that occur most often, as many as each size; 0: with all."""
+        data, test = self._data(learner, seed)
+        batch, L = data.batch, len(data.labels)
+        assert batch.label is not None
+        shown = batch.attr * np.int64(L) + np.repeat(batch.label, np.diff(batch.attr_ptr))
+        keys, counts = np.unique(shown, return_counts=True)
+        keys = keys[np.argsort(-counts, kind="stable")]
+        scores = {}
+        for size in (0,) if learner == ALL else self.sizes:
+            most = keys[: size or len(keys)]
+            scores[size] = self._score(data, np.stack([most // L, most % L], axis=1), test)
+        return scores
+
+    def _score(self, data: Dataset, pairs: Any, test: Dataset) -> float:
+        """Return the F1 of a model with these features."""
+        features, threads = Features(Chosen(pairs)), self.given.threads
+        model = train(data, features=features, objective=Likelihood(), threads=threads, progress=False)
+        return 100.0 * model.evaluate(test, "segment_f1", threads=threads)
+
+    def page(self, found: Mapping[str, Result]) -> Page:
+        """Return the table, the figure, and what follows."""
+        scores = {key: found[name] for name, key in self._keys().items() if name in found}
+        rows = [
+            [f"{size:,}", *(with_interval(scores.get((one, size))) for one in LEARNERS)]
+            for size in self.sizes
+        ]
+        rows.append(["all", "", "", with_interval(scores.get((ALL, 0))), ""])
+        return Page(
+            [
+                "Section 4.2 of the report has no numbers; McCallum (2003) found fewer induced features, "
+                "with a higher F1, than a large fixed set. F1 of segments in percent, learned from a draw of "
+                f"{self.learned_from} sentences, l2 = 1. Fixed features are the most frequent ones. "
+                f"Induction adds {self.sizes[0]} features a round.",
+                f"Atoms: `{ATOMS}`. Fixed conjunctions besides: `{CONJUNCTIONS}`.",
+            ],
+            self._claims(scores),
+            [Table("F1 of segments by the number of features", ["features", *LEARNERS], rows)],
+            [self._figure(scores)] if scores else [],
+        )
+
+    def _claims(self, scores: Mapping[tuple[str, int], Result]) -> list[Claim]:
+        texts = (
+            "induced features are better than as many fixed ones, at every size",
+            "a quarter as many induced features are as good as fixed ones",
+            "the largest induced set is as good as all fixed features",
+            "conjunctions help: induced ones are better than induced atoms, at every size",
+        )
+        if len(scores) < len(self._keys()):
+            return [Claim(text, None, "numbers are missing") for text in texts]
+        f1 = {key: one.ours for key, one in scores.items()}
+
+        def told(cases: Sequence[tuple[tuple[str, int], tuple[str, int]]]) -> tuple[bool, str]:
+            words = [
+                f"{a[1]:,} {a[0]} {f1[a]:.1f}, {f'{b[1]:,} ' if b[1] else ''}{b[0]} {f1[b]:.1f}"
+                for a, b in cases
+            ]
+            return all(f1[a] > f1[b] for a, b in cases), "; ".join(words)
+
+        sizes, fixed = self.sizes, (FIXED, FIXED_ATOMS)
+        fewer = [(a, b) for a, b in product(sizes, sizes) if 4 * a == b]
+        return [
+            Claim(texts[0], *told([((INDUCED, n), (one, n)) for n in sizes for one in fixed])),
+            Claim(texts[1], *told([((INDUCED, a), (one, b)) for a, b in fewer for one in fixed])),
+            Claim(texts[2], *told([((INDUCED, sizes[-1]), (ALL, 0))])),
+            Claim(texts[3], *told([((INDUCED, n), (INDUCED_ATOMS, n)) for n in sizes])),
+        ]
+
+    def _keys(self) -> dict[str, tuple[str, int]]:
+        keys = {f"{one}, {size:,} features": (one, size) for one in LEARNERS for size in self.sizes}
+        return {**keys, ALL: (ALL, 0)}
+
+    def _figure(self, scores: Mapping[tuple[str, int], Result]) -> Figure:
+        lines = {}
+        for one in LEARNERS:
+            here = {n: scores[one, n] for n in self.sizes if (one, n) in scores}
+            ends = ([getattr(result, end) for result in here.values()] for end in ("ours", "low", "high"))
+            lines[one] = Line([float(n) for n in here], *ends)
+        if (ALL, 0) in scores:
+            lines[ALL] = Line([float(n) for n in self.sizes], [scores[ALL, 0].ours] * len(self.sizes))
+        title = "F1 by the number of features, with 95 % intervals"
+        return Figure("induction", title, "features", "F1 of segments", {"": lines}, log="x")
