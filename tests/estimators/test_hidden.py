@@ -193,5 +193,5 @@ def test_more_that_is_refused() -> None:
     crf = HiddenChainCRF(decoding="best").fit(x, y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="decoding"):
         crf.predict(x)
-    with pytest.raises(ValueError, match="k best paths of hidden states"):
+    with pytest.raises(ValueError, match="predict_kbest is not for models with hidden states"):
         crf.predict_kbest(x, 2)

@@ -29,11 +29,7 @@ class LabelAnswers:
 
     def check_kbest(self) -> None:
         """Refuse models that have no k best labellings."""
-        if self.model.states is not None:
-            raise ValueError(
-                "--kbest is not for models with hidden states: a labelling is a sum over many paths of "
-                "states; use --marginals"
-            )
+        self.model.check_labellings("--kbest")
 
     def cells(self, marginals: bool) -> int:
         """Return how many numbers an answer needs for each position."""
@@ -81,15 +77,14 @@ def span_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the segments of a block as sequence, begin, end, label, text and, if asked for, confidence."""
     batch, model, threads = tagger.batch(block), tagger.model, tagger.threads
-    found: list[Any]  # of segments, with a probability or without
-    if confidence:
-        found = segment_confidence(model, batch, allowed=forced, threads=threads)
-    else:
-        found = model.segments_in(model.path(batch, allowed=forced, threads=threads))
+    found: Sequence[Sequence[Sequence[Any]]] = (
+        segment_confidence(model, batch, allowed=forced, threads=threads)
+        if confidence
+        else model.segments_in(model.path(batch, allowed=forced, threads=threads))
+    )
     words = block.strings()[0].tolist() if isinstance(block, Columns) else None
     names = ("begin", "end", "label")
     for n, a in enumerate(batch.seq_ptr[:-1].tolist()):
-        one: tuple[Any, ...]
         for one in found[n]:
             text = "" if words is None else " ".join(words[a + one[0] : a + one[1]])
             row: dict[str, Any] = {"sequence": seen + n, **dict(zip(names, one, strict=False)), "text": text}

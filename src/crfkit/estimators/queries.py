@@ -166,11 +166,6 @@ class ChainQueries:
         There are fewer where fewer exist.
         """
         potentials = self._listed(X, k)
-        if self.model_.states is not None:
-            raise ValueError(
-                "the k best paths of hidden states are not the k best labellings, each of which is a sum "
-                "over many paths; use predict, predict_marginals or sample"
-            )
         total = inference.log_partition(potentials, threads=self.threads).tolist()
         return [
             [(self._spelled(one), one.score - log_z) for one in labellings]
@@ -266,6 +261,7 @@ class ChainQueries:
                 "predict_kbest does not keep constraints on whole labellings; use predict, or fit without "
                 "constraints"
             )
+        self.model_.check_labellings("predict_kbest")
         return self._potentials(data)
 
     def _potentials(self, X: Any) -> Any:

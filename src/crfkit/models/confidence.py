@@ -78,6 +78,7 @@ def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> l
     if states is not None:
         steps, among = steps.of_states(states.group.astype(np.int64)), among[:, states.group]
     p = segment_probability(potentials, spans.start, spans.end, among, steps, threads=threads)
+    p = p if model.calibration is None else model.calibration.segments(p)
     names = [reading.kinds[k] for k in spans.kind.tolist()]
     return _by_sequence(path.seq_ptr, spans.start, spans.end, names, p)
 
@@ -92,6 +93,7 @@ def _of_segments(model: Model, potentials: Any, path: Path, threads: int | None)
     names = np.array(model.structure.labels, dtype=object)[label]
     inside = names != "O"
     p = segment[first, end - first - 1, label]
+    p = p if model.calibration is None else model.calibration.segments(p)
     return _by_sequence(path.seq_ptr, first[inside], end[inside], names[inside].tolist(), p[inside])
 
 

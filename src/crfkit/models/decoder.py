@@ -40,6 +40,8 @@ def covers(model: Model) -> str:
         return "hidden states"
     if model.constraints:
         return "constraints on whole labellings"
+    if model.calibration is not None:
+        return "calibration"
     return "real-valued columns" if model.layout.dense else ""
 
 

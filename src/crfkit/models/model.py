@@ -22,6 +22,7 @@ from crfkit.features.conjunctions import Conjunctions
 from crfkit.features.recipe import Recipe
 from crfkit.inference.globals.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
+from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
 from crfkit.models.queries import Metric, Queries, gold_labels
 from crfkit.structures.structure import Structure
@@ -59,6 +60,7 @@ class Model(Queries):
     notes: str = ""  #: free text that goes with the model
     licence: str = ""  #: under which terms others may use it
     constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labellings, which every answer keeps
+    calibration: Isotonic | None = None  #: what corrects probabilities of labels and segments (`calibrated`)
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -219,6 +221,42 @@ class Model(Queries):
         from crfkit.models.files.native import model_of
 
         return model_of(data, "the data")
+
+    def calibrated(
+        self,
+        X: Any,
+        y: Any = None,
+        method: Literal["temperature", "isotonic"] = "temperature",
+        *,
+        threads: int | None = None,
+    ) -> Model:
+        """Return a model whose probabilities agree better with what comes true.
+
+        Parameters
+        ----------
+        X, y
+            Labelled data that training did not see, as in `dataset`.
+        method : {"temperature", "isotonic"}
+            "temperature" divides all scores by one number: predictions stay, and so do all queries.
+            "isotonic" maps the probabilities of labels (`marginals`) and of segments (`confidence`), each by
+            a rising curve; it needs more data, and whole labellings have no corrected probability. See
+            `crfkit.models.calibration`, whose `reliability` tells how good probabilities are.
+        threads : int, optional
+            Default: all cores.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> X, y = [[["the"], ["dog"]], [["a"], ["dog"]]] * 9, [["D", "N"]] * 18
+        >>> model = train(ItemExtractor()(X, y))
+        >>> sharper = model.calibrated(X, y)
+        >>> bool(model.marginals(X[:1])[0][0, 0] < sharper.marginals(X[:1])[0][0, 0] <= 1.0)
+        True
+        """
+        from crfkit.models.calibration import calibrated
+
+        return calibrated(self, X, y, method, threads=threads)
 
     @property
     def decoder(self) -> _native.Decoder | None:

@@ -422,7 +422,22 @@ class Queries:
 
     def label_shares(self, node: Floats) -> Floats:
         """Return the probabilities of `answers` [P, L] from those of the labels of the structure."""
-        return node if self.states is None else self.states.summed(node)
+        shares = node if self.states is None else self.states.summed(node)
+        curves = cast("Model", self).calibration
+        return shares if curves is None else curves.labels(shares)
+
+    def check_labellings(self, what: str) -> None:
+        """Refuse a query of whole labellings where the model has no probabilities for them."""
+        if self.states is not None:
+            raise ValueError(
+                f"{what} is not for models with hidden states: a labelling is a sum over many paths of "
+                "states; use marginals, or sample"
+            )
+        if cast("Model", self).calibration is not None:
+            raise ValueError(
+                f"{what} is not for models calibrated by isotonic regression, which corrects probabilities "
+                "of labels and segments only; calibrate by temperature"
+            )
 
     def log_likelihood(self, X: Any, y: Any = None, *, threads: int | None = None) -> Floats:
         """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""

@@ -30,6 +30,7 @@ from crfkit.models.files.compact import compacted, without_idle
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_layout, plain_blocks
 from crfkit.models.files.recipes import conjunctions_of, plain_conjunctions, plain_recipe, recipe_of
 from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
@@ -38,8 +39,8 @@ from crfkit.structures.kinds import structure_from
 
 __all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
 
-#: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: constraints on whole
-#: labellings, where the model has some.
+#: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: where the model has
+#: constraints on whole labellings, conjunctions, hidden states or calibration.
 FORMAT = 4
 _ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
 
@@ -80,6 +81,8 @@ def pieces(
     if not np.isfinite(arrays["w"]).all():
         i = int(np.argmin(np.isfinite(arrays["w"])))
         raise ValueError(f"w[{i}] is {model.w[i]}, which a file of {dtype} cannot keep")
+    if model.calibration is not None:
+        arrays.update(model.calibration.arrays())
     training = model.training
     recipe = None
     if model.recipe is not None:
@@ -89,8 +92,11 @@ def pieces(
         arrays["conjunctions"] = plain_conjunctions(model.conjunctions, model.attributes)
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
+    new = bool(model.constraints) or any(
+        part is not None for part in (model.conjunctions, model.calibration, model.states)
+    )
     described = {
-        "format": FORMAT if model.constraints else FORMAT - 1,  # without them an older crfkit can read it
+        "format": FORMAT if new else FORMAT - 1,  # without what is new an older crfkit can read it
         "crfkit": _native.__version__,
         "licence": str(model.licence if licence is None else licence),
         "notes": str(model.notes if notes is None else notes),
@@ -104,7 +110,7 @@ def pieces(
         "encoding": model.encoding,
         "training": None if training is None else plain_summary(training),
     }
-    if model.constraints:
+    if new:
         described["constraints"] = plain_globals(model.constraints, model.structure)
     return pack(arrays, described)
 
@@ -189,6 +195,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
             "extractor": _extractor(described, arrays, names["attributes"]),
             "training": summary_of(described["training"], arrays),
             "constraints": globals_of(described["constraints"], structure) if described["format"] > 3 else (),
+            "calibration": Isotonic.of_arrays(arrays),
             **texts,
         }
     )

@@ -42,6 +42,7 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
         "constraints": bool(model.structure.constraints),
         "conjunctions of attributes": model.conjunctions is not None,
         "constraints on whole labellings": bool(model.constraints),
+        "probabilities calibrated by isotonic regression": model.calibration is not None,
         "steps that are normalised by themselves": isinstance(model.structure, LocalChain),
     }
     what = [name for name, present in lost.items() if present and name not in holds]

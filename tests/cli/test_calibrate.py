@@ -1,0 +1,45 @@
+"""crfkit calibrate as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crfkit import Model
+from tests.cases.cli import folder, run
+
+__all__ = ["folder", "run"]
+
+
+@pytest.mark.parametrize("method", ["temperature", "isotonic"])
+def test_a_model_is_calibrated_and_drawn(folder: Path, tmp_path: Path, method: str) -> None:
+    out, picture = tmp_path / "c.crf", tmp_path / "c.png"
+    asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", out, "--method", method]
+    done = run(*asked, "--plot", picture)
+    assert done.stdout.startswith("labels: expected calibration error 0.")
+    assert "segments: expected calibration error 0." in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    told = json.loads(run(*asked, "--json", "--test", folder / "train.txt").stdout)
+    assert told["after"]["labels"]["count"] > 100
+    error = "expected_calibration_error"
+    assert told["after"]["labels"][error] < told["before"]["labels"][error]
+    before, after = Model.load(folder / "m.crf"), Model.load(out)
+    assert (after.calibration is not None) == (method == "isotonic")
+    assert np.array_equal(before.w, after.w) == (method == "isotonic")
+    tagged = [run("tag", model, folder / "test.txt").stdout for model in (folder / "m.crf", out)]
+    assert tagged[0] == tagged[1]
+    marginals = [run("tag", m, folder / "test.txt", "--marginals").stdout for m in (folder / "m.crf", out)]
+    assert marginals[0] != marginals[1]
+    if method == "isotonic":
+        refused = run("tag", out, folder / "test.txt", "-k", 2, status=2)
+        assert "--kbest is not for models calibrated by isotonic" in refused.output
+
+
+def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
+    asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", tmp_path / "c.crf"]
+    assert "expected one of temperature, isotonic" in run(*asked, "--method", "platt", status=2).output
+    asked[2] = folder / "empty"
+    assert "holds no sequence" in run(*asked, status=2).output
