@@ -4,7 +4,7 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 
 ==============  ========================================================================================
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
-                `optimise`, `training`
+                `induce`, `Induction`; `optimise`, `training`
 their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `MEMM`,
                 `OpinionPool`, `VotedPerceptron`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
