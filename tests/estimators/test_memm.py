@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from crfkit import MEMM, ChainCRF
 from crfkit.objectives import Local
-from crfkit.structures import LocalChain
+from crfkit.structures import LocalChain, local
 from tests.cases.estimators import X_TEST, Y_TEST, X, Y
 
 
@@ -36,3 +36,13 @@ def test_conventions() -> None:
     assert memm.get_params().keys() >= ChainCRF().get_params(deep=False).keys()
     with pytest.raises(TypeError, match="MEMM"):
         MEMM(l3=1)
+
+
+def test_training_normalises_only_the_steps_of_the_gold(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(potentials: object) -> None:
+        raise AssertionError("scores of all steps were made")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(local, "normalised_by_step", refuse)
+        model = MEMM().fit([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"], ["D", "N"]])
+    assert model.predict([[["the"], ["dog"]]]) == [["D", "N"]]

@@ -184,7 +184,7 @@ class LinearLoss:
     def potentials(self, w: Floats) -> Any:
         """Return the scores of the batch at w [F]; the next call writes over them."""
         scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
-        return self.structure.potentials_of(scores, self.batch)
+        return self.objective.potentials(self.structure, scores, self.batch)
 
     @cached_property
     def _node(self) -> Floats:

@@ -20,7 +20,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.optimise.problem import Penalty
 from crfkit.structures.gold import Gold, GoldKind
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Scores, Structure
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,6 +78,10 @@ class Objective(ABC):
     def sequence_weights(self, structure: Structure, batch: Batch) -> Floats:
         """Return the weight of each sequence, [N]."""
         return np.ones(batch.sequences) if batch.weight is None else batch.weight
+
+    def potentials(self, structure: Structure, scores: Scores, batch: Batch) -> Any:
+        """Return the potentials that the loss is computed from."""
+        return structure.potentials_of(scores, batch)
 
     @abstractmethod
     def loss(

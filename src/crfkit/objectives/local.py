@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
 from crfkit.objectives.penalised import Penalised
 from crfkit.objectives.pieces import softmax_loss
 from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Gold, Path
 from crfkit.structures.local import LocalChain
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Scores, Structure
 
 __all__ = ["Local"]
 
@@ -49,12 +50,18 @@ class Local(Penalised):
             return f"the objective local is for chains of order 1, not for {structure.describe()}"
         return super().covers(structure, kinds)
 
+    def potentials(self, structure: Structure, scores: Scores, batch: Batch) -> Any:
+        """Return potentials whose steps are not normalised: the loss does that for the gold's own only."""
+        if isinstance(structure, LocalChain):
+            return structure.unnormalised(scores, batch)
+        return super().potentials(structure, scores, batch)
+
     def loss(
         self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return the sum of the steps' losses, and each step's distribution minus the gold."""
         assert isinstance(gold, Path)
-        raw = potentials.raw  # before steps were normalised, which here would change only the slots
+        raw = potentials.raw  # before steps were normalised
         seq_ptr, label, P = gold.seq_ptr, gold.label, len(gold.label)
         each = np.repeat(weight, np.diff(seq_ptr))  # [P]
         first = seq_ptr[:-1][np.diff(seq_ptr) > 0]

@@ -70,11 +70,15 @@ class LocalChain(Chain):
 
     def potentials_of(self, scores: Scores, batch: Batch) -> ChainPotentials:
         """Return potentials of the scores of a batch, each step normalised."""
+        return normalised_by_step(self.unnormalised(scores, batch))
+
+    def unnormalised(self, scores: Scores, batch: Batch) -> ChainPotentials:
+        """Return the same before steps are normalised: all that training needs, without [P, L, L]."""
         if "stop" in scores:
             raise ValueError(
                 "a local chain has no stop weights: what follows a label does not change its step"
             )
-        return normalised_by_step(super().potentials_of(scores, batch))
+        return super().potentials_of(scores, batch)
 
 
 def normalised_by_step(potentials: ChainPotentials) -> ChainPotentials:
