@@ -31,6 +31,7 @@ EXPERIMENTS = {
     one.name: one
     for one in (
         Entry("label-bias", "Lafferty, McCallum & Pereira (2001)", "section 5.1", "generated", 1),
+        Entry("mixed-order", "Lafferty, McCallum & Pereira (2001)", "section 5.2, Figure 3", "generated", 8),
         Entry(
             "semi-ner",
             "Sarawagi & Cohen (2004)",

@@ -26,10 +26,12 @@ def number(value: float | None) -> str:
 
     Examples
     --------
-    >>> number(73.249), number(None)
-    ('73.2', '-')
+    >>> number(73.249), number(0.00109), number(0.0), number(None)
+    ('73.2', '0.0011', '0.0', '-')
     """
-    return "-" if value is None else f"{value:.1f}"
+    if value is None:
+        return "-"
+    return f"{value:.2g}" if 0.0 < abs(value) < 0.95 else f"{value:.1f}"
 
 
 def with_interval(result: Result | None) -> str:

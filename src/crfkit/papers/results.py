@@ -34,7 +34,7 @@ class Reading:
     """
 
     value: float
-    series: Mapping[str, Sequence[float]] = field(default_factory=dict)  #: columns of equal length, by name
+    series: Mapping[str, Sequence[float]] = field(default_factory=dict)  #: columns by name
 
     @classmethod
     def of(cls, given: float | Reading) -> Reading:

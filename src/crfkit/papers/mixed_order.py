@@ -1,0 +1,239 @@
+"""Lafferty, McCallum & Pereira (2001), section 5.2 and Figure 3: sources between first and second order.
+
+Labels and symbols come from a random mixture of a first-order and a second-order source,
+
+    p(y_i | y_{i-1}, y_{i-2}) = alpha p2(y_i | y_{i-1}, y_{i-2}) + (1 - alpha) p1(y_i | y_{i-1})
+    p(x_i | y_i, x_{i-1})     = alpha p2(x_i | y_i, x_{i-1})     + (1 - alpha) p1(x_i | y_i),
+
+and an HMM, an MEMM and a CRF of first order learn from them, with weights for steps and for pairs of label
+and symbol. The larger alpha is, the less they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.arrays import Floats
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.formats.columns import Columns
+from crfkit.data.labelling import labelled
+from crfkit.estimators import HMM, MEMM, ChainCRF
+from crfkit.features import Extractor, Recipe
+from crfkit.metrics import token_scores
+from crfkit.objectives import Likelihood, Local
+from crfkit.optimise import IterativeScaling
+from crfkit.papers.curves import curve_of, until
+from crfkit.papers.experiment import Given, Quantity, Reading
+from crfkit.papers.mixed_order_claims import MODELS, Key, claims, pairs_of
+from crfkit.papers.page import Figure, Line, Page, Points, Table
+from crfkit.papers.report import with_interval
+from crfkit.papers.results import Result
+from crfkit.training.train import train
+
+__all__ = ["MixedOrder", "Source", "make"]
+
+LABELS, SYMBOLS = "abcde", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LENGTH = 25
+NEXT, EMITTED = 2, 3  # entries of a row of the tables that are not 0
+L2 = 1.0
+CURVED = 0.5  # the alpha of the training curves
+OPTIMISERS = ("L-BFGS", "Algorithm S")
+_TEMPLATE = "symbol[0]"
+
+Drawn = tuple[Columns, list[list[str]]]
+
+
+def make(given: Given) -> MixedOrder:
+    """Return the experiment; the data are generated in any case."""
+    if given.quick:
+        return MixedOrder(given.threads, 2, (0.0, 0.5, 1.0), 200, 30)
+    return MixedOrder(given.threads, 6, tuple(n / 10 for n in range(11)), 1000, 500)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A random source: tables of first and of second order, and how much the second counts."""
+
+    alpha: float
+    step: tuple[Floats, Floats]  #: p1 [L, L]; p2 [L, L, L]: the label before, the one before that, the next
+    emission: tuple[Floats, Floats]  #: p1 [L, S]; p2 [L, S, S]: the label, the symbol before, the symbol
+
+    @classmethod
+    def random(cls, alpha: float, random: np.random.Generator) -> Source:
+        """Return a source with sparse tables."""
+        L, S = len(LABELS), len(SYMBOLS)
+        return cls(
+            alpha,
+            (_sparse((L, L), NEXT, random), _sparse((L, L, L), NEXT, random)),
+            (_sparse((L, S), EMITTED, random), _sparse((L, S, S), EMITTED, random)),
+        )
+
+    def draw(self, n: int, random: np.random.Generator) -> Drawn:
+        """Draw n sequences: their symbols, and their labels."""
+        y = np.zeros((n, LENGTH), dtype=np.int64)
+        x = np.zeros_like(y)
+        for t in range(LENGTH):
+            steps, symbols = self.step[0][y[:, t - 1]], None
+            if t == 0:
+                steps = np.full((n, len(LABELS)), 1.0 / len(LABELS))
+            elif t > 1:
+                steps = self._mixed(steps, self.step[1][y[:, t - 1], y[:, t - 2]])
+            y[:, t] = _drawn(steps, random)
+            symbols = self.emission[0][y[:, t]]
+            if t > 0:
+                symbols = self._mixed(symbols, self.emission[1][y[:, t], x[:, t - 1]])
+            x[:, t] = _drawn(symbols, random)
+        rows = [[(SYMBOLS[symbol],) for symbol in row] for row in x.tolist()]
+        return Columns.from_rows(rows, names=["symbol"]), [[LABELS[one] for one in row] for row in y.tolist()]
+
+    def _mixed(self, first: Floats, second: Floats) -> Floats:
+        return self.alpha * second + (1.0 - self.alpha) * first
+
+
+def _sparse(shape: tuple[int, ...], entries: int, random: np.random.Generator) -> Floats:
+    """Return distributions over the last axis with so many entries that are not 0."""
+    order = np.argsort(random.random(shape), axis=-1)[..., :entries]
+    table = np.zeros(shape)
+    np.put_along_axis(table, order, random.dirichlet(np.ones(entries), size=shape[:-1]), axis=-1)
+    return table
+
+
+def _drawn(rows: Floats, random: np.random.Generator) -> NDArray[np.int64]:
+    """Draw a column for each row of probabilities."""
+    sums = np.cumsum(rows, axis=1)
+    found: NDArray[np.int64] = np.argmax(sums > random.random((len(rows), 1)) * sums[:, -1:], axis=1)
+    return found
+
+
+@dataclass(frozen=True)
+class MixedOrder:
+    """The experiment; every run has a new source for each alpha."""
+
+    threads: int | None
+    runs: int
+    alphas: Sequence[float]
+    sequences: int  #: for training, and as many for testing
+    iterations: int  #: of Algorithm S, each a pass over the data
+    data: dict[tuple[float, int], tuple[Drawn, Drawn]] = field(default_factory=dict)  #: of the last source
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers depend on."""
+        return {
+            "alphas": list(self.alphas),
+            "sequences": self.sequences,
+            "iterations": self.iterations,
+            "l2": L2,
+        }
+
+    def quantities(self) -> list[Quantity]:
+        """Return the errors at each alpha, and how well both optimisers do at one."""
+        errors = [Quantity(name, None, "generated") for name in self._keys()]
+        return [*errors, *(Quantity(self._excess(one), None, "generated") for one in OPTIMISERS)]
+
+    def measure(self, quantity: Quantity, seed: int) -> float | Reading:
+        """Return the share of wrong labels in percent, or the objective by iteration."""
+        if quantity.name not in self._keys():
+            return self._curve(quantity.name, seed)
+        alpha, name = self._keys()[quantity.name]
+        (x, y), (x_test, y_test) = self._drawn(alpha, seed)
+        models: dict[str, Any] = {
+            "HMM": HMM(template=_TEMPLATE, threads=self.threads),
+            "MEMM": MEMM(features="all", objective=Local(l2=L2), template=_TEMPLATE, threads=self.threads),
+            "CRF": ChainCRF(
+                features="all", objective=Likelihood(l2=L2), template=_TEMPLATE, threads=self.threads
+            ),
+        }
+        found = models[name].fit(x, y).predict(x_test)
+        return 100.0 * (1.0 - token_scores(y_test, found).accuracy)
+
+    def page(self, found: Mapping[str, Result]) -> Page:
+        """Return Figure 3 with the claims of the paper, and the training curves."""
+        errors = {key: found[name] for name, key in self._keys().items() if name in found}
+        curves = {one: found[name] for one in OPTIMISERS if (name := self._excess(one)) in found}
+        rows = [
+            [f"{alpha:g}", *(with_interval(errors.get((alpha, name))) for name in MODELS)]
+            for alpha in self.alphas
+        ]
+        figures = [_scatter(errors)] if errors else []
+        return Page(
+            [
+                f"{len(LABELS)} labels and {len(SYMBOLS)} symbols; each run draws a source for each alpha, "
+                f"and {self.sequences} sequences of length {LENGTH} for training and for testing. A row of "
+                f"p1 or p2 has {NEXT} labels or {EMITTED} symbols that are possible, so a row of the mixture "
+                "can have twice as many; the paper says that the mixture has no more, but its errors are as "
+                "large as these. Weights are for steps and for pairs of label and symbol, which all three "
+                "models can have; the figure of the paper has triples, and its text says that pairs give the "
+                f"same picture. l2 = {L2:g}; the paper has no penalty.",
+            ],
+            claims(errors, curves),
+            [Table("Errors in percent, mean over sources", ["alpha", *MODELS], rows)],
+            [*figures, *([_curves(curves)] if curves else [])],
+        )
+
+    def _keys(self) -> dict[str, Key]:
+        return {
+            f"error of {name}, alpha {alpha:g}": (alpha, name) for alpha, name in product(self.alphas, MODELS)
+        }
+
+    def _excess(self, optimiser: str) -> str:
+        return (
+            f"{optimiser}, alpha {CURVED:g}: percent above the optimum after {self.iterations} passes at most"
+        )
+
+    def _drawn(self, alpha: float, seed: int) -> tuple[Drawn, Drawn]:
+        if (alpha, seed) not in self.data:
+            random = np.random.default_rng([seed, round(1000 * alpha)])
+            source = Source.random(alpha, random)
+            self.data.clear()
+            self.data[alpha, seed] = source.draw(self.sequences, random), source.draw(self.sequences, random)
+        return self.data[alpha, seed]
+
+    def _curve(self, name: str, seed: int) -> Reading:
+        (x, y), _ = self._drawn(CURVED, seed)
+        data = labelled(Extractor(Recipe.parse(_TEMPLATE), label=None)(x, self.threads), y, Alphabet())
+        options: dict[str, Any] = {"features": "all", "objective": Likelihood(l2=L2), "threads": self.threads}
+        best = train(data, optimiser="lbfgs", **options)
+        assert best.training is not None
+        least, curve = best.training.loss - best.training.gap, curve_of(best)
+        if name == self._excess("Algorithm S"):
+            scaling = IterativeScaling(variant="iis-s", max_iterations=self.iterations + 1, tolerance=1e-12)
+            curve = curve_of(train(data, optimiser=scaling, listeners=[until(self.iterations)], **options))
+        excess = [100.0 * (value / least - 1.0) for value in curve["objective"]]
+        return Reading(excess[-1], {"passes": curve["passes"], "excess": excess})
+
+
+def _scatter(errors: Mapping[Key, Result]) -> Figure:
+    axes = (("CRF", "MEMM"), ("HMM", "MEMM"), ("HMM", "CRF"))
+    panels: dict[str, dict[str, Points]] = {}
+    for across, up in axes:
+        for name, filled in (("alpha < 1/2", False), ("alpha ≥ 1/2", True)):
+            some = {key: one for key, one in errors.items() if (key[0] >= 0.5) is filled}
+            pairs = pairs_of(some, across, up)
+            points = Points([a for a, _ in pairs], [b for _, b in pairs], filled)
+            panels.setdefault(f"{up} against {across}", {})[name] = points
+    title = "Figure 3: errors of two models on the same source, in percent; above the line the first is worse"
+    return Figure(
+        "figure-3",
+        title,
+        [f"error of the {across}" for across, _ in axes],
+        [f"error of the {up}" for _, up in axes],
+        panels,
+        diagonal=True,
+    )
+
+
+def _curves(curves: Mapping[str, Result]) -> Figure:
+    lines = {
+        f"{name}, seed {seed}": Line(one["passes"], [max(value, 1e-4) for value in one["excess"]])
+        for name, result in curves.items()
+        for seed, one in [*result.series.items()][:2]
+    }
+    title = f"Training of the CRF at alpha = {CURVED:g}: Algorithm S against L-BFGS"
+    return Figure("training", title, "passes over the data", "% above the optimum", {"": lines}, log="xy")
