@@ -107,9 +107,9 @@ class POS:
             [
                 name,
                 f"{paper[0]:.2f}",
-                with_interval(found.get(f"error of {name}")),
+                with_interval(found.get(f"error of {name}"), 2),
                 f"{paper[1]:.2f}",
-                with_interval(found.get(f"error of {name} on new words")),
+                with_interval(found.get(f"error of {name} on new words"), 2),
             ]
             for name, paper in PAPER.items()
         ]

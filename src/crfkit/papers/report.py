@@ -34,8 +34,8 @@ def number(value: float | None) -> str:
     return f"{value:.2g}" if 0.0 < abs(value) < 0.95 else f"{value:.1f}"
 
 
-def with_interval(result: Result | None) -> str:
-    """Return the mean with half of its interval.
+def with_interval(result: Result | None, digits: int = 1) -> str:
+    """Return the mean with half of its interval, with so many digits after the point.
 
     Examples
     --------
@@ -44,8 +44,8 @@ def with_interval(result: Result | None) -> str:
     """
     if result is None:
         return "-"
-    spread = "" if result.high is None else f" ± {result.high - result.ours:.1f}"
-    return f"{result.ours:.1f}{spread}"
+    spread = "" if result.high is None else f" ± {result.high - result.ours:.{digits}f}"
+    return f"{result.ours:.{digits}f}{spread}"
 
 
 def write_report(
@@ -101,6 +101,7 @@ def _everything(results: Sequence[Result]) -> str:
 def _draw(path: Path, figure: Figure) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import NullFormatter
 
     canvas = Canvas(figsize=(4.5 * len(figure.panels), 3.6), layout="constrained")
     FigureCanvasAgg(canvas)
@@ -113,6 +114,7 @@ def _draw(path: Path, figure: Figure) -> None:
         axes.set_ylabel(figure.y if isinstance(figure.y, str) else figure.y[place])
         for axis in figure.log:
             getattr(axes, f"set_{axis}scale")("log")
+            getattr(axes, f"{axis}axis").set_minor_formatter(NullFormatter())  # they would overlap
         if figure.diagonal:
             ends = min(axes.get_xlim()[0], axes.get_ylim()[0]), max(axes.get_xlim()[1], axes.get_ylim()[1])
             axes.plot(ends, ends, color="grey", linewidth=0.8)
