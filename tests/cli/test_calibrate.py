@@ -43,3 +43,18 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     assert "expected one of temperature, isotonic" in run(*asked, "--method", "platt", status=2).output
     asked[2] = folder / "empty"
     assert "holds no sequence" in run(*asked, status=2).output
+
+
+def test_rank_prints_what_to_label_next(folder: Path) -> None:
+    lines = run("rank", folder / "m.crf", folder / "test.txt", "--top", 4).stdout.splitlines()
+    rows = [line.split("\t") for line in lines]
+    unsure = [float(row[1]) for row in rows]
+    assert len(rows) == 4
+    assert unsure == sorted(unsure, reverse=True)
+    asked = ["rank", folder / "m.crf", folder / "test.txt", "--by", "density", "--json"]
+    told = [json.loads(line) for line in run(*asked).stdout.splitlines()]
+    assert len(told) == 10
+    assert sorted(one["sequence"] for one in told) == list(range(10))
+    assert all(one["text"] for one in told)
+    assert "holds no sequence" in run("rank", folder / "m.crf", folder / "empty").output
+    assert "expected one of" in run("rank", folder / "m.crf", "--by", "x", status=2).output

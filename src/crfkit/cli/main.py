@@ -133,6 +133,7 @@ COMMANDS = {
     "cv": ("cv", "cross_validate"),
     "show": ("show", "show"),
     "explain": ("explain", "explain"),
+    "rank": ("rank", "rank"),
     "calibrate": ("calibrate", "calibrate"),
     "features": ("features", "features"),
     "convert": ("convert", "convert"),

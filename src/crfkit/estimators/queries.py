@@ -18,6 +18,7 @@ from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model
+from crfkit.models.uncertainty import Uncertainty
 from crfkit.structures.constraints import Scheme
 from crfkit.structures.gold import Path
 
@@ -143,6 +144,10 @@ class ChainQueries:
         spell segments, as ``B-PER`` does.
         """
         return PerSequence(self.model_.confidence(self._data(X), threads=self.threads))
+
+    def uncertainty(self, X: Any, method: Uncertainty = "entropy", k: int = 10) -> Floats:
+        """Return how unsure the model is of each sequence, [N], as `Model.uncertainty` does."""
+        return self.model_.uncertainty(self._data(X), method, k=k, threads=self.threads)
 
     def predict_marginals_single(self, x: Any) -> list[dict[str, float]]:
         """Return the probability of every label at every position of one sequence."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from crfkit.models.names import Names
 from crfkit.models.queries import Metric, Queries, gold_labels
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
+
+if TYPE_CHECKING:
+    from crfkit.models.uncertainty import Uncertainty
 
 __all__ = ["Metric", "Model", "Names", "gold_labels"]
 
@@ -257,6 +260,36 @@ class Model(Queries):
         from crfkit.models.calibration import calibrated
 
         return calibrated(self, X, y, method, threads=threads)
+
+    def uncertainty(
+        self, X: Any, method: Uncertainty = "entropy", *, k: int = 10, threads: int | None = None
+    ) -> Floats:
+        """Return how unsure the model is of each sequence, [N]: those to label next come highest.
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            As in `dataset`.
+        method : str
+            "least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy" or "density"; the table
+            is in `crfkit.models.uncertainty`.
+        k : int
+            Labellings of "nbest-entropy".
+        threads : int, optional
+            Default: all cores.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> sure, unsure = model.uncertainty([[["the"], ["dog"]], [["new"], ["words"]]])
+        >>> bool(sure < unsure)
+        True
+        """
+        from crfkit.models.uncertainty import uncertainty
+
+        return uncertainty(self, X, method, k=k, threads=threads)
 
     @property
     def decoder(self) -> _native.Decoder | None:

@@ -1,0 +1,63 @@
+"""``crfkit rank``: which sequences to label next."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Annotated, Any
+
+import typer
+
+from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, say
+from crfkit.cli.reads import Reading, with_reading
+
+_METHODS = ("least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy", "density")
+
+
+@with_reading
+def rank(
+    model: Annotated[str, typer.Argument(help="A model of any kind.")],
+    data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
+    by: Annotated[str, typer.Option("--by", help=f"One of {', '.join(_METHODS)}.")] = "entropy",
+    top: Annotated[int, typer.Option("--top", help="Sequences to print; 0: all.", min=0)] = 0,
+    *,
+    reading: Reading,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print sequences, the most uncertain first: those are worth a label.
+
+    Columns are the number of the sequence in the input, counted from 0, its uncertainty, and its words (the
+    first column). Settles & Craven (2008) compare the methods: least-confidence is 1 minus the probability of
+    the best labelling, margin looks at the two best, entropy at all, density favours sequences that are like
+    many others.
+
+    For example:
+
+      crfkit rank names.crf unlabelled.txt --top 100
+      crfkit rank names.crf unlabelled.txt --by density --json
+    """
+    import numpy as np
+
+    from crfkit.cli.tagging import Tagger
+    from crfkit.data.batch import Batch
+    from crfkit.data.formats.columns import Columns
+
+    check_choice("--by", by, _METHODS)
+    tagger = Tagger(model, threads=threads)
+    batches: list[Batch] = []
+    texts: list[str] = []
+    for block in reading.blocks(data, attributes=tagger.attributes):
+        batches.append(tagger.batch(block))
+        ptr = batches[-1].seq_ptr.tolist()
+        words: list[str] = block.strings()[0].tolist() if isinstance(block, Columns) else []
+        texts += [" ".join(words[a:b]) for a, b in pairwise(ptr)]
+    if not batches:
+        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+        return
+    unsure = tagger.model.uncertainty(Batch.concat(batches), by, threads=threads)  # type: ignore[arg-type]
+    order = np.argsort(-unsure, kind="stable")[: top or None]
+    for n in order.tolist():
+        row: dict[str, Any] = {"sequence": n, "uncertainty": float(unsure[n]), "text": texts[n]}
+        print(json.dumps(row, ensure_ascii=False) if as_json else f"{n}\t{unsure[n]:.6f}\t{texts[n]}")
