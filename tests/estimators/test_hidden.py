@@ -69,6 +69,8 @@ def test_one_state_for_each_label_is_a_chain() -> None:
     assert hidden.model_.training.loss == pytest.approx(plain.model_.training.loss, rel=1e-9)
     assert hidden.predict(X_TEST) == plain.predict(X_TEST)
     assert hidden.classes_.tolist() == plain.classes_.tolist()
+    same = HiddenChainCRF(states=1, restarts=3, threads=1).fit(X, Y)  # nothing is hidden: one start, at zero
+    assert same.model_.w.tobytes() == ChainCRF(threads=1).fit(X, Y).model_.w.tobytes()
 
 
 def turned(**options: Any) -> HiddenChainCRF:

@@ -153,7 +153,13 @@ def draw(path: str, before: Reliability, after: Reliability) -> None:
             full = one.count > 0
             title = f"{name}: error {one.expected_error:.4f}"
             axes.plot(
-                one.confidence[full], one.accuracy[full], mark, markersize=4, linewidth=1.2, label=title
+                one.confidence[full],
+                one.accuracy[full],
+                mark,
+                markersize=4,
+                linewidth=1.2,
+                label=title,
+                clip_on=False,
             )
         axes.set(
             title=kind,

@@ -25,6 +25,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import End, Optimiser
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Resolved
+from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
@@ -95,10 +96,16 @@ class HiddenStates(Fitting):
         dev: Dataset | None = None,
         init: Init = None,
     ) -> Model:
-        """Return the best of several starts: by the dev set where there is one, else by the objective."""
+        """Return the best of several starts: by the dev set where there is one, else by the objective.
+
+        Where no label has more than one state, nothing is hidden: the loss is convex, and one start is
+        enough.
+        """
         check_number("restarts", self.restarts, whole=True)
         if self.restarts < 1:
             raise ValueError(f"restarts is {self.restarts}, expected 1 or more")
+        if kind_of_gold(data.batch) == "path":
+            return super()._train(data, structure, progress, dev)
         found: list[Model] = []
         for r in range(self.restarts):
             found.append(super()._train(data, structure, progress, dev, _random(self.seed, r)))
