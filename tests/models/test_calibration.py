@@ -67,6 +67,7 @@ def test_isotonic_regression_maps_labels_and_segments(crf: Any, tmp_path: Path) 
     assert before.segments is not None
     assert after.segments.expected_error < before.segments.expected_error / 2
     np.testing.assert_allclose(np.concatenate(honest.marginals(X)).sum(axis=1), 1.0, atol=1e-12)
+    assert all(0.0 < p < 1.0 for several in honest.confidence(X) for *_, p in several)
     honest.save(tmp_path / "m.crf")
     again = Model.load(tmp_path / "m.crf")
     assert again.confidence(X) == honest.confidence(X) != sure.confidence(X)

@@ -155,10 +155,11 @@ def _isotonic(model: Model, data: Dataset, threads: int | None) -> Isotonic:
 
 
 def _knots(p: Floats, right: Bools) -> tuple[Floats, Floats]:
-    """Return the knots of the rising curve that fits best."""
+    """Return the knots of the rising curve that fits best; n cases do not make anything certain."""
     from sklearn.isotonic import IsotonicRegression
 
     if not len(p):
         return np.zeros(0), np.zeros(0)
-    fitted = IsotonicRegression(y_min=0.0, y_max=1.0).fit(np.clip(p, 0.0, 1.0), right)
+    least = 1.0 / (len(p) + 2.0)  # Platt (1999)
+    fitted = IsotonicRegression(y_min=least, y_max=1.0 - least).fit(np.clip(p, 0.0, 1.0), right)
     return fitted.X_thresholds_.astype(np.float64), fitted.y_thresholds_.astype(np.float64)
