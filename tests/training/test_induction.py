@@ -163,6 +163,20 @@ def test_of_features_that_say_the_same_the_simplest_is_taken() -> None:
     assert set(best(tokens, overlap=0.5).left.tolist()) == {0, 3}
 
 
+def test_a_conjunction_must_gain_more_than_its_parts() -> None:
+    tokens = drawn(0, margin=1.0)
+    tests = slow_tests(tokens)
+    gain = {(*pair, y): slow_gain(tokens, test, y, 1.0)[1] for pair, test in tests.items() for y in range(L)}
+    found = best(tokens, most=1000, overlap=1.0)
+    joint = found[found.right >= 0]
+    made = set(zip(joint.left.tolist(), joint.right.tolist(), joint.label.tolist(), strict=True))
+    wanted = {
+        (a, b, y) for a, b, y in gain if b >= 0 and gain[a, b, y] > max(gain[a, -1, y], gain[b, -1, y]) + 1e-9
+    }
+    assert made == wanted
+    assert 0 < len(made) < len([key for key in gain if key[1] >= 0])
+
+
 def xor(count: int = 40, seed: int = 0) -> tuple[list[Any], list[Any]]:
     """Return sequences of which no attribute, but every conjunction of u and v, tells the label."""
     rng = np.random.default_rng(seed)
@@ -308,3 +322,36 @@ def test_rounds_end_where_nothing_is_left() -> None:
     )
     assert found.reason.startswith("no token is wrong")
     assert len(found.rounds) < 10
+
+
+def slow_diverse(tokens: Tokens, found: Found, most: int, overlap: float) -> list[int]:
+    """Return which features explain enough that better ones do not, cell by cell."""
+    tests, claimed, chosen = slow_tests(tokens), set(), []
+    for i, (a, b, y, mu) in enumerate(
+        zip(*(x.tolist() for x in (found.left, found.right, found.label, found.mu)), strict=True)
+    ):
+        could = {}
+        for j in tests[a, b]:
+            if (tokens.gold[j] == y) == (mu > 0.0):
+                q = tokens.p[j, y] if tokens.gold[j] == y else 1.0 - tokens.p[j, y]
+                could[j, y] = -math.log(max(q, 1e-300)) * tokens.weight[j]
+        news = sum(bound for cell, bound in could.items() if cell not in claimed)
+        if news <= 0.0 or news < (1.0 - overlap) * sum(could.values()):
+            continue
+        chosen.append(i)
+        claimed |= set(could)
+    return chosen[:most]
+
+
+@pytest.mark.parametrize("overlap", [0.2, 0.5, 0.9])
+def test_features_of_a_round_explain_different_tokens(overlap: float) -> None:
+    tokens = drawn(6, weighted=True, margin=1.0)
+    everything: Bools = np.ones(tokens.attributes, dtype=np.bool_)
+    search = tokens.search(1.0)
+    found = (
+        Found(*search.single(0.0, 1)).joined(Found(*search.pairs(everything, everything, 0.0, 1))).ranked()
+    )
+    for most in (3, 1000):
+        made = search.diverse(found.left, found.right, found.label, found.mu, most, 1.0 - overlap)
+        assert made.tolist() == slow_diverse(tokens, found, most, overlap)
+    assert 3 < len(made) < len(found)

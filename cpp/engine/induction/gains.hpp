@@ -123,27 +123,29 @@ class GainSearch {
     check_length("right", right.size(), static_cast<std::int64_t>(left.size()));
     check_length("label", label.size(), static_cast<std::int64_t>(left.size()));
     check_length("mu", mu.size(), static_cast<std::int64_t>(left.size()));
-    std::vector<char> claimed(bound_.size());          // [tokens, labels]
-    std::vector<std::int64_t> last(gold_.size(), -1);  // the feature whose right part is here
+    std::vector<char> claimed(bound_.size());           // [tokens, labels]
+    std::vector<char> explains(2 * L_ * attributes());  // what chosen attributes explain wholly
     std::vector<std::int64_t> cells, chosen;
     for (std::size_t i = 0; i < left.size() && std::ssize(chosen) < most; ++i) {
+      std::int32_t a = left[i], b = right[i];
       const std::int32_t y = label[i];
-      if (left[i] < 0 || left[i] >= attributes() || right[i] >= attributes() || y < 0 || y >= L_)
+      if (a < 0 || a >= attributes() || b >= attributes() || y < 0 || y >= L_)
         refuse("feature " + text(static_cast<std::int64_t>(i)) + " has an unknown part or label");
-      if (right[i] >= 0)
-        for (std::int64_t t = at_[right[i]]; t < at_[right[i] + 1]; ++t)
-          last[token_[t]] = static_cast<std::int64_t>(i);
+      const auto way = [&](std::int32_t part) { return 2 * (part * L_ + y) + (mu[i] > 0.0); };
+      if (share > 0.0 && b >= 0 && (explains[way(a)] || explains[way(b)])) continue;
+      if (b >= 0 && size_of(b) < size_of(a)) std::swap(a, b);  // the rarer one is walked through
       double all = 0.0, news = 0.0;
       cells.clear();
-      for (std::int64_t t = at_[left[i]]; t < at_[left[i] + 1]; ++t) {
+      for (std::int64_t t = at_[a]; t < at_[a + 1]; ++t) {
         const std::int64_t j = token_[t], cell = j * L_ + y;
-        if ((right[i] >= 0 && last[j] != static_cast<std::int64_t>(i)) ||
-            (gold_[j] == y) != (mu[i] > 0.0))
-          continue;
+        if ((gold_[j] == y) != (mu[i] > 0.0)) continue;
+        const auto from = id_.begin() + ptr_[j], to = id_.begin() + ptr_[j + 1];
+        if (b >= 0 && std::find(from, to, b) == to) continue;
         all += bound_[cell], news += claimed[cell] ? 0.0 : bound_[cell];
         cells.push_back(cell);
       }
-      if (news < share * all) continue;
+      if (news < share * all || (share > 0.0 && news <= 0.0)) continue;
+      if (b < 0) explains[way(a)] = 1;
       chosen.push_back(static_cast<std::int64_t>(i));
       for (const std::int64_t cell : cells) claimed[cell] = 1;
     }

@@ -52,7 +52,7 @@ def make(given: Given) -> InductionExperiment:
     if given.quick:
         return InductionExperiment(_generated(80, 0), _generated(40, 1), given, (8, 16, 32), 60, 2)
     train, test = (_rows(given, f"conll2002/esp.{part}.gz") for part in ("train", "testb"))
-    return InductionExperiment(train, test, given, (500, 1000, 2000, 4000), 1500, 3)
+    return InductionExperiment(train, test, given, (250, 500, 1000, 2000), 1000, 3)
 
 
 def _rows(given: Given, path: str) -> list[Any]:

@@ -130,6 +130,13 @@ class Found:
         _, first = np.unique(key, return_index=True)
         return self[np.sort(first)]
 
+    def gains_of(self, attribute: Ids, label: Ids, L: int) -> Floats:
+        """Return the gains of attributes with labels, 0 where these have none; self are all single ones."""
+        known, asked = self.left * np.int64(L) + self.label, attribute * np.int64(L) + label
+        at = np.searchsorted(known, asked)  # known ones rise
+        found = np.append(known, -1)[at] == asked
+        return np.where(found, np.append(self.gain, 0.0)[at], 0.0)
+
     def ranked(self) -> Found:
         """Return them by gain, the highest first; among equals the order stays."""
         return self[np.argsort(-self.gain, kind="stable")]
@@ -152,7 +159,8 @@ def best_features(
 
     Of features that are true at the same tokens, with the same label, the simplest stands for all.
     Conjunctions have two parts: those of the features that there are, and the atoms (attributes that are
-    not conjunctions) with the highest gains. One part at least is an atom.
+    not conjunctions) with the highest gains. One part at least is an atom, and a conjunction must gain more
+    than each of its parts would with the label: what is simple is tried first.
 
     Parameters
     ----------
@@ -182,7 +190,8 @@ def best_features(
         return best[search.diverse(best.left, best.right, best.label, best.mu, most, 1.0 - overlap)]
 
     search, workers, L = tokens.search(l2), threads_or_all(threads), tokens.p.shape[1]
-    single = Found(*search.single(least, workers)).distinct()
+    each = Found(*search.single(least, workers))
+    single = each.distinct()
     new = ~np.isin(single.left * np.int64(L) + single.label, chosen)
     if longest < 2:
         return diverse(single[new])
@@ -201,6 +210,9 @@ def best_features(
     floor = float(ranked.gain[-1]) if len(ranked) == most else least
     left = (known | beamed) & (parts[:n] < longest)
     pairs = Found(*search.pairs(left, (known | beamed) & atom, floor, workers))
-    both = single.joined(pairs).distinct()
+    simpler = np.maximum(
+        each.gains_of(pairs.left, pairs.label, L), each.gains_of(pairs.right, pairs.label, L)
+    )
+    both = single.joined(pairs[pairs.gain > simpler]).distinct()
     new = (both.right >= 0) | ~np.isin(both.left * np.int64(L) + both.label, chosen)
     return diverse(both[new])
