@@ -49,8 +49,8 @@ ObjectiveName = Annotated[
     typer.Option(
         "--objective",
         help="likelihood, max-margin, softmax-margin, perceptron, local, pseudo-likelihood, piecewise, "
-        "piecewise-pseudo-likelihood, marginal-likelihood or exponential; default: what the optimiser is "
-        "for, likelihood for most.",
+        "piecewise-pseudo-likelihood, marginal-likelihood, exponential, entropy or posterior; default: what "
+        "the optimiser is for, likelihood for most.",
     ),
 ]
 Optimizer = Annotated[

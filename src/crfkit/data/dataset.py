@@ -132,6 +132,19 @@ class Dataset:
                 maps[new] = theirs.merge(ours)
         return replace(like, batch=self.batch.renamed(**maps, label_count=len(like.labels)))
 
+    def with_unlabelled(self, more: Dataset) -> Dataset:
+        """Return the data and further sequences whose labels are not known; labels that these have are left.
+
+        Examples
+        --------
+        >>> from crfkit.features import ItemExtractor
+        >>> one = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
+        >>> one.with_unlabelled(ItemExtractor()([[["cat"]]])).batch.label.tolist()
+        [0, 1, -1]
+        """
+        batch = replace(more.batch, label=None, allowed=None, soft=None, begin=None)
+        return Dataset.concat([self, replace(more, batch=batch, labels=self.labels).renamed(self)])
+
     def freeze(self) -> Dataset:
         """Return the data with alphabets that no longer grow."""
         return replace(self, **{name: getattr(self, name).freeze() for name in ALPHABETS.values()})

@@ -4,7 +4,7 @@
 entry of y              meaning
 ======================  ===================================================================================
 ``"N"``                 the label
-``None``                nothing is known: training sums over all labels
+``None``                nothing is known: training sums over all labels; for a whole sequence too
 ``{"N", "V"}``          one of these: training sums over them; lists and tuples of strings too
 ``{"N": 0.9, "V": 0.1}``  a distribution, such as the votes of annotators: training takes the expectation
 ======================  ===================================================================================
@@ -38,6 +38,8 @@ def labelled(data: Dataset, y: Any, labels: Alphabet) -> Dataset:
     >>> data = ItemExtractor()([[["a"], ["b"], ["c"]]])
     >>> labelled(data, [["X", None, "X"]], Alphabet()).batch.label.tolist()
     [0, -1, 0]
+    >>> labelled(data, [None], Alphabet(["X"])).batch.label.tolist()
+    [-1, -1, -1]
     >>> labelled(data, [["X", {"X", "Y"}, None]], Alphabet(["X", "Y", "Z"])).batch.allowed.tolist()
     [[True, False, False], [True, True, False], [True, True, True]]
     >>> labelled(data, [["X", {"X": 0.25, "Y": 0.75}, "Y"]], Alphabet()).batch.soft.tolist()
@@ -71,6 +73,9 @@ def _flat(y: Any, lengths: list[int]) -> list[Any]:
     flat: list[Any] = []
     n = -1
     for n, tags in enumerate(y):
+        if tags is None and n < len(lengths):
+            flat.extend([None] * lengths[n])
+            continue
         if n >= len(lengths):
             raise ValueError(f"X has {len(lengths)} sequences, y has more: sequence {n} has labels only")
         if isinstance(tags, str | bytes | Mapping | AnySet) or not isinstance(tags, Iterable):

@@ -99,9 +99,9 @@ class Fitting(PartParams):
         X : list of sequences, Dataset, Columns or Batch
             See `crfkit.models.reading`.
         y : list of lists
-            One label for each position; None where it is not known, a set where it is one of several, a dict
-            where they have probabilities (`crfkit.data.labelling`). `SemiCRF` also takes tags and segments.
-            May be left out where X has labels.
+            One label for each position; None where it is not known or for a whole sequence, a set where it
+            is one of several, a dict where they have probabilities (`crfkit.data.labelling`). `SemiCRF` also
+            takes tags and segments. May be left out where X has labels.
         X_dev, y_dev : optional
             Data to score the weights on: training ends when the score no longer rises, and the best are kept.
         sample_weight : array [N], optional

@@ -248,9 +248,6 @@ class HMM(ChainQueries, PartParams):
             raise ValueError("X has hashed attributes, of which words cannot be told apart; give names")
         names = self._names()
         if y is not None:
-            lengths = np.diff(data.batch.seq_ptr).tolist()
-            if isinstance(y, list | tuple) and len(y) == len(lengths):
-                y = [[None] * T if one is None else one for one, T in zip(y, lengths, strict=True)]
             data = labelled(data, y, Alphabet(names))
         elif names and data.batch.label is None and data.batch.allowed is None and data.batch.soft is None:
             data = replace(data, labels=Alphabet(names))

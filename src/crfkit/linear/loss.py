@@ -150,7 +150,7 @@ class LinearLoss:
     @cached_property
     def _blocks(self) -> list[slice]:
         cells = max(cells_by_position(self.layout, self.batch), self.structure.cells())
-        if cells == self.layout.labels:
+        if cells == self.layout.labels or self.objective.whole:
             return [slice(0, self.batch.sequences)]
         return list(self.batch.cut(max(BLOCK_BYTES // (8 * cells * self.objective.copies), 1)))
 

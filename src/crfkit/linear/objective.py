@@ -51,10 +51,17 @@ class Objective(ABC):
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
     #: Whether its least value trains a model; the perceptron's is at weights of 0.
     minimises: ClassVar[bool] = True
+    #: Whether it learns from sequences without any label.
+    open: ClassVar[bool] = False
     #: Whether its gradient is the sum of `shares` times (marginals - gold).
     shared: ClassVar[bool] = False
     #: How many numbers it makes of each score of a step: batches with such scores are cut accordingly.
     copies: ClassVar[int] = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether all data must be evaluated together: its loss is not that of parts."""
+        return False
 
     def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
         """Return why it cannot be used on a structure with these kinds of gold; empty where it can."""

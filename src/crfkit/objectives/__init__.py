@@ -4,6 +4,7 @@ A new objective is a file with a subclass of `crfkit.linear.objective.Objective`
 """
 
 from crfkit.linear.objective import Objective
+from crfkit.objectives.entropy import EntropyRegularised
 from crfkit.objectives.exponential import Exponential
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.local import Local
@@ -11,11 +12,13 @@ from crfkit.objectives.margin import MaxMargin
 from crfkit.objectives.marginal import MarginalLikelihood
 from crfkit.objectives.perceptron import Perceptron
 from crfkit.objectives.piecewise import Piecewise, PiecewisePseudoLikelihood
+from crfkit.objectives.posterior import PosteriorRegularised
 from crfkit.objectives.pseudo import PseudoLikelihood
 from crfkit.objectives.softmax_margin import SoftmaxMargin
 
 __all__ = [
     "OBJECTIVES",
+    "EntropyRegularised",
     "Exponential",
     "Likelihood",
     "Local",
@@ -25,6 +28,7 @@ __all__ = [
     "Perceptron",
     "Piecewise",
     "PiecewisePseudoLikelihood",
+    "PosteriorRegularised",
     "PseudoLikelihood",
     "SoftmaxMargin",
 ]
@@ -43,5 +47,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
         PiecewisePseudoLikelihood,
         MarginalLikelihood,
         Exponential,
+        EntropyRegularised,
+        PosteriorRegularised,
     )
 }

@@ -95,6 +95,11 @@ def check_blockwise(optimiser: Any, objective: Objective) -> None:
         able = ", ".join(name for name in NAMES if not set(by_name(name).needs) - set(BLOCKWISE))
         name = optimiser if isinstance(optimiser, str) else name_of(optimiser)
         raise NotCoveredError(f"{name} needs all data in memory; blocks on disk are for {able}")
+    if objective.whole:
+        raise NotCoveredError(
+            f"the objective {objective.name} is evaluated on all data together, not on blocks on disk; read "
+            'the data as a whole, or give per="sequence"'
+        )
     if not objective.minimises:
         raise NotCoveredError(
             "the perceptron visits one sequence after the other and needs all in memory, not in blocks; "

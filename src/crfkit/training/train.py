@@ -12,7 +12,8 @@ from crfkit.data.dataset import Dataset
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.optimise.problem import Optimiser
+from crfkit.objectives import OBJECTIVES
+from crfkit.optimise.problem import NotCoveredError, Optimiser
 from crfkit.structures import STRUCTURES, Structure
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.checkpoint import Checkpoints
@@ -42,6 +43,7 @@ def train(
     metric: Metric | str | None = None,
     stop: Stop = _STOP,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+    unlabelled: Dataset | None = None,
     seed: int = 0,
     threads: int | None = None,
     listeners: Sequence[Listener] = (),
@@ -84,6 +86,9 @@ def train(
     checkpoint : path or Checkpoints, optional
         A folder: training goes on from the checkpoint there, with the same result as if it had never been
         interrupted. One that cannot be written (a full disk) gives a warning; training goes on.
+    unlabelled : Dataset, optional
+        Further sequences without labels, for the objectives "entropy" and "posterior". Attributes that only
+        they have get weights by ``features="all"``.
     seed : int
         For optimisers that draw and are given by name.
     threads : int, optional
@@ -145,6 +150,8 @@ def train(
     goal = objective_of(objective, optimiser, asked.objective)
     if isinstance(data, BlockedData):
         check_blockwise(optimiser, goal)
+    if unlabelled is not None:
+        data = _with_unlabelled(data, unlabelled, goal)
     known = TrainingData(data, threads)
     dev = None if dev is None else checked_dataset(dev, "dev")
     labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
@@ -157,6 +164,21 @@ def train(
     finally:
         if display is not None:
             display.close()
+
+
+def _with_unlabelled(data: Dataset | BlockedData, more: Dataset, objective: Objective) -> Dataset:
+    """Return the data and sequences without labels, for an objective that learns from them."""
+    if isinstance(data, BlockedData):
+        raise ValueError(
+            "unlabelled is for data in memory; write its sequences into the blocks, without labels"
+        )
+    if not objective.open:
+        able = ", ".join(name for name, one in OBJECTIVES.items() if one.open)
+        raise NotCoveredError(
+            f"the objective {objective.name} learns nothing from sequences without labels; leave unlabelled "
+            f"out, or use one of {able}"
+        )
+    return checked_dataset(data, "data").with_unlabelled(checked_dataset(more, "unlabelled"))
 
 
 def structure_of(given: Any) -> Structure:
