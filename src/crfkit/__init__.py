@@ -5,8 +5,8 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 ==============  ========================================================================================
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
                 `induce`, `Induction`; `optimise`, `training`
-their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `MEMM`,
-                `OpinionPool`, `VotedPerceptron`
+their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `KernelChainCRF`,
+                `MEMM`, `OpinionPool`, `VotedPerceptron`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
 data            `data`, `features`, `Dataset`
 judging         `metrics`
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         CodeCRF,
         HiddenChainCRF,
         HiddenSequenceCRF,
+        KernelChainCRF,
         OpinionPool,
         SemiCRF,
         VotedPerceptron,
@@ -75,6 +76,7 @@ __all__ = [
     "HiddenChainCRF",
     "HiddenSequenceCRF",
     "Induction",
+    "KernelChainCRF",
     "Likelihood",
     "Model",
     "OpinionPool",
@@ -121,6 +123,7 @@ _HOMES = {
     "MEMM": ("crfkit.estimators", "MEMM"),
     "Features": ("crfkit.linear.features", "Features"),
     "Induction": ("crfkit.training.induction.options", "Induction"),
+    "KernelChainCRF": ("crfkit.estimators", "KernelChainCRF"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),
     "OpinionPool": ("crfkit.estimators", "OpinionPool"),

@@ -6,6 +6,7 @@ from crfkit.estimators.codes import CodeCRF
 from crfkit.estimators.hidden import HiddenChainCRF
 from crfkit.estimators.hidden_sequence import HiddenSequenceCRF
 from crfkit.estimators.hmm import HMM
+from crfkit.estimators.kernel import KernelChainCRF
 from crfkit.estimators.memm import MEMM
 from crfkit.estimators.pool import OpinionPool
 from crfkit.estimators.segments import SemiCRF
@@ -19,6 +20,7 @@ __all__ = [
     "CodeCRF",
     "HiddenChainCRF",
     "HiddenSequenceCRF",
+    "KernelChainCRF",
     "OpinionPool",
     "SemiCRF",
     "VotedPerceptron",

@@ -11,7 +11,8 @@ scores of now; only its marginals are ever computed, by the sum over all labelli
 - Online: the weights change after each sequence; every sequence has scores and a rate of its own.
 
 A step that would lower the dual is tried again with half the rate; after one that does not, the rate grows.
-The first alpha_n(y) is ~ exp(-begin * cost_n(y)): near the gold labels, at which no finite theta is.
+The first alpha_n(y) is ~ exp(-b cost_n(y)), near the gold labels, at which no finite theta is: b is the
+whole number at which the dual is highest.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from crfkit.optimise.problem import Penalty
 
 __all__ = ["ExponentiatedMargin"]
 
+_NEAREST = 40  # of b: what is left of other labels than the gold ones is below rounding
 _HALVINGS = 60  # after so many, a rate is too small to change anything
 
 
@@ -47,8 +49,6 @@ class ExponentiatedMargin:
         The first rate.
     growth : float
         Factor of a rate after a step that raised the dual.
-    begin : float
-        How near to the gold labels the first distributions are.
     seed : int
         Of the order of visits.
 
@@ -72,12 +72,11 @@ class ExponentiatedMargin:
     max_passes: int = 2000
     eta: float = 0.5
     growth: float = 1.3
-    begin: float = 4.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_counts(max_passes=self.max_passes)
-        check_above_zero(gap=self.gap, eta=self.eta, growth=self.growth, begin=self.begin)
+        check_above_zero(gap=self.gap, eta=self.eta, growth=self.growth)
 
     @property
     def needs(self) -> tuple[type, ...]:
@@ -106,14 +105,26 @@ class _ExponentiatedRun(MarginalRun):
         limits = ("passes", options.max_passes, options.gap)
         super().__init__("ExponentiatedMargin", FactoredSequences, limits, problem, penalty, w, state)
 
+    def nearness(self) -> float:
+        """Return b of the first distributions; set the dual and the weights of now."""
+        zero, near, found = np.zeros(self.problem.size), 0.0, (0.0, np.zeros(self.problem.size))
+        for b in range(1, _NEAREST):
+            tried = self.view.tilted(zero, -float(b))
+            dual = self.at(*tried)
+            self.evaluations += 1.0
+            if dual <= self.dual and self.dual > 0.0:
+                break
+            near, found, self.dual = float(b), tried, dual
+        self.dual = self.at(*found)
+        return near
+
 
 class BatchRun(_ExponentiatedRun):
     """Steps of all sequences at once; `sum` [F] is W, `cost` is H."""
 
     def begin(self) -> None:
         """Begin near the gold labels."""
-        self.sum, self.cost, self.eta = np.zeros(self.problem.size), -self.options.begin, self.options.eta
-        self.dual = self.at(*self.view.tilted(self.sum, self.cost))
+        self.sum, self.cost, self.eta = np.zeros(self.problem.size), -self.nearness(), self.options.eta
 
     def advance(self) -> float:
         """Take one step; return its rate, 0 where none raises the dual."""
@@ -148,9 +159,9 @@ class OnlineRun(_ExponentiatedRun):
         """Begin near the gold labels."""
         filled = [int(n) for n in self.view.filled]
         self.eta = dict.fromkeys(filled, self.options.eta)
-        self.theta = {n: self.view.part(n).at_gold(self.options.begin) for n in filled}
+        near = self.nearness()
+        self.theta = {n: self.view.part(n).at_gold(near) for n in filled}
         self._sum_up()
-        self.dual = self.at(*self.view.tilted(np.zeros(self.problem.size), -self.options.begin))
 
     def _sum_up(self) -> None:
         self.parts = {n: self.view.part(n).marginals(theta) for n, theta in self.theta.items()}

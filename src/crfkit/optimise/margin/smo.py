@@ -39,8 +39,6 @@ class SMO:
         Converged when the duality gap is at most this fraction of the objective.
     max_passes : int
         The most passes over the sequences.
-    moves : int
-        The most moves of one visit of a sequence.
     seed : int
         Of the order of visits.
 
@@ -59,11 +57,10 @@ class SMO:
 
     gap: float = 1e-3
     max_passes: int = 500
-    moves: int = 3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_counts(max_passes=self.max_passes, moves=self.moves)
+        check_counts(max_passes=self.max_passes)
         check_above_zero(gap=self.gap)
 
     @property
@@ -109,28 +106,26 @@ class SMORun(MarginalRun):
         return moved / max(len(order), 1)
 
     def _visit(self, n: int) -> float:
-        """Move mass between labellings of a sequence; return how much."""
-        part, moved = self.view.part(n), 0.0
+        """Move mass between two labellings of a sequence; return how much."""
+        part = self.view.part(n)
         flow = self.flow[self.view.seq_ptr[n] : self.view.seq_ptr[n + 1]]  # [T, L, L]
         at = np.arange(len(flow))
-        for _ in range(self.options.moves):
-            scores = part.scores(self.now)
-            high, to = part.best(scores)
-            low, source = self.view.least(part, scores, flow)
-            violation = high - low
-            if violation <= 1e-12 * max(abs(high), 1.0):
-                break
-            after, before = np.append(0, to[:-1]), np.append(0, source[:-1])
-            differ = (to != source) | (after != before)
-            room = float(flow[at, before, source][differ].min())
-            change = part.features(self.view.steps(part, to, source))
-            square = part.weight * self.square(change)
-            mass = room if violation >= room * square else violation / square
-            flow[at[differ], after[differ], to[differ]] += mass
-            flow[at[differ], before[differ], source[differ]] -= mass
-            self.move(change, -mass * part.weight)
-            moved += mass
-        return moved
+        scores = part.scores(self.now)
+        high, to = part.best(scores)
+        low, source = self.view.least(part, scores, flow)
+        violation = high - low
+        if violation <= 1e-12 * max(abs(high), 1.0):
+            return 0.0
+        after, before = np.append(0, to[:-1]), np.append(0, source[:-1])
+        differ = (to != source) | (after != before)
+        room = float(flow[at, before, source][differ].min())
+        change = part.features(self.view.steps(part, to, source))
+        square = part.weight * self.square(change)
+        mass = room if violation >= room * square else violation / square
+        flow[at[differ], after[differ], to[differ]] += mass
+        flow[at[differ], before[differ], source[differ]] -= mass
+        self.move(change, -mass * part.weight)
+        return mass
 
     def kept(self) -> dict[str, Any]:
         """Return the marginals."""
