@@ -205,17 +205,25 @@ class ChainsOfLoss(SequencesOfLoss, FactoredChains):
         assert isinstance(loss.gold, Path)
         self.seq_ptr, self.label, self.labels = loss.batch.seq_ptr, loss.gold.label, loss.layout.labels
 
-    def least(self, part: Any, scores: dict[str, Floats], flow: Floats) -> tuple[float, Ids]:
-        """Return the least score of a labelling whose steps all have a flow [T, L, L], and its labels."""
-        T, L, _ = flow.shape
+    def mean(self, part: Any, scores: dict[str, Floats], flow: Floats) -> float:
+        """Return the expected score of the labellings of a flow [T, L, L]."""
+        node = flow.sum(axis=1)  # [T, L]
+        parts = {"node": node, "start": node[0], "stop": node[-1]}
+        edge = flow[1:].reshape(-1, self.labels**2)
+        total = float(np.sum(edge * scores["edge"][1:])) if "edge" in scores else 0.0
+        if "transition" in scores:
+            parts["transition"] = edge.sum(axis=0)
+        return total + sum(float(np.sum(parts[slot] * scores[slot])) for slot in parts if slot in scores)
+
+    def least(self, part: Any, scores: dict[str, Floats], toll: Floats) -> Ids:
+        """Return the labels [T] whose score plus the toll [T, L, L] of their steps is least."""
+        T, L, _ = toll.shape
         steps = scores.get("edge", scores.get("transition", np.zeros(L * L)))
-        node = -scores["node"]
-        node[0, flow[0, 0] <= 0.0] = -np.inf
-        edge = np.where(flow > 0.0, -np.broadcast_to(steps.reshape(-1, L, L), (T, L, L)), -np.inf)
-        scored: dict[str, Floats] = {"node": node, "edge": edge.reshape(T, L * L)}
-        scored.update({name: -scores[name] for name in ("start", "stop") if name in scores})
-        value, labels = part.best(scored)
-        return -float(value), labels
+        against = {name: -scores[name] for name in scores if name in ("node", "start", "stop")}
+        against["node"][0] -= toll[0, 0]
+        against["edge"] = (-toll - steps.reshape(-1, L, L)).reshape(T, L * L)
+        labels: Ids = part.best(against)[1]
+        return labels
 
     def steps(self, part: Any, labels: Ids, minus: Ids) -> dict[str, Floats]:
         """Return the parts of one labelling minus those of another."""

@@ -89,8 +89,12 @@ class FactoredChains(FactoredSequences, Protocol):
     label: Ids  #: [P]
     labels: int  #: L
 
-    def least(self, part: Part, scores: dict[str, Floats], flow: Floats) -> tuple[float, Ids]:
-        """Return the least score of a labelling whose steps all have a flow [T, L, L], and its labels."""
+    def mean(self, part: Part, scores: dict[str, Floats], flow: Floats) -> float:
+        """Return the expected score of the labellings of a flow [T, L, L]."""
+        ...
+
+    def least(self, part: Part, scores: dict[str, Floats], toll: Floats) -> Ids:
+        """Return the labels [T] whose score plus the toll [T, L, L] of their steps is least."""
         ...
 
     def steps(self, part: Part, labels: Ids, minus: Ids) -> dict[str, Floats]:
