@@ -222,7 +222,7 @@ def test_threads_do_not_matter(method: str) -> None:
     ("penalty", "why"),
     [
         (Penalty(l2=0.0), "needs an L2 penalty above 0 on every weight: set l2"),
-        (Penalty(l1=1.0, l2=1.0), "cannot do L1"),
+        (Penalty(l1=1.0, l2=1.0), "is for an L2 penalty alone"),
     ],
 )
 def test_penalties_that_are_refused(method: str, penalty: Penalty, why: str) -> None:

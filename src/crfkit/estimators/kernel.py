@@ -62,7 +62,8 @@ class KernelChainCRF(ChainQueries, PartParams):
     objective : MaxMargin, Likelihood, or the name of one
         With its penalty, of which l2 holds for the kernel's weights: ``MaxMargin(l2=0.1)``.
     optimiser : an optimiser, its name, or "auto"
-        "exponentiated-margin" and "smo" are for max-margin.
+        For max-margin "one-slack", "n-slack", "exponentiated-margin", "smo" or "bcfw". With "rbf" on
+        90 positions the last three took about ten times as long as the first, or more.
     stop : Stop
     max_bytes : float
         The largest Gram matrix: 8 bytes for each pair of positions.
@@ -109,7 +110,7 @@ class KernelChainCRF(ChainQueries, PartParams):
         kernel_params: Mapping[str, Any] | None = None,
         structure: Chain | str = _CHAIN,
         objective: Objective | str = _MARGIN,
-        optimiser: Optimiser | str = "exponentiated-margin",
+        optimiser: Optimiser | str = "one-slack",
         stop: Stop = _STOP,
         max_bytes: float = 2**30,
         metric: Metric | str | None = None,

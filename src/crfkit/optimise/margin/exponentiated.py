@@ -102,7 +102,7 @@ class _ExponentiatedRun(MarginalRun):
         state: dict[str, Any] | None,
     ) -> None:
         self.options = options
-        limits = ("passes", options.max_passes, options.gap)
+        limits = (options.max_passes, options.gap)
         super().__init__("ExponentiatedMargin", FactoredSequences, limits, problem, penalty, w, state)
 
     def nearness(self) -> float:

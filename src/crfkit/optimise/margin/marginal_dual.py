@@ -11,15 +11,16 @@ needs only the marginals mu of parts. P(w) - D(mu) is the certificate of a run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from crfkit.arrays import Floats, Ids, Pointers
-from crfkit.optimise.batch.run import refuse_l1
+from crfkit.optimise.margin.certified import certified_step, inverse_strengths
 from crfkit.optimise.problem import End, Penalty, Step, view_of
 
-__all__ = ["FactoredChains", "FactoredSequences", "MarginalRun", "Part", "demand_l2"]
+__all__ = ["FactoredChains", "FactoredSequences", "MarginalRun", "Part"]
 
 _OTHERS = "use Subgradient"
 
@@ -106,20 +107,6 @@ class FactoredChains(FactoredSequences, Protocol):
         ...
 
 
-def demand_l2(penalty: Penalty, who: str) -> None:
-    """Raise unless every weight has an L2 penalty and none an L1 penalty.
-
-    Examples
-    --------
-    >>> demand_l2(Penalty(l2=0.0), "SMO")
-    Traceback (most recent call last):
-    ValueError: SMO needs an L2 penalty above 0 on every weight: set l2
-    """
-    refuse_l1(penalty, who)
-    if not np.all(np.asarray(penalty.l2) > 0.0):
-        raise ValueError(f"{who} needs an L2 penalty above 0 on every weight: set l2")
-
-
 class MarginalRun:
     """A run whose dual never falls; `w` are the weights of the least objective so far.
 
@@ -130,15 +117,15 @@ class MarginalRun:
         self,
         who: str,
         kind: type,
-        limits: tuple[str, int, float],
+        limits: tuple[int, float],
         problem: Any,
         penalty: Penalty,
         w: Floats,
         state: dict[str, Any] | None,
     ) -> None:
-        demand_l2(penalty, who)
-        self.who, self.problem, self.penalty = who, problem, penalty
-        self.counted, self.most, self.tolerance = limits
+        inverse = inverse_strengths(penalty, problem.size, who)
+        self.problem, self.penalty = problem, penalty
+        self.most, self.gap = limits
         self.view: Any = view_of(problem, kind, who)
         if state is None and np.any(w):
             raise ValueError(
@@ -146,9 +133,7 @@ class MarginalRun:
                 "or use Subgradient"
             )
         F = problem.size
-        self.l2 = np.append(
-            np.broadcast_to(np.asarray(penalty.l2, dtype=np.float64), (F,)), np.inf
-        )  # [F + 1]
+        self.inverse = np.append(inverse, 0.0)  # [F + 1] 1 / l2
         self.now = np.zeros(F + 1)  # of the dual variables now
         self.w, self.best, self.bound, self.dual = np.zeros(F), np.inf, -np.inf, -np.inf
         self.steps, self.evaluations = 0, 0.0
@@ -183,17 +168,17 @@ class MarginalRun:
 
     def at(self, wrong: float, v: Floats) -> float:
         """Return the dual of marginals with so many wrong labels and v [F]; write their weights to `now`."""
-        self.now[:-1] = v / self.l2[:-1]
+        self.now[:-1] = v * self.inverse[:-1]
         return wrong - 0.5 * float(v @ self.now[:-1])
 
     def square(self, change: Sequence[tuple[Pointers, Floats]]) -> float:
         """Return |change|^2 / l2 of features."""
-        return float(sum(np.sum(amount * amount / self.l2[place]) for place, amount in change))
+        return float(sum(np.sum(amount * amount * self.inverse[place]) for place, amount in change))
 
     def move(self, change: Sequence[tuple[Pointers, Floats]], length: float) -> None:
         """Change the weights of now by features times a length, by l2."""
         for place, amount in change:
-            self.now[place] += length * amount / self.l2[place]
+            self.now[place] += length * amount * self.inverse[place]
 
     def step(self) -> Step:
         """Raise the dual, and evaluate the objective at the weights that go with it."""
@@ -207,26 +192,12 @@ class MarginalRun:
         if objective < self.best:
             self.best, self.w = objective, w
         self.bound = max(self.bound, self.dual)
-        gap = max(self.best - self.bound, 0.0)
-        stopped, end = "", None
-        if not np.isfinite(objective):
-            stopped, end = "diverged: the objective is not finite", End.DIVERGED
-        elif gap <= self.tolerance * abs(self.best):
-            share = gap / abs(self.best) if self.best else 0.0
-            stopped, end = (
-                f"converged: the duality gap {gap:.3g} is {share:.1e} of the objective",
-                End.CONVERGED,
-            )
-        elif length == 0.0:
-            share = gap / abs(self.best)
-            stopped = f"no step raises the dual any more, and the gap is still {share:.1e} of the objective"
-            end = End.STUCK
-        elif self.steps >= self.most:
-            share = gap / abs(self.best)
-            stopped = f"the gap is still {share:.1e} of the objective after {self.most} {self.counted}"
-            end = End.LIMIT
-        made = Step(self.best, length=length, evaluations=self.evaluations, gap=gap, stopped=stopped, end=end)
-        self.ended = made if end is not None else None
+        limit = ("max_passes", self.most)
+        made = certified_step(self.best, self.bound, self.gap, self.steps, limit, self.evaluations)
+        made = replace(made, length=length)
+        if made.end is None and length == 0.0:
+            made = replace(made, end=End.STUCK, stopped="no step raises the dual any more")
+        self.ended = made if made.end is not None else None
         return made
 
     def state(self) -> dict[str, Any]:

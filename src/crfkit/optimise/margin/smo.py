@@ -90,7 +90,7 @@ class SMORun(MarginalRun):
         self, options: SMO, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
         self.options = options
-        limits = ("passes", options.max_passes, options.gap)
+        limits = (options.max_passes, options.gap)
         super().__init__("SMO", FactoredChains, limits, problem, penalty, w, state)
 
     def begin(self) -> None:
