@@ -37,7 +37,7 @@ def test_tag_keeps_constraints(folder: Path, options: list[str]) -> None:
     found = tags(done.stdout)
     assert found[1] == free[1]
     assert found[0] != free[0]
-    assert "labels that keep the constraints: 1 free, 1 k-best" in done.stderr
+    assert "labels that keep the constraints: 1 free, 1 DP" in done.stderr
     assert run("tag", folder / "m.crf", *options, "-q", text=LINES).stderr == ""
     told = run("tag", folder / "m.crf", *options, "--json", text=LINES).stdout.splitlines()
     assert [json.loads(line)["predicted"] for line in told] == found

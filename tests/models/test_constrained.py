@@ -53,7 +53,7 @@ def test_predictions_keep_constraints(model: Model) -> None:
     scores = model.potentials(model.batch_of([TWO]))
     (one,) = inference.constrained(scores, [Once()])
     answers = model.decode([TWO, TWO[:2]], [Once()])
-    assert answers.counts() == {"free": 1, "k-best": 1}
+    assert answers.counts() == {"free": 1, "DP": 1}
     assert answers.score[0] == one.score < answers.free_score[0] == one.free_score
     assert model.decode([], [Once()]).counts() == {}
 

@@ -228,7 +228,7 @@ class Queries:
         >>> from crfkit.features import ItemExtractor
         >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
         >>> model.decode([[["the"], ["dog"]], [["dog"]]], [AtMost("N", 0)]).counts()
-        {'k-best': 2}
+        {'DP': 2}
         """
         if self.states is not None:
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,17 @@ from crfkit.structures.results import Labelling, Marginals
 if TYPE_CHECKING:
     from crfkit.structures.chain import Chain
 
-__all__ = ["ChainPotentials"]
+__all__ = ["ChainPotentials", "States"]
+
+
+class States(NamedTuple):
+    """Scores of a chain by the states that the kernels see."""
+
+    label: Pointers  #: [S] of each state
+    node: Floats  #: [P, S]
+    tables: list[Floats]  #: table h has h + 1 axes of S
+    start: Floats | None  #: [S]
+    stop: Floats | None  #: [S]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +55,29 @@ class ChainPotentials:
     @cached_property
     def problem(self) -> _native.Problem:
         """The arrays as the kernels see them, checked."""
-        given = _native.Problem.chain(self.node, self.tables, self.start, self.stop, self.seq_ptr)
+        if self.expansion:
+            # The scores of labels are checked before they become scores of states.
+            _native.Problem.chain(self.node, self.tables, self.start, self.stop, self.seq_ptr)
+        states = self.states
+        return _native.Problem.chain(states.node, states.tables, states.start, states.stop, self.seq_ptr)
+
+    @property
+    def states(self) -> States:
+        """The scores by state: of labels, or of the automaton that limits segment lengths."""
         if not (expansion := self.expansion):
-            return given
+            labels = np.arange(len(self.structure.labels))
+            return States(labels, self.node, self.tables, self.start, self.stop)
         of = expansion.state_label  # [S]
         edge = forbid(self.edge[0][..., of, :][..., of], expansion.transition)
         L = len(self.structure.labels)
         start = np.zeros(L) if self.start is None else self.start
         stop = np.zeros(L) if self.stop is None else self.stop
-        return _native.Problem.chain(
+        return States(
+            of,
             np.ascontiguousarray(self.node[:, of]),
             [np.ascontiguousarray(edge)],
             forbid(start[of], expansion.start),
             forbid(stop[of], expansion.stop),
-            self.seq_ptr,
         )
 
     @property

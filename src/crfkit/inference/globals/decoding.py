@@ -1,8 +1,9 @@
 """The best labelling under constraints on whole labellings, exactly (Gupta 2005, section 4.3).
 
-All sequences are decoded freely, and most answers keep the constraints. For the others the first of the k
-best labellings that keeps them is the answer, k = 8, then 64, found and looked at in batches. What is left,
-one sequence after the other, is a linear program, in integers where that is needed.
+All sequences are decoded freely, and most answers keep the constraints. The others are decoded again with a
+memory for what they break, where that takes few states (`automata`): in a batch for each kind of breach. For
+what is left the first of the k best labellings that keeps the constraints is the answer, k = 8, then 64; and
+else, one sequence after the other, it is a linear program, in integers where that is needed.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Bools, Floats, Pointers, ranges
+from crfkit.inference.globals.automata import Ordered, by_position, fits, joined, remembered
 from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.inference.globals.program import solve
-from crfkit.inference.globals.rules import Rule, rules_of, steps_of
+from crfkit.inference.globals.rules import Machine, Rule, rules_of, steps_of
 from crfkit.inference.globals.trellis import trellis_of
 from crfkit.inference.results import NoLabellingError
 from crfkit.inference.training import best
@@ -32,9 +35,9 @@ from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
 
 __all__ = ["WAYS", "Answers", "Constrained", "InfeasibleError", "Rules", "constrained", "constrained_paths"]
 
-Way: TypeAlias = Literal["free", "k-best", "LP", "ILP", "none"]
+Way: TypeAlias = Literal["free", "DP", "k-best", "LP", "ILP", "none"]
 #: How answers are found; "none": no labelling keeps the constraints, and the free answer stands.
-WAYS: tuple[Way, ...] = ("free", "k-best", "LP", "ILP", "none")
+WAYS: tuple[Way, ...] = ("free", "DP", "k-best", "LP", "ILP", "none")
 Rules: TypeAlias = Sequence[tuple[GlobalConstraint, Rule]]
 _ROUNDS = (8, 64)
 
@@ -44,7 +47,7 @@ class Constrained(Labelling):
     """The best labelling that keeps constraints."""
 
     free_score: float  #: of the best labelling without constraints
-    how: Way  #: found freely, among the k best, or by a program
+    how: Way  #: found freely, by a dynamic program with a memory, among the k best, or by a linear program
 
     @property
     def cost(self) -> float:
@@ -133,7 +136,7 @@ class InfeasibleError(NoLabellingError):
 
 
 def constrained(
-    potentials: ChainPotentials | SemiMarkovPotentials,
+    potentials: Ordered,
     constraints: Iterable[GlobalConstraint],
     *,
     infeasible: Literal["raise", "free"] = "raise",
@@ -165,7 +168,7 @@ def constrained(
     >>> scores = Chain(["a", "b"]).potentials([[0.0, 3.0], [0.0, 2.0]])
     >>> found = inference.constrained(scores, [AtMost("b", 1)])
     >>> found.labels.tolist(), found.score, found.cost, found.how
-    ([1, 0], 3.0, 2.0, 'k-best')
+    ([1, 0], 3.0, 2.0, 'DP')
     """
     if not isinstance(potentials, ChainPotentials | SemiMarkovPotentials):
         raise TypeError(
@@ -180,7 +183,7 @@ def constrained(
 
 
 def constrained_paths(
-    potentials: ChainPotentials | SemiMarkovPotentials,
+    potentials: Ordered,
     rules: Rules,
     *,
     infeasible: Literal["raise", "free"] = "raise",
@@ -190,79 +193,141 @@ def constrained_paths(
     if infeasible not in ("raise", "free"):
         raise ValueError(f'infeasible is {infeasible!r}, expected "raise" or "free"')
     values, path = best(potentials, threads=threads)
-    label = path.label.copy()
-    begin = None if path.begin is None else path.begin.copy()
-    score, how = values.copy(), np.zeros(len(values), np.int8)
-    left = np.flatnonzero(_broken(path, rules, len(potentials.structure.labels)))  # no answer yet
-    lowest = values[left]  # what answers score at most
+    broken = _broken(path, rules, len(potentials.structure.labels))  # [N, parts]
+    if not broken.any():
+        return Answers(path, values, values, np.zeros(len(values), np.int8))
+    search = _Search(potentials, rules, path, values, threads)
+    left = np.flatnonzero(broken.any(axis=1))
+    left = search.by_automata(left, broken[left])
     for k in _ROUNDS if left.size else ():
-        chosen = potentials.select(left)
-        rank, scores, paths = _among_best(chosen, rules, k, threads)
-        for i in np.flatnonzero(rank >= 0).tolist():
-            n, r = int(left[i]), int(rank[i])
-            here = slice(int(path.seq_ptr[n]), int(path.seq_ptr[n + 1]))
-            there = slice(int(chosen.seq_ptr[i]), int(chosen.seq_ptr[i + 1]))
-            label[here] = paths[0][r, there]
-            if begin is not None:
-                begin[here] = paths[1][r, there]
-            score[n], how[n] = scores[i, r], WAYS.index("k-best")
-        rest = rank < 0
-        left, lowest = left[rest], scores[rest, -1]
-    without: list[int] = []
-    for n, low in zip(left.tolist(), lowest.tolist(), strict=True):
-        one = potentials.sequence(n)
-        # A list that ended has all labellings, and none of them keeps the constraints.
-        answer = None
-        if low > -np.inf and len(one.seq_ptr) and one.seq_ptr[-1] > 0:
-            trellis = trellis_of(one)
-            answer = solve(trellis, [rule for _, rule in rules], max(2.0 * (values[n] - low), 1e-6))
-        if answer is None:
-            without.append(n)
-            how[n] = WAYS.index("none")
-            continue
-        found = trellis.path(answer[0], begin is not None)
-        here = slice(int(path.seq_ptr[n]), int(path.seq_ptr[n + 1]))
-        label[here] = found.label
-        if begin is not None and found.begin is not None:
-            begin[here] = found.begin
-        score[n], how[n] = one.path_score(found.label, found.begin)[0], WAYS.index(answer[1])
+        left = search.among_best(left, k)
+    for n in left.tolist():
+        search.by_program(n)
+    without = np.flatnonzero(search.how == WAYS.index("none")).tolist()
     if without and infeasible == "raise":
         raise InfeasibleError(without[0], len(without) - 1, _culprit(potentials.sequence(without[0]), rules))
-    return Answers(Path(path.seq_ptr, label, begin), score, values, how)
+    return Answers(Path(path.seq_ptr, search.label, search.begin), search.score, values, search.how)
 
 
-def _broken(path: Path, rules: Rules, labels: int) -> NDArray[np.bool_]:
-    """Mark the sequences that break one of the rules, [N]."""
+class _Search:
+    """Answers of a batch, filled in as they are found."""
+
+    def __init__(
+        self, potentials: Ordered, rules: Rules, path: Path, values: Floats, threads: int | None
+    ) -> None:
+        self.potentials, self.rules, self.threads = potentials, rules, threads
+        self.ptr, self.free = path.seq_ptr, values
+        self.label = path.label.copy()
+        self.begin = None if path.begin is None else path.begin.copy()
+        self.score, self.how = values.copy(), np.zeros(len(values), np.int8)
+        self.bound = values.copy()  # what the answer of a sequence scores at most
+        self.L = len(potentials.structure.labels)
+
+    def by_automata(self, left: Pointers, broken: Bools) -> Pointers:
+        """Decode with a memory for what is broken, until nothing is; return what has no answer yet."""
+        parts = [(rule, part) for _, rule in self.rules for part in range(rule.parts)]
+        beyond = [np.zeros(0, np.int64)]
+        while left.size:
+            kinds, kind = np.unique(broken, axis=0, return_inverse=True)
+            again = [(np.zeros(0, np.int64), broken[:0])]
+            for i, one in enumerate(kinds):
+                machines = [parts[q][0].machine(parts[q][1]) for q in np.flatnonzero(one).tolist()]
+                here = left[kind == i]
+                for some in np.split(here, len(here)) if by_position(self.potentials) else (here,):
+                    found = self._remembered(some, machines)
+                    if found is None:
+                        beyond.append(some)
+                    else:
+                        again.append((found[0], one | found[1]))
+            left, broken = (np.concatenate(each) for each in zip(*again, strict=True))
+        return np.sort(np.concatenate(beyond))
+
+    def _remembered(
+        self, some: Pointers, machines: Sequence[Machine | None]
+    ) -> tuple[Pointers, Bools] | None:
+        """Decode some sequences; return those that break further parts, or None where it takes too much."""
+        known = [machine for machine in machines if machine is not None]
+        chosen = self.potentials.select(some)
+        if len(known) < len(machines) or not fits(chosen, prod(len(one.accept) for one in known)):
+            return None
+        scores, path = remembered(chosen, joined(known), self.threads)
+        more = _broken(path, self.rules, self.L)
+        done = (scores == -np.inf) | ~more.any(axis=1)
+        self._take(some, done, "DP", scores, path)
+        return some[~done], more[~done]
+
+    def among_best(self, left: Pointers, k: int) -> Pointers:
+        """Take the first of the k best labellings that keeps the rules; return those without an answer."""
+        if not left.size:
+            return left
+        chosen = self.potentials.select(left)
+        rank, scores, path = _among_best(chosen, self.rules, k, self.threads)
+        ended = (rank < 0) & (scores[:, -1] == -np.inf)  # the list has all labellings
+        found = np.where(ended, -np.inf, scores[np.arange(len(left)), rank])
+        self._take(left, (rank >= 0) | ended, "k-best", found, path)
+        rest = ~ended & (rank < 0)
+        self.bound[left[rest]] = np.minimum(self.bound[left[rest]], scores[rest, -1])
+        return np.asarray(left[rest])
+
+    def by_program(self, n: int) -> None:
+        """Solve one sequence as a linear program, or as one in integers."""
+        one = self.potentials.sequence(n)
+        trellis = trellis_of(one)
+        reach = max(1.5 * float(self.free[n] - self.bound[n]), 1e-6)
+        answer = solve(trellis, [rule for _, rule in self.rules], reach)
+        if answer is None:
+            self.how[n] = WAYS.index("none")
+            return
+        path = trellis.path(answer[0], self.begin is not None)
+        score = one.path_score(path.label, path.begin)
+        self._take(np.array([n]), np.ones(1, np.bool_), answer[1], score, path)
+
+    def _take(self, left: Pointers, done: Bools, way: Way, scores: Floats, path: Path) -> None:
+        """Keep the labellings of sequences that are done; where the score is -inf, there is none."""
+        which = np.flatnonzero(done & (scores > -np.inf))
+        to = left[which]
+        counts = np.diff(self.ptr)[to]
+        here, there = ranges(self.ptr[to], counts), ranges(path.seq_ptr[which], counts)
+        self.label[here] = path.label[there]
+        if self.begin is not None and path.begin is not None:
+            self.begin[here] = path.begin[there]
+        self.score[to], self.how[to] = scores[which], WAYS.index(way)
+        self.how[left[done & (scores == -np.inf)]] = WAYS.index("none")
+        self.bound[left[~done]] = scores[~done]
+
+
+def _broken(path: Path, rules: Rules, labels: int) -> Bools:
+    """Mark the parts of rules that each sequence breaks, [N, parts of all rules]."""
     steps = steps_of(path, labels)
-    broken = np.zeros(steps.N, np.bool_)
-    for _, rule in rules:
-        broken |= rule.broken(steps)
-    return broken
+    each = [rule.broken(steps) for _, rule in rules]
+    return np.concatenate(each, axis=1) if each else np.zeros((steps.count, 0), np.bool_)
 
 
 def _among_best(
-    potentials: ChainPotentials | SemiMarkovPotentials, rules: Rules, k: int, threads: int | None
-) -> tuple[NDArray[np.int64], Floats, tuple[Any, Any]]:
+    potentials: Ordered, rules: Rules, k: int, threads: int | None
+) -> tuple[Pointers, Floats, Path]:
     """Return the rank of the first of the k best labellings that keeps the rules, [N], or -1.
 
-    Also the scores of all [N, k], and labels and begins [k, P].
+    Also the scores of all [N, k], and the labellings of these ranks.
     """
     scores, paths, begins = kernels.kbest(potentials.problem, k, threads_or_all(threads))
     labels = potentials.as_labels(paths)  # [k, P]
     length, N = np.diff(potentials.seq_ptr), len(scores)
     ptr = np.concatenate([[0], np.tile(length, k)]).cumsum()  # all of rank 0, all of rank 1, ...
     every = Path(ptr, labels.ravel(), None if begins is None else begins.ravel().astype(np.bool_))
-    keeps = ~_broken(every, rules, len(potentials.structure.labels)).reshape(k, N).T  # [N, k]
-    keeps &= scores > -np.inf
+    broken = _broken(every, rules, len(potentials.structure.labels)).any(axis=1)  # [k * N]
+    keeps = ~broken.reshape(k, N).T & (scores > -np.inf)  # [N, k]
     rank = np.where(keeps.any(axis=1), keeps.argmax(axis=1), -1)
-    return rank, scores, (labels, begins)
+    at = np.repeat(np.maximum(rank, 0), length), np.arange(labels.shape[1])
+    begin = None if begins is None else begins[at].astype(np.bool_)
+    return rank, scores, Path(potentials.seq_ptr, labels[at], begin)
 
 
-def _culprit(one: ChainPotentials | SemiMarkovPotentials, rules: Rules) -> str:
+def _culprit(one: Ordered, rules: Rules) -> str:
     """Name the constraint that no labelling keeps; where each can be kept alone, all of them."""
     for item, rule in rules:
         if one.seq_ptr[-1] == 0:
-            alone = not _broken(Path(one.seq_ptr, np.zeros(0, np.int32)), [(item, rule)], 1)[0]
+            alone = not _broken(Path(one.seq_ptr, np.zeros(0, np.int32)), [(item, rule)], 1).any()
         else:
             alone = solve(trellis_of(one), [rule], 1.0) is not None
         if not alone:

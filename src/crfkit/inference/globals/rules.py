@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from crfkit.inference.globals.kinds import (
 from crfkit.structures.constraints import Matcher, Scheme, matching, scheme_in, spelled
 from crfkit.structures.gold import Path
 
-__all__ = ["Rows", "Rule", "Steps", "names_for", "rules_of", "steps_of"]
+__all__ = ["Machine", "Rows", "Rule", "Steps", "names_for", "rules_of", "steps_of"]
 
 Counts = NDArray[np.int64]
 
@@ -40,10 +41,24 @@ class Steps:
 
     before: NDArray[Any]  # [S] the label before; L where there is none
     label: NDArray[Any]  # [S]
-    place: Counts  # [S] position within its sequence
-    after: Counts  # [S] how many positions come after it
+    position: Counts  # [S] among all sequences
     sequence: Counts  # [S]
-    N: int
+    seq_ptr: Counts  # [N + 1]
+
+    @property
+    def count(self) -> int:
+        """How many sequences there are."""
+        return len(self.seq_ptr) - 1
+
+    @cached_property
+    def place(self) -> Counts:
+        """Position within its sequence, [S]."""
+        return self.position - self.seq_ptr[self.sequence]
+
+    @property
+    def after(self) -> Counts:
+        """How many positions of its sequence come after it, [S]."""
+        return self.seq_ptr[self.sequence + 1] - 1 - self.position
 
 
 def steps_of(path: Path, labels: int) -> Steps:
@@ -58,16 +73,21 @@ def steps_of(path: Path, labels: int) -> Steps:
     ptr, label = path.seq_ptr, path.label
     length = np.diff(ptr)
     sequence = np.repeat(np.arange(len(length)), length)  # [P]
-    place = np.arange(len(label)) - np.repeat(ptr[:-1], length)
-    after = np.repeat(length, length) - place - 1
     before = np.empty_like(label)
     before[1:] = label[:-1]
     before[ptr[:-1][length > 0]] = labels
-    whole = Steps(before, label, place, after, sequence, len(length))
     if path.begin is None:
-        return whole
+        return Steps(before, label, np.arange(len(label)), sequence, ptr)
     at = np.flatnonzero(path.begin)  # the label before a segment is that of the position before it
-    return Steps(before[at], label[at], place[at], after[at], sequence[at], len(length))
+    return Steps(before[at], label[at], at, sequence[at], ptr)
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """An automaton over steps; it begins in state 0."""
+
+    next: NDArray[np.int64]  # [M, L + 1, L] the state after a step; -1: the step is not allowed
+    accept: Bools  # [M] whether a labelling may end there
 
 
 class Rows(Protocol):
@@ -83,8 +103,15 @@ class Rows(Protocol):
 class Rule(Protocol):
     """One constraint, resolved."""
 
+    @property
+    def parts(self) -> int:
+        """How many parts the rule has, each of which can be broken by itself."""
+
     def broken(self, steps: Steps) -> Bools:
-        """Mark the sequences whose steps break the rule, [N]."""
+        """Mark the parts that the steps of each sequence break, [N, parts]."""
+
+    def machine(self, part: int) -> Machine | None:
+        """Return the automaton that keeps one part; None where there is none."""
 
     def enter(self, steps: Steps, rows: Rows) -> None:
         """Add the rule to a program that chooses steps of one sequence."""
@@ -98,24 +125,43 @@ class Totals:
     least: Floats  # [G]
     most: Floats  # [G]
 
-    def _entries(self, steps: Steps) -> tuple[Counts, Counts, Any]:
+    @property
+    def parts(self) -> int:
+        """One for each group."""
+        return len(self.least)
+
+    def _entries(self, steps: Steps) -> tuple[Counts, Counts, Floats | None]:
         group = self.group[steps.before, steps.label]  # [S]
         at = np.flatnonzero(group >= 0)
-        return at, group[at], np.ones(len(at))
+        return at, group[at], None
 
     def broken(self, steps: Steps) -> Bools:
-        """Mark the sequences whose totals are out of bounds, [N]."""
+        """Mark the groups whose totals are out of bounds, [N, G]."""
         at, group, weight = self._entries(steps)
         G = len(self.least)
         key = steps.sequence[at] * G + group
-        total = np.bincount(key, weight, minlength=steps.N * G).reshape(steps.N, G)
-        slack = 1e-9 * (1.0 + np.abs(total))  # of sums of coefficients, which are rounded
-        return np.asarray(((total < self.least - slack) | (total > self.most + slack)).any(axis=1))
+        total = np.bincount(key, weight, minlength=steps.count * G).reshape(steps.count, G)
+        slack = (
+            0.0 if weight is None else 1e-9 * (1.0 + np.abs(self.most))
+        )  # sums of coefficients are rounded
+        broken = total > self.most + slack
+        if self.least.max(initial=-np.inf) > 0.0:
+            broken |= total < self.least
+        return np.asarray(broken)
+
+    def machine(self, part: int) -> Machine | None:
+        """Count occurrences up to the bound."""
+        most, least = float(self.most[part]), float(self.least[part])
+        cap = int(least if most == np.inf else most)
+        count = np.arange(cap + 1)
+        more = np.append(count[1:], cap if most == np.inf else -1)
+        counts = (self.group == part)[None]  # [1, L + 1, L]
+        return Machine(np.where(counts, more[:, None, None], count[:, None, None]), count >= least)
 
     def enter(self, steps: Steps, rows: Rows) -> None:
         """Gupta (2005) section 4.3.2, 1: a row for each group."""
         at, group, weight = self._entries(steps)
-        rows.add(group, at, weight, self.least, self.most)
+        rows.add(group, at, np.ones(len(at)) if weight is None else weight, self.least, self.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +170,11 @@ class Weighted(Totals):
 
     terms: tuple[tuple[Bools, int | None, float], ...] = ()
 
-    def _entries(self, steps: Steps) -> tuple[Counts, Counts, Any]:
+    def machine(self, part: int) -> Machine | None:
+        """There is none: sums of coefficients have too many values."""
+        return None
+
+    def _entries(self, steps: Steps) -> tuple[Counts, Counts, Floats | None]:
         weight = np.zeros(len(steps.label))
         for table, position, number in self.terms:
             counts = table[steps.before, steps.label]
@@ -142,14 +192,20 @@ class Order:
     a: Bools  # [L + 1, L]
     b: Bools  # [L + 1, L]
 
+    parts: ClassVar[int] = 1
+
+    def machine(self, part: int) -> Machine | None:
+        """Remember whether a b came."""
+        return Machine(np.stack([np.where(self.b, 1, 0), np.where(self.a, -1, 1)]), np.ones(2, np.bool_))
+
     def broken(self, steps: Steps) -> Bools:
-        """Mark the sequences with an a after a b, [N]."""
-        last = np.full(steps.N, -1)
-        first = np.full(steps.N, np.iinfo(np.int64).max)
+        """Mark the sequences with an a after a b, [N, 1]."""
+        last = np.full(steps.count, -1)
+        first = np.full(steps.count, np.iinfo(np.int64).max)
         for table, reduce, found in ((self.a, np.maximum, last), (self.b, np.minimum, first)):
             at = np.flatnonzero(table[steps.before, steps.label])
             reduce.at(found, steps.sequence[at], steps.place[at])
-        return last > first
+        return np.asarray(last > first)[:, None]
 
     def enter(self, steps: Steps, rows: Rows) -> None:
         """Variable t, which only rises, is 1 where a b came at t or before; an a at t + 1 forbids it."""
@@ -191,12 +247,20 @@ class Presence:
     a: Bools  # [L + 1, L]
     b: Bools  # [L + 1, L]
 
+    parts: ClassVar[int] = 1
+
+    def machine(self, part: int) -> Machine | None:
+        """Remember whether only an a came (1), or a b (2)."""
+        after_a = np.where(self.b, 2, 1)
+        steps = np.stack([np.where(self.a | self.b, after_a, 0), after_a, np.full_like(after_a, 2)])
+        return Machine(steps, np.array([True, False, True]))
+
     def broken(self, steps: Steps) -> Bools:
-        """Mark the sequences with an a and without a b, [N]."""
-        has_a, has_b = np.zeros(steps.N, np.bool_), np.zeros(steps.N, np.bool_)
+        """Mark the sequences with an a and without a b, [N, 1]."""
+        has_a, has_b = np.zeros(steps.count, np.bool_), np.zeros(steps.count, np.bool_)
         for table, has in ((self.a, has_a), (self.b, has_b)):
             has[steps.sequence[table[steps.before, steps.label]]] = True
-        return has_a & ~has_b
+        return np.asarray(has_a & ~has_b)[:, None]
 
     def enter(self, steps: Steps, rows: Rows) -> None:
         """Gupta (2005) section 4.3.2, 2, by a variable that is 1 only where b occurs, and where a occurs."""
@@ -229,7 +293,7 @@ def rules_of(constraints: Iterable[GlobalConstraint], structure: Any) -> list[tu
     >>> from crfkit import Chain
     >>> path = Path(np.array([0, 3]), np.array([1, 0, 1], dtype=np.int32))
     >>> [rule.broken(steps_of(path, 2)).tolist() for _, rule in rules_of([Once()], Chain(["a", "b"]))]
-    [[True]]
+    [[[False, True]]]
     """
     reading = _Reading(structure)
     return [(item, reading.rule(item)) for item in check_globals(constraints)]

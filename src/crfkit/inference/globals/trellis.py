@@ -21,7 +21,6 @@ from crfkit.arrays import Floats
 from crfkit.inference.globals.rules import Steps
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Path
-from crfkit.structures.labels import forbid
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
 
 __all__ = ["Trellis", "trellis_of"]
@@ -76,7 +75,7 @@ class Trellis:
     def steps(self) -> Steps:
         """The arcs as steps of one sequence."""
         sequence = np.zeros(len(self.label), np.int64)
-        return Steps(self.before, self.label, self.place, self.T - 1 - self.place, sequence, 1)
+        return Steps(self.before, self.label, self.place, sequence, np.array([0, self.T]))
 
     def path(self, chosen: NDArray[np.bool_], segments: bool) -> Path:
         """Return the labelling of arcs that lie on one path."""
@@ -106,26 +105,18 @@ def trellis_of(potentials: ChainPotentials | SemiMarkovPotentials) -> Trellis:
 
 def _of_chain(potentials: ChainPotentials) -> Trellis:
     L, T = len(potentials.structure.labels), int(potentials.seq_ptr[-1])
-    node, tables = potentials.node, potentials.tables
-    start = np.zeros(L) if potentials.start is None else potentials.start
-    stop = np.zeros(L) if potentials.stop is None else potentials.stop
-    of = np.arange(L)  # label of each state
-    if expansion := potentials.expansion:  # of order 1
-        of = expansion.state_label
-        tables = [forbid(tables[0][..., of, :][..., of], expansion.transition)]
-        start, stop = forbid(start[of], expansion.start), forbid(stop[of], expansion.stop)
-        node = node[:, of]
+    of, node, tables, start, stop = potentials.states
     S, order = len(of), max(potentials.structure.order, 1)
     parts: list[list[Counts | Floats]] = []
     first, before = 0, 1  # nodes of the position before: the first one, and how many
     for t in range(T):
         if t == 0:
-            score = (node[0] + start)[None]  # [1, S]
+            score = (node[0] if start is None else node[0] + start)[None]  # [1, S]
         else:
             table = tables[min(t, order) - 1]
             table = table[t] if table.ndim == 3 and order == 1 else table
             score = table.reshape(before, S) + node[t]
-        if t == T - 1:
+        if t == T - 1 and stop is not None:
             score = score + stop
         tail = np.repeat(np.arange(before), S)  # by the last labels, as tables are
         y = np.tile(np.arange(S), before)
