@@ -25,7 +25,9 @@ def test_a_model_is_calibrated_and_drawn(folder: Path, tmp_path: Path, method: s
     told = json.loads(run(*asked, "--json", "--test", folder / "train.txt").stdout)
     assert told["after"]["labels"]["count"] > 100
     error = "expected_calibration_error"
-    assert told["after"]["labels"][error] < told["before"]["labels"][error]
+    assert told["after"]["labels"][error] < (
+        told["before"]["labels"][error] if method == "temperature" else 0.02
+    )
     before, after = Model.load(folder / "m.crf"), Model.load(out)
     assert (after.calibration is not None) == (method == "isotonic")
     assert np.array_equal(before.w, after.w) == (method == "isotonic")
