@@ -48,7 +48,7 @@ EXPERIMENTS = {
             "McCallum (2003)",
             "Gupta (2005) section 4.2: induced against fixed features",
             "conll2002",
-            8,
+            2,
         ),
         Entry(
             "boosting",
