@@ -174,7 +174,7 @@ def induce(
             progress=not quiet,
         )
         found.model.save(output, notes=notes, licence=licence)
-    tell(f"{found.reason}; the features of {found.kept} rounds are kept")
+    tell(f"{found.reason}; the model has the features up to round {found.kept}")
     if report is not None:
         write_report(report, found.rounds)
         tell(f"{report}: {sum(len(one.features) for one in found.rounds):,} features")
