@@ -23,6 +23,7 @@ ADVICE = [
     ({"algorithm": "l2sgd", "c2": 0.5}, "optimiser='sgd', objective=Likelihood(l2=1.0)"),
     ({"algorithm": "ap"}, "objective='perceptron'"),
     ({"algorithm": "arow"}, "objective='perceptron', optimiser='arow'"),
+    ({"algorithm": "mira"}, "objective='perceptron', optimiser='mira-crfpp'"),
     ({"all_possible_transitions": True}, "features=Features(transitions='all')"),
     ({"all_possible_states": True, "min_freq": 2}, "features=Features(which='all', min_count=2)"),
     ({"num_memories": 3, "delta": 1e-3}, "optimiser=LBFGS(memory=3, delta=0.001)"),
