@@ -24,7 +24,7 @@ from crfkit.objectives import MaxMargin
 from crfkit.structures import Chain
 from crfkit.training.choose import by_name
 
-METHODS = ["bcfw", "one-slack", "n-slack", "subgradient"]
+METHODS = ["bcfw", "one-slack", "n-slack", "subgradient", "smo", "exponentiated-margin"]
 GAPS = (1e-1, 1e-2, 1e-3)
 
 

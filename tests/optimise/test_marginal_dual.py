@@ -245,7 +245,9 @@ def test_losses_that_are_refused() -> None:
         with pytest.raises(NotCoveredError, match="does not take the objective likelihood, only max-margin"):
             method.start(likelihood, Penalty(l2=1.0), np.zeros(likelihood.size))
     second, penalty = loss_of(batch, Chain(2, order=2))
-    with pytest.raises(NotCoveredError, match="a chain of order 2, only chains of order 1; use Sub"):
+    with pytest.raises(
+        NotCoveredError, match="a chain of order 2, only chains of order 1; use ExponentiatedMargin"
+    ):
         SMO().start(second, penalty, np.zeros(second.size))
     segments, penalty = loss_of(replace(batch, begin=np.ones(9, np.bool_)), SemiMarkov(2, max_length=2))
     with pytest.raises(NotCoveredError, match=r"SMO does not take .*, only chains of order 1"):

@@ -22,8 +22,6 @@ from crfkit.optimise.problem import End, Penalty, Step, view_of
 
 __all__ = ["FactoredChains", "FactoredSequences", "MarginalRun", "Part"]
 
-_OTHERS = "use Subgradient"
-
 
 class Part(Protocol):
     """One labelled sequence. Scores, and changes of counts of parts, are dicts of arrays by slot.
@@ -62,7 +60,7 @@ class Part(Protocol):
 class FactoredSequences(Protocol):
     """Sequences of a max-margin loss, of any structure."""
 
-    remedy: ClassVar[str] = _OTHERS
+    remedy: ClassVar[str] = "use the objective MaxMargin(), or another optimiser"
 
     @property
     def filled(self) -> Pointers:
@@ -85,6 +83,10 @@ class FactoredChains(FactoredSequences, Protocol):
     The marginals of all sequences are a flow [P, L, L]: entry (p, y, z) is the share of the labellings that
     step from y to z into position p; into a first position all step from label 0.
     """
+
+    remedy: ClassVar[str] = (
+        "use ExponentiatedMargin or BCFW for other structures, the objective MaxMargin() for all of them"
+    )
 
     seq_ptr: Pointers  #: [N + 1]
     label: Ids  #: [P]
