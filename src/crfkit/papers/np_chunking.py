@@ -38,7 +38,7 @@ def make(given: Given) -> NPChunking:
         corpus = Corpus(generated(120, 1), generated(60, 2), given.threads)
         return NPChunking(corpus, "generated", dict.fromkeys(METHODS, 12))
     corpus = Corpus.read(given.file(_TRAIN), given.file(_TEST), given.threads)
-    budgets = {**dict.fromkeys(METHODS, 120), "GIS": 40, "averaged perceptron": 20}
+    budgets = {**dict.fromkeys(METHODS, 400), "L-BFGS": 150, "GIS": 80, "averaged perceptron": 20}
     return NPChunking(corpus, "conll2000", budgets)
 
 

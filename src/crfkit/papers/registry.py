@@ -32,7 +32,7 @@ EXPERIMENTS = {
     for one in (
         Entry("label-bias", "Lafferty, McCallum & Pereira (2001)", "section 5.1", "generated", 1),
         Entry("mixed-order", "Lafferty, McCallum & Pereira (2001)", "section 5.2, Figure 3", "generated", 8),
-        Entry("np-chunking", "Sha & Pereira (2003)", "Tables 2-4, Figures 2-3", "conll2000", 12),
+        Entry("np-chunking", "Sha & Pereira (2003)", "Tables 2-4, Figures 2-3", "conll2000", 15),
         Entry("pos", "Lafferty, McCallum & Pereira (2001)", "section 5.3, Figure 4", "ptb", 6),
         Entry(
             "semi-ner",
