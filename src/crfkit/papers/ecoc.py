@@ -85,7 +85,7 @@ def make(given: Given) -> Ecoc:
         (800, 500),
         (10, 20),
     )
-    return Ecoc([brown, web], given, 3)
+    return Ecoc([brown, web], given, 2)
 
 
 def _read(path: Path, names: list[str]) -> Rows:
