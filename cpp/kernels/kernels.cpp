@@ -4,6 +4,7 @@
 
 #include "kernels/learn/dual.hpp"
 #include "kernels/learn/likelihood.hpp"
+#include "kernels/learn/margin.hpp"
 #include "kernels/learn/perceptron.hpp"
 #include "kernels/learn/segment_likelihood.hpp"
 #include "kernels/learn/sgd.hpp"
@@ -205,6 +206,7 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          stochastic_visits,
                          stochastic_settle,
                          mistake_pass,
+                         margin_visits,
                          lanes,
                          make_workspace,
                          drop_workspace,

@@ -4,6 +4,7 @@
 
 #include "engine/sequential/coordinate.hpp"
 #include "engine/sequential/dual_trainer.hpp"
+#include "engine/sequential/margin_trainer.hpp"
 #include "engine/sequential/mistake_trainer.hpp"
 #include "engine/sequential/stochastic_trainer.hpp"
 #include "python/arrays.hpp"
@@ -63,6 +64,18 @@ Totals begin_dual(DualTrainer& trainer, const Kernels& kernels, Reals node, Real
   return totals(found);
 }
 
+Parts margin_state(const MarginTrainer& trainer) {
+  MarginTrainer::State s = trainer.state();
+  Parts parts;
+  parts["count"] = give(std::move(s.count));
+  parts["room"] = give(std::move(s.room));
+  parts["path"] = give(std::move(s.path));
+  parts["share"] = give(std::move(s.share));
+  parts["cost"] = give(std::move(s.cost));
+  parts["gram"] = give(std::move(s.gram));
+  return parts;
+}
+
 }  // namespace
 
 void bind_sequential(nb::module_& m) {
@@ -104,6 +117,18 @@ void bind_sequential(nb::module_& m) {
       .def("write", &MistakeTrainer::write, "weights"_a)
       .def("read_memory", &MistakeTrainer::read_memory, "out"_a)
       .def("write_memory", &MistakeTrainer::write_memory, "memory"_a);
+
+  nb::class_<MarginTrainer>(m, "MarginTrainer")
+      .def(nb::init<const Labelled&, double, double>(), "data"_a, "inverse"_a, "small_inverse"_a,
+           Unlocked())
+      .def("run", &MarginTrainer::run, "kernels"_a, "order"_a, "seen"_a, "learns"_a, "gaps"_a,
+           Unlocked())
+      .def("read", &MarginTrainer::read, "out"_a)
+      .def("read_memory", &MarginTrainer::read_memory, "out"_a)
+      .def("cost", &MarginTrainer::cost)
+      .def("state", &margin_state)
+      .def("restore", &MarginTrainer::restore, "w"_a, "memory"_a, "count"_a, "room"_a, "path"_a,
+           "share"_a, "cost"_a, "gram"_a);
 
   nb::class_<CoordinateTrainer>(m, "CoordinateTrainer")
       .def(nb::init<const Labelled&>(), "data"_a, Unlocked())

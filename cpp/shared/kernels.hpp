@@ -3,6 +3,7 @@
 
 #include "shared/evaluation.hpp"
 #include "shared/live.hpp"
+#include "shared/margins.hpp"
 #include "shared/mistakes.hpp"
 #include "shared/problem.hpp"
 #include "shared/rows.hpp"
@@ -68,6 +69,10 @@ struct Kernels {
 
   // Learning from mistakes (perceptron.hpp): a pass over some sequences.
   double (*mistake_pass)(Mistakes&, const std::int64_t* order, std::int64_t count, void* scratch);
+
+  // Max-margin in the dual (margin.hpp): how many visits were made before a set was full.
+  std::int64_t (*margin_visits)(Margins&, const std::int64_t* order, std::int64_t count,
+                                double* gaps, void* scratch);
 
   // The native likelihood (compose.hpp, likelihood.hpp).
   int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most

@@ -18,7 +18,11 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MarginalLikelihood, MaxMargin
 from crfkit.optimise import BCFW, End, NSlack, OneSlack, Penalty, Subgradient
+from crfkit.optimise.margin.certified import inverse_strengths
+from crfkit.optimise.margin.native_visits import NativeVisits, visits_of
 from crfkit.optimise.margin.simplex import maximum_on_simplex
+from crfkit.optimise.margin.view import MarginSequences
+from crfkit.optimise.margin.visits import SparseVisits
 from crfkit.optimise.problem import NotCoveredError
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid
@@ -190,6 +194,31 @@ def test_a_resumed_run_gives_the_same_bits(name: str, kind: str, tmp_path: Any) 
     for _ in range(8):
         assert again.step() == whole.step()
         assert again.w.tobytes() == whole.w.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["plain", "values", "weights", "observed", "constraints"])
+def test_native_visits_are_the_general_ones(kind: str) -> None:
+    loss = made(kind, [*LENGTHS, 6, 4, 7])
+    penalty = penalty_of(loss, 1.0)
+    inverse = inverse_strengths(penalty, loss.size, "BCFW")
+    native, count = visits_of(loss, inverse, mixture=False)
+    general = SparseVisits(loss.view(MarginSequences), inverse, mixture=False)
+    assert isinstance(native, NativeVisits)
+    found = []
+    for visits in (native, general):
+        for number in range(60):
+            gaps = visits.run(np.random.default_rng(number).permutation(count), number * count + 1)
+            if number % 15 == 0:  # the gaps add up to the duality gap, and what is visited is below
+                w = visits.weights()
+                apart = objective(loss, penalty, w) - (visits.cost() - penalty.value(w))
+                assert float(visits.gaps().sum()) == pytest.approx(apart, rel=1e-9, abs=1e-9)
+                assert gaps.min() >= -1e-9
+        apart = float(visits.gaps().sum())
+        assert apart <= 1e-2 * objective(loss, penalty, visits.weights())
+        found.append((visits.weights(), np.sqrt(2.0 * apart)))  # so near is the optimum, where l2 is 1
+    (one, near), (other, nearer) = found
+    assert float(np.linalg.norm(one - other)) <= near + nearer
+    assert int(np.max(native.state()["count"])) > 4, "no set has grown"
 
 
 @pytest.mark.parametrize("name", METHODS)

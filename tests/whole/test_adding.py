@@ -164,7 +164,7 @@ def test_gradients_of_a_structure_are_differences(made: ModuleType, objective: s
 
 
 @added("symmetric")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of few steps of subgradients
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of few steps
 @pytest.mark.parametrize("objective", ["likelihood", "max-margin"])
 def test_a_structure_is_trained_saved_and_loaded(
     made: ModuleType, objective: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -180,7 +180,7 @@ def test_a_structure_is_trained_saved_and_loaded(
         )
         (table,) = model.layout.transition_tables(model.w)
         np.testing.assert_allclose(table, table.T, atol=1e-9)
-        assert np.abs(table).max() > 0.01
+        assert np.abs(table).max() > 0.001
         model.save(tmp_path / "m.crf")
         again = Model.load(tmp_path / "m.crf")
         assert isinstance(again.structure, made.SymmetricChain)

@@ -19,106 +19,35 @@
 // update: a sequence without a mistake costs no more than its decoding.
 #pragma once
 
+#include "kernels/learn/decoded.hpp"
 #include "kernels/learn/hildreth.hpp"
-#include "kernels/learn/scored.hpp"
-#include "kernels/sweep/best.hpp"
-#include "kernels/sweep/kbest.hpp"
 #include "shared/mistakes.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
-// A sparse vector over the places of weights: each place has one entry, found by hashing.
-class Difference {
- public:
-  struct Entry {
-    double *weight, *memory;
-    double amount;
-  };
-
-  Difference(std::int64_t most, Arena& arena) : entries_(arena.take<Entry>(most)) {
-    std::int64_t slots = 16;
-    while (slots < 2 * most) slots *= 2;
-    mask_ = slots - 1;
-    slot_ = arena.take<std::int32_t>(slots, -1);
-  }
-
-  // Returns the number of the entry.
-  std::int32_t add(double* weight, double* memory, double amount) {
-    std::uint64_t at = reinterpret_cast<std::uintptr_t>(weight) / sizeof(double);
-    at = (at * 0x9e3779b97f4a7c15ULL) >> 20;
-    for (;; ++at) {
-      std::int32_t& slot = slot_[at & mask_];
-      if (slot < 0) {
-        slot = count_;
-        entries_[count_++] = {weight, memory, amount};
-        __builtin_prefetch(memory, 1);
-        return slot;
-      }
-      if (entries_[slot].weight == weight) {
-        entries_[slot].amount += amount;
-        return slot;
-      }
-    }
-  }
-
-  Entry* begin() { return entries_; }
-  const Entry* begin() const { return entries_; }
-  const Entry* end() const { return entries_ + count_; }
-
- private:
-  Entry* entries_;
-  std::int32_t count_ = 0;
-  std::int32_t* slot_;
-  std::uint64_t mask_;
-};
-
-// One of k differences over the same entries: amounts [entries * k].
-struct Column {
-  Difference& entries;
-  double* amount;
-  int k, number;
-
-  void add(double* weight, double* memory, double value) {
-    const std::int64_t at = entries.add(weight, memory, 0.0);
-    amount[at * k + number] += value;
-  }
-};
-
 class MistakePass {
  public:
   MistakePass(Mistakes& m, Arena& arena)
-      : m_(m),
-        w_(m.weight),
-        L_(w_.labels),
-        arena_(arena),
-        table_(lasting_.take<double>(static_cast<std::size_t>(L_ + 2) * L_ + kPad, 0.0)),
-        problem_(chain_of(L_, bounds_, nullptr, table_)),
-        task_(decoding(&value_, m.kbest)),
-        prepared_(problem_, task_) {
-    refresh();
-  }
+      : m_(m), w_(m.weight), arena_(arena), decoder_(m, m.kbest) {}
 
   // Decodes sequence n and learns from its mistakes; returns its loss, or what is not finite.
   double visit(std::int64_t n) {
-    const std::int64_t first = m_.seq_ptr[n], T = m_.seq_ptr[n + 1] - first, only = 0;
+    const std::int64_t first = m_.seq_ptr[n], T = m_.seq_ptr[n + 1] - first;
     arena_.reset();
-    double* node = arena_.take<double>(static_cast<std::size_t>(T) * L_ + kPad);
+    double* node = arena_.take<double>(static_cast<std::size_t>(T) * w_.labels + kPad);
     score_positions(w_, 1.0, first, first + T, node);
-    bounds_[1] = T;
-    problem_.node = node;
-    task_.path = arena_.take<std::int32_t>(T * m_.kbest);
-    if (m_.kbest > 1) return separate(first, T);
-    best<Chain>(Call{problem_, task_, prepared_, nullptr, arena_}, only);
-    if (!std::isfinite(value_)) return value_;
-    const std::int32_t *gold = m_.label + first, *found = task_.path;
+    if (m_.kbest > 1) return separate(node, first, T);
+    std::int32_t* found = arena_.take<std::int32_t>(T);
+    const double value = decoder_.best_path(node, T, found, arena_);
+    if (!std::isfinite(value)) return value;
+    const std::int32_t* gold = m_.label + first;
     std::int64_t wrong = 0;
     for (std::int64_t t = 0; t < T; ++t) wrong += gold[t] != found[t];
     double loss = 0.0;
     if (wrong) {
-      Difference d(room(first, T, gold, found), arena_);
-      add_difference(d, first, T, gold, found);
+      const Difference d = difference_of(m_, first, T, gold, found, arena_);
       loss = m_.remedy == Remedy::bounded ? spend(d, wrong, n) : learn(d, wrong, T);
-      refresh();
+      decoder_.refresh();
     }
     if (m_.remedy == Remedy::bounded) m_.right[n] = wrong ? 0.0 : m_.right[n] + 1.0;
     ++m_.seen;
@@ -129,102 +58,30 @@ class MistakePass {
   void fetch_next(std::int64_t n) const { fetch_first(w_, m_.seq_ptr[n], m_.seq_ptr[n + 1]); }
 
  private:
-  static Task decoding(double* value, int k) {
-    Task task = {};
-    task.query = Query::best;
-    task.value = value;
-    task.k = k;
-    return task;
-  }
-
-  // Takes over what has become of transitions, start and stop.
-  void refresh() {
-    score_small(m_, table_);
-    prepared_.scores.table[0].fill_scores(table_);
-  }
-
-  // The most entries that a difference can have.
-  std::int64_t room(std::int64_t first, std::int64_t T, const std::int32_t* gold,
-                    const std::int32_t* found) const {
-    const std::int64_t K = w_.shards;
-    std::int64_t most = 2 * (T + 1);
-    for (std::int64_t t = 0; t < T; ++t) {
-      if (gold[t] == found[t]) continue;
-      const std::int64_t a = (first + t) * K, b = a + K;
-      most += 2 * (w_.row_ptr[b] - w_.row_ptr[a] + w_.short_ptr[b] - w_.short_ptr[a]);
-    }
-    return most;
-  }
-
-  template <class Sparse>
-  void add_difference(Sparse& d, std::int64_t first, std::int64_t T, const std::int32_t* gold,
-                      const std::int32_t* found) const {
-    const std::int64_t K = w_.shards;
-    for (std::int64_t t = 0; t < T; ++t) {
-      if (gold[t] == found[t]) continue;
-      const std::int64_t a = (first + t) * K, b = a + K;
-      for (std::int64_t i = w_.row_ptr[a]; i < w_.row_ptr[b]; ++i) {
-        const std::int64_t row = static_cast<std::int64_t>(w_.row[i]) * w_.step;
-        const double value = w_.values ? w_.row_value[i] : 1.0;
-        add_row(d, row + gold[t], value);
-        add_row(d, row + found[t], -value);
-      }
-      for (std::int64_t i = w_.short_ptr[a]; i < w_.short_ptr[b]; ++i)
-        add_cells(d, w_.first[i], gold[t], found[t], w_.values ? w_.short_value[i] : 1.0);
-    }
-    add_ends(d, L_, gold[0], found[0]);
-    add_ends(d, L_ + 1, gold[T - 1], found[T - 1]);
-    for (std::int64_t t = 1; t < T; ++t) {
-      if (gold[t - 1] == found[t - 1] && gold[t] == found[t]) continue;
-      add_small(d, gold[t - 1], gold[t], 1.0);
-      add_small(d, found[t - 1], found[t], -1.0);
-    }
-  }
-
-  template <class Sparse>
-  void add_row(Sparse& d, std::int64_t at, double amount) const {
-    if (has_weight(w_.table[at])) d.add(w_.table + at, m_.memory.table + at, amount);
-  }
-  template <class Sparse>
-  void add_cells(Sparse& d, std::int64_t c, int gold, int found, double value) const {
-    do {
-      const int column = w_.cell[c].column;
-      if (column == gold || column == found)
-        d.add(&w_.cell[c].weight, &m_.memory.cell[c].weight, column == gold ? value : -value);
-    } while (!w_.cell[c++].last);
-  }
-  template <class Sparse>
-  void add_ends(Sparse& d, int row, int gold, int found) const {
-    if (gold == found) return;
-    add_small(d, row, gold, 1.0);
-    add_small(d, row, found, -1.0);
-  }
-  template <class Sparse>
-  void add_small(Sparse& d, int row, int label, double amount) const {
-    const std::int64_t at = static_cast<std::int64_t>(row) * w_.step + label;
-    if (m_.exists[at] != 0.0) d.add(m_.small + at, m_.small_memory + at, amount);
-  }
-
   // Learns from the k best labellings of a sequence; returns the largest cost of one.
-  double separate(std::int64_t first, std::int64_t T) {
+  double separate(const double* node, std::int64_t first, std::int64_t T) {
     const int k = m_.kbest;
-    task_.path_score = arena_.take<double>(k);
-    kbest<Chain>(Call{problem_, task_, prepared_, nullptr, arena_}, 0);
-    if (!std::isfinite(task_.path_score[0])) return task_.path_score[0];
+    std::int32_t* path = arena_.take<std::int32_t>(T * k);
+    double* score = arena_.take<double>(k);
+    decoder_.best_paths(node, T, path, score, arena_);
+    if (!std::isfinite(score[0])) return score[0];
     const std::int32_t* gold = m_.label + first;
     double* cost = arena_.take<double>(k, 0.0);
     std::int64_t most = 0;
     for (int j = 0; j < k; ++j) {
-      const std::int32_t* found = task_.path + j * T;
+      const std::int32_t* found = path + j * T;
       if (found[0] < 0) continue;  // there are fewer labellings
       for (std::int64_t t = 0; t < T; ++t) cost[j] += gold[t] != found[t];
-      most += room(first, T, gold, found);
+      most += difference_room(m_, first, T, gold, found);
     }
     Difference all(most, arena_);
     double* amount = arena_.take<double>(static_cast<std::size_t>(most) * k, 0.0);
     for (int j = 0; j < k; ++j) {
-      Column d{all, amount, k, j};
-      if (cost[j] > 0.0) add_difference(d, first, T, gold, task_.path + j * T);
+      if (cost[j] == 0.0) continue;
+      each_difference(m_, first, T, gold, path + j * T,
+                      [&](double* weight, double* memory, double value) {
+                        amount[all.add(weight, memory, 0.0) * k + j] += value;
+                      });
     }
     double* product = arena_.take<double>(static_cast<std::size_t>(k) * k, 0.0);
     const double* row = amount;
@@ -248,7 +105,7 @@ class MistakePass {
         row += k;
       }
       move(all, 1.0);
-      refresh();
+      decoder_.refresh();
     }
     ++m_.seen;
     return loss;
@@ -307,15 +164,8 @@ class MistakePass {
 
   Mistakes& m_;
   const Live& w_;
-  int L_;
   Arena& arena_;
-  Arena lasting_;
-  double* table_;  // [(L + 2) * L] scores of transitions, start and stop
-  std::int64_t bounds_[2] = {0, 0};
-  double value_ = 0.0;
-  Problem problem_;
-  Task task_;
-  Prepared prepared_;
+  Decoder decoder_;
 };
 
 // Visits sequences in the given order; the sum of their losses, or the first that is not finite.

@@ -24,6 +24,8 @@ from crfkit.linear.fast.sequences import (
     blocks_of,
     dual_lack,
     dual_of,
+    margin_chains_lack,
+    margin_chains_of,
     perceptron_lack,
     perceptron_of,
     sequences_lack,
@@ -38,7 +40,7 @@ from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.linear.signed import SignedCounts, signed_lack
 from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
-from crfkit.optimise.margin.view import MarginSequences
+from crfkit.optimise.margin.view import MarginChains, MarginSequences
 from crfkit.optimise.parallel import Signed
 from crfkit.optimise.problem import Convex, Curvature, Differentiable, Latent, NotCoveredError
 from crfkit.optimise.scaling import Counted
@@ -293,6 +295,7 @@ _VIEWS: dict[type, _View] = {
     DualSequences: _View(dual_lack, dual_of),
     Prepared: _View(lambda loss: "", _itself),
     MarginSequences: _View(margin_lack, MarginLoss),
+    MarginChains: _View(margin_chains_lack, margin_chains_of),
     PerceptronSequences: _View(perceptron_lack, perceptron_of),
     FactoredSequences: _View(factored_lack, SequencesOfLoss),
     FactoredChains: _View(factored_chains_lack, ChainsOfLoss),

@@ -23,7 +23,6 @@ from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
-    from crfkit.optimise.sequential.sequences import Sequences
 
 __all__ = ["MarginLoss", "margin_lack"]
 
@@ -42,8 +41,6 @@ class MarginLoss:
     ----------
     loss : LinearLoss
     """
-
-    chains: Sequences | None = None
 
     def __init__(self, loss: LinearLoss) -> None:
         self.loss = loss

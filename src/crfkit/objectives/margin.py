@@ -4,8 +4,8 @@
     a subgradient by scores: the labels of that maximum - the gold ones
 
 Taskar, Guestrin & Koller (2003); Tsochantaridis et al. (2005), margin rescaling. The loss bounds the number
-of wrong labels from above. It is convex with kinks: `crfkit.optimise.Subgradient` converges on it;
-L-BFGS usually gets close and then finds no better point.
+of wrong labels from above. It is convex with kinks: `crfkit.optimise.BCFW` and `OneSlack` find its optimum
+and know how far it is; L-BFGS usually gets close and then finds no better point.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ the same, few weights          L-BFGS from the beginning
 the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
 are far apart
 L1, with or without L2         L-BFGS in orthants (OWL-QN), which makes weights exactly zero
-a loss with kinks              subgradients
+max-margin of chains of order  block-coordinate Frank-Wolfe, whose native visits are the fastest by far
+1, many weights
+another loss with kinks        cutting planes, which need nothing but values and subgradients
 the perceptron                 the averaged perceptron: nothing to tune
 everything else                L-BFGS: needs nothing but values and gradients
 =============================  ==================================================================
@@ -26,7 +28,8 @@ import numpy as np
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
+from crfkit.optimise.margin.view import MarginChains
+from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
 from crfkit.optimise.sequential.sequences import DualSequences, PerceptronSequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
 
@@ -192,7 +195,7 @@ def choose(
     if penalty.sparse:
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
     if problem.lacks(Differentiable):
-        return by_name("subgradient", seed, threads), "the loss has kinks, where only subgradients are sound"
+        return _for_kinks(problem, seed, threads, tolerance)
     apart = _scales_apart(problem)
     if _APART < apart < np.inf and not problem.lacks(Curvature):
         why = f"scales of values differ by {apart:,.0f}, which the diagonal of the Hessian corrects"
@@ -205,6 +208,19 @@ def choose(
         return by_name("lbfgs", seed, threads), "the model is small, where L-BFGS is fastest"
     why = "L2-penalised likelihood is solved fastest in the dual; L-BFGS goes on where that is faster"
     return by_name("dual", seed, threads, tolerance), why
+
+
+def _for_kinks(
+    problem: Any, seed: int, threads: int | None, tolerance: float | None
+) -> tuple[Optimiser, str]:
+    """Return the optimiser for a loss with kinks, and why."""
+    if problem.size >= _FEW and not problem.lacks(MarginChains):
+        why = "max-margin is solved fastest in the dual, one sequence after the other"
+        return by_name("bcfw", seed, threads, tolerance), why
+    if not problem.lacks(Convex):
+        why = "the loss has kinks; cutting planes need few passes over the data"
+        return by_name("one-slack", seed, threads, tolerance), why
+    return by_name("subgradient", seed, threads), "the loss has kinks, where only subgradients are sound"
 
 
 def _scales_apart(problem: Any) -> float:

@@ -8,8 +8,10 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.linear.fast.segment_rows import rows_of_segments
+from crfkit.linear.margins import margin_lack
 from crfkit.linear.mistakes import DecodedSequences
 from crfkit.linear.objective import Family
+from crfkit.optimise.margin.view import MarginChains
 from crfkit.optimise.sequential.sequences import DualSequences, OneBlock, PerceptronSequences, Sequences
 from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Path
@@ -27,6 +29,8 @@ __all__ = [
     "chains_lack",
     "dual_lack",
     "dual_of",
+    "margin_chains_lack",
+    "margin_chains_of",
     "perceptron_lack",
     "perceptron_of",
     "sequences_lack",
@@ -93,6 +97,16 @@ def sequences_of(loss: LinearLoss) -> Sequences:
 def perceptron_of(loss: LinearLoss) -> PerceptronSequences | DecodedSequences:
     """Return the sequences of a loss: flat arrays for the native perceptrons where these cover it."""
     return DecodedSequences(loss) if _lack(loss) else _made(loss, PerceptronSequences)
+
+
+def margin_chains_lack(loss: LinearLoss) -> str:
+    """Return why native visits cannot take a margin loss; empty where they can."""
+    return margin_lack(loss) or _lack(loss)
+
+
+def margin_chains_of(loss: LinearLoss) -> MarginChains:
+    """Return the flat arrays of a margin loss that native visits take."""
+    return _made(loss, MarginChains)
 
 
 def blocks_of(loss: LinearLoss) -> OneBlock:

@@ -3,8 +3,8 @@
 A visit of a sequence raises the dual as much as its labellings allow (`crfkit.optimise.margin.visits`); there
 is no rate to choose. Sequences with a larger gap, as far as it is
 known, are visited more often (Osokin et al. 2016): the gaps of all are found anew every few passes, which
-also gives the objective. The weighted mean of the weights is mostly better than the last ones, so both are
-evaluated, and the best of all is kept.
+also gives the objective. In the first passes the weighted mean of the weights is better than the last ones;
+both are evaluated until it no longer is, and the best of all is kept.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from crfkit.arrays import Floats, Pointers
 from crfkit.optimise.margin.certified import certified_step, inverse_strengths
+from crfkit.optimise.margin.native_visits import visits_of
 from crfkit.optimise.margin.view import MarginSequences
-from crfkit.optimise.margin.visits import SparseVisits, Visits
 from crfkit.optimise.options import check_above_zero, check_counts
-from crfkit.optimise.problem import Penalty, Step, view_of
+from crfkit.optimise.problem import Penalty, Step
 from crfkit.optimise.sequential.sequences import begin_at
 
 __all__ = ["BCFW"]
@@ -45,7 +45,7 @@ class BCFW:
     sampling : {"gap", "uniform"}
         Draw sequences by their gaps, or go through all in random order.
     averaged : bool
-        Evaluate also the mean of the weights after each visit, later ones counting more.
+        Evaluate also the mean of the weights after each visit, later ones counting more, while it is better.
     seed : int
         Of the order of visits.
 
@@ -90,19 +90,19 @@ class BCFWRun:
         self, options: BCFW, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
-        sequences = view_of(problem, MarginSequences, "BCFW")
         inverse = inverse_strengths(penalty, problem.size, "BCFW")  # [F]
-        self.count = len(sequences.filled)
-        self.visits: Visits = SparseVisits(sequences, inverse, options.step == "mixture")
+        self.visits, self.count = visits_of(problem, inverse, options.step == "mixture")
         if state is not None:
             self.visits.restore(state["visits"])
             self.w, self.known = np.array(state["w"]), np.array(state["known"])
             self.passes, self.evaluations = int(state["passes"]), float(state["evaluations"])
             self.best, self.bound = float(state["best"]), float(state["bound"])
+            self.averages = bool(state["averages"])
             return
         self.w = begin_at(w, problem.size)  # [F] the best
         self.known = np.full(self.count, np.inf)  # the gaps as they were last seen
         self.passes, self.evaluations, self.best, self.bound = 0, 0.0, np.inf, 0.0
+        self.averages = options.averaged  # until the mean is no better than the last weights
 
     def step(self) -> Step:
         """Make one pass, and evaluate where it is time to."""
@@ -121,7 +121,7 @@ class BCFWRun:
         self.bound = max(self.bound, self.visits.cost() - self.penalty.value(w))
         options = self.options
         last = self.passes >= options.max_passes
-        near = float(self.known.sum()) <= 2.0 * options.gap * abs(self.best)
+        near = float(self.known.sum()) <= options.gap * abs(self.best)
         if last or near or self.passes == 1 or self.passes % options.every == 0:
             self._evaluate(w)
         limit = ("max_passes", options.max_passes)
@@ -147,19 +147,21 @@ class BCFWRun:
         dual = self.visits.cost() - self.penalty.value(w)
         objective = dual + float(self.known.sum())
         if objective < self.best:
-            self._try(w)
-        if self.options.averaged:
+            self.best, self.w = objective, w.copy()
+        if self.averages:
             seen = float(self.passes * self.count)
-            self._try(w - self.visits.late() / (seen * (seen + 1.0)))
+            mean = self._try(w - self.visits.late() / (seen * (seen + 1.0)))
+            self.averages = mean < objective
 
-    def _try(self, w: Floats) -> None:
-        """Evaluate weights, and keep them where they are the best so far."""
+    def _try(self, w: Floats) -> float:
+        """Return what weights are worth, and keep them where they are the best so far."""
         value = self.problem.value_and_grad(w, np.empty_like(w)) + self.penalty.value(w)
         self.evaluations += 1.0
         if value < self.best or self.best == np.inf:
             self.best, self.w = float(value), w.copy()
+        return float(value)
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""
-        names = ("w", "known", "passes", "evaluations", "best", "bound")
+        names = ("w", "known", "passes", "evaluations", "best", "bound", "averages")
         return {name: getattr(self, name) for name in names} | {"visits": self.visits.state()}

@@ -9,7 +9,11 @@ import numpy as np
 from crfkit.arrays import Floats, Pointers
 from crfkit.optimise.sequential.sequences import Sequences
 
-__all__ = ["MarginSequences", "Violations"]
+__all__ = ["MarginChains", "MarginSequences", "Violations"]
+
+
+class MarginChains(Sequences):
+    """Labelled sequences of a max-margin loss, for native visits."""
 
 
 class Violations(NamedTuple):
@@ -33,11 +37,6 @@ class MarginSequences(Protocol):
     @property
     def filled(self) -> Pointers:
         """Sequences with at least one position and a weight above 0."""
-        ...
-
-    @property
-    def chains(self) -> Sequences | None:
-        """The sequences as native visits take them; None where these do not cover them."""
         ...
 
     def violations(self, w: Floats, sequences: Pointers) -> Violations:

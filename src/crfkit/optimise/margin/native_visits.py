@@ -1,0 +1,89 @@
+"""Corrective visits of chains of order 1 in a native loop: cpp/kernels/learn/margin.hpp has the formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Floats, Pointers
+from crfkit.checks import NotFiniteError
+from crfkit.native import kernels
+from crfkit.optimise.margin.view import MarginChains, MarginSequences
+from crfkit.optimise.margin.visits import SparseVisits, Visits
+from crfkit.optimise.problem import view_of
+
+__all__ = ["NativeVisits", "visits_of"]
+
+
+def visits_of(problem: Any, inverse: Floats, mixture: bool) -> tuple[Visits, int]:
+    """Return the visits of a problem, native ones where these cover it, and the number of sequences."""
+    sequences = view_of(problem, MarginSequences, "BCFW")
+    count = len(sequences.filled)
+    if not (mixture or problem.lacks(MarginChains)):
+        chains = view_of(problem, MarginChains, "BCFW")
+        groups = inverse[: chains.row_ptr[-1]], inverse[chains.row_ptr[-1] :]
+        if all((group == group[:1]).all() for group in groups):
+            each = [float(group[0]) if group.size else 1.0 for group in groups]
+            return NativeVisits(chains, sequences.filled, each[0], each[1], len(inverse)), count
+    return SparseVisits(sequences, inverse, mixture), count
+
+
+class NativeVisits:
+    """Visits in a native loop; see `crfkit.optimise.margin.visits.Visits`.
+
+    Parameters
+    ----------
+    chains : MarginChains
+    filled : array
+        The sequences that numbers count.
+    inverse, small_inverse : float
+        1 / l2 of the weights of attributes, and of all others.
+    size : int
+        Number of weights, F.
+    """
+
+    def __init__(
+        self, chains: MarginChains, filled: Pointers, inverse: float, small_inverse: float, size: int
+    ) -> None:
+        self.filled, self.size = filled, size
+        self.trainer = _native.MarginTrainer(chains.native, inverse, small_inverse)
+
+    def run(self, order: Pointers, seen: int) -> Floats:
+        """Visit sequences in this order, the first as visit number `seen`; return their gaps before."""
+        return self._visits(self.filled[order], seen, learns=True)
+
+    def gaps(self) -> Floats:
+        """Return the gap of every sequence at the weights of now; they add up to the duality gap."""
+        return self._visits(self.filled, 0, learns=False)
+
+    def _visits(self, order: Pointers, seen: int, *, learns: bool) -> Floats:
+        gaps = np.zeros(len(order))
+        if not self.trainer.run(kernels, order, seen, learns, gaps):
+            raise NotFiniteError("some scores are not finite; scale the values of attributes")
+        return gaps
+
+    def cost(self) -> float:
+        """Return the sum of the mean costs."""
+        return self.trainer.cost()
+
+    def weights(self) -> Floats:
+        """Return the weights of the shares, [F]."""
+        out = np.empty(self.size)
+        self.trainer.read(out)
+        return out
+
+    def late(self) -> Floats:
+        """Return u [F]."""
+        out = np.empty(self.size)
+        self.trainer.read_memory(out)
+        return out
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that `restore` takes."""
+        return {"w": self.weights(), "memory": self.late(), **self.trainer.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.trainer.restore(**{name: np.array(array) for name, array in state.items()})
