@@ -18,6 +18,7 @@ from crfkit.arrays import Floats
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
 from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.objectives import Exponential, MaxMargin
 from crfkit.optimise import LBFGS, SGD, End
 from crfkit.optimise.problem import Penalty, Smooth, Step
 from crfkit.training.choose import NAMES, by_name
@@ -103,15 +104,28 @@ def test_an_end_that_was_asked_for_does_not_warn(options: dict[str, Any], end: s
     assert (about.end, about.converged) == (end, converged)
 
 
+#: What optimisers that do not take the likelihood are for.
+GOALS: dict[str, Any] = {
+    **dict.fromkeys(("perceptron", "perceptron-plain", "pa", "arow"), "perceptron"),
+    **dict.fromkeys(("mira", "mira-kbest", "mira-crfpp"), "perceptron"),
+    **dict.fromkeys(("bcfw", "n-slack", "smo", "exponentiated-margin"), MaxMargin()),
+    "exponentiated-margin-batch": MaxMargin(),
+    "parallel": Exponential(l2=0.0),
+    "sgd-l1": Likelihood(l1=0.5, l2=0.0),
+}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_optimiser_says_what_kind_of_end_it_is(name: str) -> None:
     method: Any = by_name(name)
     limit = "max_iterations" if hasattr(method, "max_iterations") else "max_passes"
-    goal: Any = "perceptron" if name in ("perceptron", "pa", "arow") else Likelihood(l2=0.5)
-    if name == "sgd-l1":
-        goal = Likelihood(l1=0.5, l2=0.0)
+    goal, data = GOALS.get(name, Likelihood(l2=0.5)), dataset(12)
+    if name == "em":
+        assert data.batch.label is not None
+        label = np.where(np.arange(data.batch.positions) % 3 == 0, -1, data.batch.label).astype(np.int32)
+        data = replace(data, batch=replace(data.batch, label=label))
     method = replace(method, **{limit: 30 if "gap" in repr(method) else 2})
-    about = train(dataset(12), objective=goal, optimiser=method, stop=Stop(tolerance=0.0)).training
+    about = train(data, objective=goal, optimiser=method, stop=Stop(tolerance=0.0)).training
     assert about is not None
     assert about.end in ("limit", "planned", "converged", "stuck")
     assert about.end != "converged" or "converged" in about.reason or "mean loss" in about.reason
