@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from scipy.optimize import brentq, minimize
 from sklearn.exceptions import ConvergenceWarning
 
+import crfkit
 from crfkit import ChainCRF, Likelihood, Stop, train
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
@@ -24,6 +26,7 @@ from crfkit.structures import Chain, LocalChain
 from crfkit.structures.constraints import Forbid
 from crfkit.training import BlockedData
 from tests.cases.batches import random_batch
+from tests.cases.cli import run
 
 L = 3
 NAMES = ["0", "1", "2"]
@@ -255,3 +258,29 @@ def test_what_is_refused(tmp_path: Any) -> None:
             make()
     with pytest.raises(TypeError, match="at_most is 3, expected numbers by label"):
         PosteriorRegularised(at_most=3)  # type: ignore[arg-type]
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    X, Y = views(6, 0)
+    more, _ = views(5, 1)
+    pairs = [list(zip(x, tags, strict=True)) for x, tags in zip(X, Y, strict=True)]
+    lines = ["".join(f"{' '.join(row)} {y}\n" for row, y in one) for one in pairs]
+    (tmp_path / "few.txt").write_text("\n".join(lines))
+    (tmp_path / "more.txt").write_text("\n".join("".join(f"{' '.join(row)}\n" for row in x) for x in more))
+    (tmp_path / "t.txt").write_text("U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[0,2]\nB\n")
+    options: list[Any] = ["train", tmp_path / "few.txt", "-t", tmp_path / "t.txt", "--features", "all", "-q"]
+    given: list[Any] = ["--objective", "entropy", "--gamma", "0.05", "--unlabelled", tmp_path / "more.txt"]
+    run(*options, *given, "-o", tmp_path / "m.crf")
+    found = crfkit.load(tmp_path / "m.crf")
+    data = [[[f"U{i}:{w}" for i, w in enumerate(row)] for row in x] for x in X + more]
+    crf = ChainCRF(objective=EntropyRegularised(gamma=0.05), features="all")
+    same = crf.fit(data, [*Y, *[None] * 5]).model_
+    assert len(found.attributes) == len(same.attributes)
+    assert found.training is not None
+    assert same.training is not None
+    assert found.training.loss == pytest.approx(same.training.loss, rel=1e-6)
+    for wrong, message in (
+        (["--unlabelled", tmp_path / "more.txt"], "--unlabelled is for --objective entropy and posterior"),
+        (["--gamma", "1"], "--gamma is for --objective entropy and posterior; likelihood has none"),
+    ):
+        assert message in run(*options, *wrong, "-o", tmp_path / "n.crf", status=2).output

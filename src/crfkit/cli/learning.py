@@ -25,6 +25,7 @@ __all__ = [
     "L1",
     "L2",
     "Features",
+    "Gamma",
     "Learning",
     "MaxIter",
     "MaxSeconds",
@@ -34,8 +35,10 @@ __all__ = [
     "Seed",
     "Template",
     "Tolerance",
+    "Unlabelled",
     "objective_of",
     "prepare",
+    "unlabelled_set",
 ]
 
 Template = Annotated[
@@ -87,6 +90,14 @@ L1 = Annotated[
 L2 = Annotated[
     float | None,
     typer.Option("--l2", help="Strength of the L2 penalty, l2/2 * |w|^2: 1 by default.", min=0.0),
+]
+Unlabelled = Annotated[
+    str | None,
+    typer.Option("--unlabelled", help="More data, whose labels are not read: for entropy and posterior."),
+]
+Gamma = Annotated[
+    float | None,
+    typer.Option("--gamma", help="How much --unlabelled data count: 0.1 for entropy by default.", min=0.0),
 ]
 MinCount = Annotated[
     float, typer.Option("--min-count", help="Drop pairs of attribute and label seen less often.", min=0.0)
@@ -148,6 +159,21 @@ def prepare(
     return Learning(asked.gold(made), extract, structure)
 
 
+def unlabelled_set(path: str, learn: Learning[Any], reading: dict[str, Any], threads: int | None) -> Dataset:
+    """Read a file of sequences without labels as the training data were read; labels in it are left."""
+    from crfkit import data
+    from crfkit.data.dataset import Dataset
+    from crfkit.features import Extractor
+
+    found = data.read(path, **reading)
+    if isinstance(found, Dataset) != (learn.extractor is None):
+        kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
+        raise ValueError(f"--unlabelled {path} has {kinds[0]}, but the training data have {kinds[1]}")
+    if isinstance(found, Dataset) or learn.extractor is None:
+        return found  # type: ignore[return-value]
+    return Extractor(learn.extractor.recipe, None, None, learn.extractor.longest)(found, threads)
+
+
 def check_paths(paths: Sequence[str]) -> None:
     """Refuse to read standard input twice."""
     if len([path for path in paths if path == "-"]) > 1:
@@ -172,7 +198,13 @@ def check_attributes(
 
 
 def objective_of(
-    name: str | None, optimizer: str, l1: float | None, l2: float | None, default: str = "likelihood"
+    name: str | None,
+    optimizer: str,
+    l1: float | None,
+    l2: float | None,
+    default: str = "likelihood",
+    *,
+    gamma: float | None = None,
 ) -> Objective:
     """Return the objective, by default what the optimiser learns from, with its penalties where it has them.
 
@@ -186,10 +218,13 @@ def objective_of(
     if optimizer != "auto":
         choose.by_name(optimizer)  # wrong names come before files
     made: Any = choose.objective_of(name, optimizer, default)
-    given = {name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None}
+    options = (("l1", l1), ("l2", l2), ("gamma", gamma))
+    given = {name: value for name, value in options if value is not None}
     lacking = given.keys() - {f.name for f in fields(made)}
     if lacking:
         option = min(lacking)
+        if option == "gamma":
+            raise ValueError(f"--gamma is for --objective entropy and posterior; {made.name} has none")
         raise ValueError(
             f"--{option} is for objectives with an {option.upper()} penalty; {made!r} has none: "
             f"leave --{option} out"

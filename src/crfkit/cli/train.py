@@ -39,6 +39,8 @@ def train(
     l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
+    unlabelled: learning.Unlabelled = None,
+    gamma: learning.Gamma = None,
     min_count: learning.MinCount = 0.0,
     features: learning.Features = "observed",
     scheme: structures.Scheme = None,
@@ -121,7 +123,12 @@ def train(
     asked = structures.structure_of(structure, order, scheme, max_length, outside, encoding)
     kept = learning.features_of(features, min_count)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
-    goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective)
+    goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective, gamma=gamma)
+    if unlabelled is not None and (block_positions is not None or not goal.open):
+        raise ValueError(
+            "--unlabelled is for --objective entropy and posterior, without --block-positions; give one of "
+            "these, or leave it out"
+        )
     if block_positions is not None:
         check_blockwise(optimizer, goal)
         if asked.segmental:
@@ -155,6 +162,7 @@ def train(
             folder = stack.enter_context(TemporaryDirectory(prefix="crfkit-blocks-", dir=beside))
             learn = prepare_blocks(data, Path(folder), block_positions, given, asked, **making)
         judged = None if dev is None else dev_set(dev, learn, asked, given, threads)
+        more = None if unlabelled is None else learning.unlabelled_set(unlabelled, learn, given, threads)
         keeper = Keeper(
             output, checkpoint, {"notes": notes, "licence": licence, "compact": compact}, say=tell
         )
@@ -169,6 +177,7 @@ def train(
             metric=metric,
             stop=stop,
             checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
+            unlabelled=more,
             seed=seed,
             threads=threads,
             listeners=[keeper],
