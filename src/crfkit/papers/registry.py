@@ -57,6 +57,7 @@ EXPERIMENTS = {
             "ocr, protein",
             10,
         ),
+        Entry("constraints", "Gupta (2005)", "section 4.3", "citations, seminars", 8),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
     )
 }
