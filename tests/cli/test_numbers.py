@@ -32,13 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_no_labelling(
     folder: Path, how: tuple[object, ...], at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crfkit.models.queries._CELLS", at_a_time)
+    monkeypatch.setattr("crfkit.models.scoring._CELLS", at_a_time)
     done = run("tag", folder / "m.crf", folder / "text", "--columns", "w", *how, status=2)
     assert "sequence 4 has no labelling above -inf: relax the constraints" in done.output
 
 
 def test_the_error_is_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crfkit.models.queries._CELLS", 6)
+    monkeypatch.setattr("crfkit.models.scoring._CELLS", 6)
     model = crfkit.load(folder / "m.crf")
     text = Columns.from_rows([[("a",), ("b",)]] * 3 + [[("a",)], [("b",)]], names=["w"])
     with pytest.raises(NoLabellingError) as raised:

@@ -259,7 +259,7 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
     w = np.random.default_rng(7).normal(size=layout.weights)
     model = Model(Chain(labels.strings()), layout, Names(labels, attributes, edges), w)
     predicted, marginals = model.predict(data), model.marginals(data)
-    monkeypatch.setattr("crfkit.models.queries._CELLS", 20 * (L + L * L))
+    monkeypatch.setattr("crfkit.models.scoring._CELLS", 20 * (L + L * L))
     sizes = [part.positions for part, _ in model.parts(data)]
     assert len(sizes) > 1
     assert max(sizes) <= 20

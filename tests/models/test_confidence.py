@@ -77,7 +77,7 @@ def test_parts_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = model.confidence(X, threads=2)
     assert model.confidence([]) == []
     assert model.confidence([[]]) == [[]]
-    monkeypatch.setattr("crfkit.models.queries._CELLS", 60)
+    monkeypatch.setattr("crfkit.models.scoring._CELLS", 60)
     assert model.confidence(X, threads=1) == whole
 
 

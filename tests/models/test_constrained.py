@@ -68,7 +68,7 @@ def test_allowed_labels_and_constraints_hold_together(model: Model) -> None:
 def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
     many = [TWO] * 3 + [[["dog"]]]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crfkit.models.queries._CELLS", 1)
+        patch.setattr("crfkit.models.scoring._CELLS", 1)
         assert len(model.predict(many, constraints=[Once()])) == 4
         with pytest.raises(inference.InfeasibleError, match=r"sequence 3 has no labelling .* k=2"):
             model.predict(many, constraints=[AtLeast("NP", 2)])

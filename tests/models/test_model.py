@@ -85,7 +85,7 @@ def test_likelihood_by_enumeration(model: Model) -> None:
 def test_large_batches_are_cut(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     data = dataset(30, 9)
     whole = (model.predict(data), model.log_likelihood(data), model.marginals(data))
-    monkeypatch.setattr("crfkit.models.queries._CELLS", 3 * 10)  # 10 positions at a time
+    monkeypatch.setattr("crfkit.models.scoring._CELLS", 3 * 10)  # 10 positions at a time
     parts = (model.predict(data), model.log_likelihood(data), model.marginals(data))
     assert parts[0] == whole[0]
     np.testing.assert_allclose(parts[1], whole[1], rtol=1e-12)

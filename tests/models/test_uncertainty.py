@@ -62,7 +62,7 @@ def test_parts_and_empty_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
             assert whole[-1] == pytest.approx(0.0, abs=1e-12)
             assert (whole >= -1e-12).all()
             with monkeypatch.context() as small:
-                small.setattr("crfkit.models.queries._CELLS", 30)
+                small.setattr("crfkit.models.scoring._CELLS", 30)
                 np.testing.assert_allclose(crf.uncertainty([*X, []], method), whole, atol=1e-12)
     assert crf.uncertainty([]).shape == (0,)
 

@@ -24,7 +24,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.models.queries import gold_labels
+from crfkit.models.predictions import gold_labels
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain

@@ -24,7 +24,9 @@ from crfkit.inference.globals.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
-from crfkit.models.queries import Metric, Queries, gold_labels
+from crfkit.models.predictions import Predictions, gold_labels
+from crfkit.models.probabilities import Probabilities
+from crfkit.models.scoring import Metric
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
@@ -35,7 +37,7 @@ __all__ = ["Metric", "Model", "Names", "gold_labels"]
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Queries):
+class Model(Predictions, Probabilities):
     """A trained model; see `crfkit.train`.
 
     Notes

@@ -124,7 +124,10 @@ def _generated() -> Task:
                     row.append((f"{rng.choice(fields)}{rng.integers(0, 20)}", "O"))
                     break
         rows.append(row)
-    about = "generated: fields in one order, words that show their field in 6 of 10 cases, and some in between that are of none"
+    about = (
+        "generated: fields in one order, words that show their field in 6 of 10 cases, and some of none "
+        "in between"
+    )
     return _task("generated", about, rows, (20, 60), 80)
 
 

@@ -1,0 +1,240 @@
+"""The labels that a model predicts, with constraints or without, and how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from crfkit.arrays import Bools, Ids
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.data.segmentation import Segments, are_tags, segments_of
+from crfkit.inference.globals.decoding import Answers, Rules, constrained_paths
+from crfkit.inference.globals.kinds import GlobalConstraint
+from crfkit.inference.globals.rules import rules_of
+from crfkit.models.scores import Decoding, flat_path
+from crfkit.models.scoring import Metric, Scoring, asked
+from crfkit.models.tags import Spelling, as_segments
+from crfkit.structures.gold import Path, Sets
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Predictions", "gold_labels"]
+
+
+class Predictions(Scoring):
+    """Predictions of a `crfkit.Model`."""
+
+    constraints: tuple[GlobalConstraint, ...]
+
+    def best(
+        self,
+        X: Any,
+        *,
+        method: Decoding = None,
+        allowed: Bools | None = None,
+        threads: int | None = None,
+    ) -> Ids:
+        """Return the ids of the best labels of all positions, [P]; see `predict`."""
+        return self.path(X, method=method, allowed=allowed, threads=threads).label
+
+    def path(
+        self,
+        X: Any,
+        *,
+        method: Decoding = None,
+        allowed: Bools | Sets | None = None,
+        constraints: Iterable[GlobalConstraint] | None = None,
+        infeasible: Literal["raise", "free"] = "raise",
+        threads: int | None = None,
+    ) -> Path:
+        """Return the best labels of all positions, and where segments begin; see `predict`."""
+        if constraints is not None or self.constraints:
+            if method not in (None, "viterbi"):
+                raise ValueError(
+                    f"method is {method!r}, which chooses the label of each position by itself; constraints "
+                    'on whole labellings need method="viterbi"'
+                )
+            found = self.decode(X, constraints, allowed=allowed, infeasible=infeasible, threads=threads)
+            found.tell()
+            return found.path
+        batch = self.batch_of(X, threads=threads)
+        states = self.states
+        if states is not None and isinstance(allowed, np.ndarray):
+            allowed = allowed[:, states.group]
+        parts = self.parts(batch, allowed=allowed, threads=threads)
+        each = [
+            path for _, path in asked(parts, lambda _, scores: flat_path(scores, method, threads, states))
+        ]
+        label = np.concatenate([np.zeros(0, dtype=np.int32), *(path.label for path in each)])
+        begin = None
+        if self.segmental:
+            begin = np.concatenate([np.zeros(0, dtype=np.bool_), *(path.begin for path in each)])
+        return Path(batch.seq_ptr, label, begin)
+
+    def decode(
+        self,
+        X: Any,
+        constraints: Iterable[GlobalConstraint] | None = None,
+        *,
+        allowed: Bools | Sets | None = None,
+        infeasible: Literal["raise", "free"] = "raise",
+        threads: int | None = None,
+    ) -> Answers:
+        """Return the best labels that keep constraints, what they score, and how each was found.
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            As in `dataset`.
+        constraints : list of constraints, optional
+            On whole labellings (`crfkit.constraints`); default: those of the model.
+        allowed : array of bool [P, L], optional
+            Which labels each position may have, by id; default: all.
+        infeasible : {"raise", "free"}
+            Where no labelling keeps them: raise an error, or answer freely ("none" in ``how``).
+        threads : int, optional
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.constraints import AtMost
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> model.decode([[["the"], ["dog"]], [["dog"]]], [AtMost("N", 0)]).counts()
+        {'DP': 2}
+        """
+        if self.states is not None:
+            raise ValueError(
+                "constraints on whole labellings are not for hidden states: a labelling is a sum over many "
+                "paths of states"
+            )
+        batch = self.batch_of(X, threads=threads)
+        rules = self.rules if constraints is None else rules_of(constraints, self.structure)
+
+        def ask(_: Batch, scores: Any) -> Answers:
+            return constrained_paths(scores, rules, infeasible=infeasible, threads=threads)
+
+        parts = self.parts(batch, allowed=allowed, threads=threads) if len(batch.seq_ptr) > 1 else ()
+        found = [answer for _, answer in asked(parts, ask)]
+        return Answers.joined(found or [ask(batch, self.potentials(batch, threads=threads))])
+
+    @property
+    def rules(self) -> Rules:
+        """What the constraints of the model mean for its labels."""
+        return self._once("rules", lambda: rules_of(self.constraints, self.structure))
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        method: Decoding = None,
+        allowed: Bools | None = None,
+        constraints: Iterable[GlobalConstraint] | None = None,
+        infeasible: Literal["raise", "free"] = "raise",
+        threads: int | None = None,
+    ) -> list[list[str]]:
+        """Return the best labels of each sequence; of segments as tags, where it was trained on tags.
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            As in `dataset`.
+        method : {"viterbi", "posterior"}, optional
+            The best labelling, or the most probable label of each position; of hidden states, the labels of
+            the best path of states, or the label whose states have the highest sum of probabilities, which
+            is the default there.
+        allowed : array of bool [P, L], optional
+            Which labels each position may have, by id; default: all.
+        constraints : list of constraints, optional
+            On whole labellings (`crfkit.constraints`), such as ``Once()``; default: those of the model.
+        infeasible : {"raise", "free"}
+            Where no labelling keeps the constraints: raise an error that names the sequence, or take the free
+            answer and warn.
+        threads : int, optional
+            Default: all cores.
+        """
+        path = self.path(
+            X,
+            method=method,
+            allowed=allowed,
+            constraints=constraints,
+            infeasible=infeasible,
+            threads=threads,
+        )
+        return self.spelling.tags(path)
+
+    def segments(self, X: Any, *, threads: int | None = None) -> list[Segments]:
+        """Return the segments of each sequence as (start, end, label), without those outside, labelled O.
+
+        The end is one past the last position. Labels of a chain must spell segments, as ``B-PER`` does.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
+        >>> model.segments([[["New"], ["York"], ["in"]]])
+        [[(0, 2, 'LOC')]]
+        """
+        return self.segments_in(self.path(X, threads=threads))
+
+    def segments_in(self, path: Path) -> list[Segments]:
+        """Return the segments of labels that the model gave; see `segments`."""
+        if path.begin is None:
+            if not are_tags(self.answers):
+                raise ValueError(
+                    f"the labels of the model ({', '.join(self.answers[:5])}, ...) do not spell "
+                    "segments; use predict"
+                )
+            from crfkit import metrics
+
+            return [metrics.segments(tags) for tags in self.spelling.tags(path)]
+        names = np.array(self.structure.labels, dtype=object)[path.label].tolist()
+        begin = path.begin.tolist()
+        return [segments_of(names[a:b], begin[a:b]) for a, b in pairwise(path.seq_ptr.tolist())]
+
+    def evaluate(
+        self, X: Any, metric: Metric | str = "token_accuracy", *, y: Any = None, threads: int | None = None
+    ) -> float:
+        """Return a metric of the predictions: a function of gold and predicted labels, or a name."""
+        name = metric
+        if isinstance(metric, str):
+            from crfkit import metrics
+
+            metric = metrics.named(metric)
+        data = X if isinstance(X, Dataset) and y is None else self.dataset(X, y, threads=threads)
+        gold, found = self.labels_for(name, data, threads=threads)
+        return float(metric(gold, found))
+
+    def labels_for(
+        self,
+        metric: Metric | str | None,
+        data: Dataset,
+        *,
+        path: Path | None = None,
+        threads: int | None = None,
+    ) -> tuple[list[list[str]], list[list[str]]]:
+        """Return gold labels and predicted ones, or those of a path, as a metric reads them."""
+        spelling = self.spelling_for(metric)
+        found = self.path(data, threads=threads) if path is None else path
+        return gold_labels(data, spelling.scheme), spelling.tags(found)
+
+
+def gold_labels(data: Dataset, scheme: str | None = None) -> list[list[str]]:
+    """Return the gold labels as strings, those of segments by a scheme; each position must have one."""
+    label = data.batch.label
+    if label is None:
+        raise ValueError("the data have no labels; give labelled data")
+    if (label < 0).any():
+        p = int(np.argmax(label < 0))
+        n = int(np.searchsorted(data.batch.seq_ptr, p, side="right")) - 1
+        raise ValueError(f"sequence {n}, position {p - int(data.batch.seq_ptr[n])} has no label")
+    if scheme is not None and data.batch.begin is None:
+        data = as_segments(data)
+    path = Path(data.batch.seq_ptr, np.asarray(data.batch.label), data.batch.begin)
+    return Spelling(tuple(data.labels.strings()), scheme).tags(path)

@@ -1,0 +1,131 @@
+"""The probabilities that a model gives to labels, segments and whole labellings."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from crfkit import inference
+from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
+from crfkit.data.dataset import Dataset
+from crfkit.models.scoring import Scoring, asked
+from crfkit.structures.gold import sets_of
+
+if TYPE_CHECKING:
+    from crfkit.models.confidence import SureSegments
+    from crfkit.models.model import Model
+
+__all__ = ["Probabilities"]
+
+
+class Probabilities(Scoring):
+    """Probabilities of a `crfkit.Model`."""
+
+    def confidence(self, X: Any, *, threads: int | None = None) -> list[SureSegments]:
+        """Return the predicted segments of each sequence as (start, end, label, probability).
+
+        The probability is that of exactly this segment, with both ends and the label, over all labellings
+        (Culotta & McCallum 2004); one sweep serves all segments. They are those of `segments`.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
+        >>> [(start, end, label, p)] = model.confidence([[["New"], ["York"], ["in"]]])[0]
+        >>> (start, end, label), 0.5 < p < 1.0
+        ((0, 2, 'LOC'), True)
+        """
+        from crfkit.models.confidence import segment_confidence
+
+        return segment_confidence(cast("Model", self), X, threads=threads)
+
+    def segment_marginals(
+        self, X: Any, *, least: float = 0.01, threads: int | None = None
+    ) -> list[list[tuple[int, int, str, float]]]:
+        """Return the probable segments of each sequence as (start, end, label, probability).
+
+        Parameters
+        ----------
+        X : Columns, rows, items, Dataset or Batch
+            As in `dataset`.
+        least : float
+            Segments that are less probable are left out.
+        threads : int, optional
+        """
+        if not self.segmental:
+            raise ValueError(
+                f"the model is {self.structure.describe()}, which has labels of positions; use marginals"
+            )
+        found: list[list[tuple[int, int, str, float]]] = []
+        names = self.structure.labels
+        parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
+        for part, segment in asked(
+            parts, lambda _, scores: inference.marginals(scores, threads=threads).segment
+        ):
+            assert segment is not None  # [P, D, L]
+            ptr = part.seq_ptr
+            begin = len(found)
+            found += [[] for _ in range(part.sequences)]
+            p, d, y = np.nonzero(segment >= max(least, 1e-300))
+            sequence = np.searchsorted(ptr, p, side="right") - 1
+            values = segment[p, d, y].tolist()
+            first = (p - ptr[sequence]).tolist()
+            for n, a, more, label, share in zip(
+                sequence.tolist(), first, d.tolist(), y.tolist(), values, strict=True
+            ):
+                found[begin + n].append((a, a + more + 1, names[label], min(share, 1.0)))
+        return found
+
+    def marginals(self, X: Any, *, threads: int | None = None) -> list[Floats]:
+        """Return the probability of every label at every position: [T, L] for each sequence.
+
+        Columns are `answers`: of hidden states, each is the sum over the states of a label.
+        """
+        found: list[Floats] = []
+        parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
+        for part, node in asked(
+            parts, lambda part, potentials: inference.marginals(potentials, threads=threads).node
+        ):
+            node = self.label_shares(node)
+            found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
+        return found
+
+    def label_shares(self, node: Floats) -> Floats:
+        """Return the probabilities of `answers` [P, L] from those of the labels of the structure."""
+        shares = node if self.states is None else self.states.summed(node)
+        curves = cast("Model", self).calibration
+        return shares if curves is None else curves.labels(shares)
+
+    def check_labellings(self, what: str) -> None:
+        """Refuse a query of whole labellings where the model has no probabilities for them."""
+        if self.states is not None:
+            raise ValueError(
+                f"{what} is not for models with hidden states: a labelling is a sum over many paths of "
+                "states; use marginals, or sample"
+            )
+        if cast("Model", self).calibration is not None:
+            raise ValueError(
+                f"{what} is not for models calibrated by isotonic regression, which corrects probabilities "
+                "of labels and segments only; calibrate by temperature"
+            )
+
+    def log_likelihood(self, X: Any, y: Any = None, *, threads: int | None = None) -> Floats:
+        """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""
+
+        def scored(part: Batch, potentials: Any) -> Floats:
+            label = part.label
+            if label is None or part.soft is not None:
+                raise ValueError("the data have no gold labels; give labelled data")
+            total: Floats = inference.log_partition(potentials, threads=threads)
+            if (label >= 0).all():
+                return np.asarray(potentials.path_score(label, part.begin) - total)
+            within = sets_of(part, len(self.structure.labels)).clamped(potentials)
+            return np.asarray(inference.log_partition(within, threads=threads) - total)
+
+        data = X if isinstance(X, Dataset | Batch) and y is None else self.dataset(X, y, threads=threads)
+        each = asked(self.parts(self.batch_of(data), threads=threads), scored)
+        return np.concatenate([np.zeros(0), *(found for _, found in each)])
