@@ -41,7 +41,7 @@ EXPERIMENTS = {
             "usaddress, email_enron, seminars, skillspan, gazetteers",
             15,
         ),
-        Entry("ecoc", "Cohn, Smith & Osborne (2005)", "Gupta (2005) section 4.1", "brown, ud", 10),
+        Entry("ecoc", "Cohn, Smith & Osborne (2005)", "Gupta (2005) section 4.1", "brown, ud", 4),
         Entry("pools", "Smith, Cohn & Osborne (2005)", "Gupta (2005) section 2.6", "conll2002, conll2000", 8),
         Entry(
             "induction",
