@@ -134,7 +134,7 @@ class NPChunking:
             f"l2 is one of {penalties} by the CRF's F1 on the last tenth of the training sentences, and so "
             "is the number of the perceptron's passes (the paper had another development set); all CRFs "
             "and the MEMM are trained to convergence. The MEMM has the same labels, but its structure "
-            "forbids nothing. The numbers of the paper are those of its published tables.",
+            "forbids nothing. The numbers of the paper are rounded.",
             "Figures and Table 3: supported features, l2 = 1 (sigma = 1), passes over the data that the "
             f"methods made, at most {budgets}; seconds include the test scores on the way.",
         ]
