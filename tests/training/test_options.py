@@ -61,6 +61,12 @@ def said(call: Any, *given: Any, **options: Any) -> str:
 @pytest.mark.parametrize(("name", "value", "sentence"), OLD, ids=[name for name, *_ in OLD])
 def test_old_options_are_refused_with_the_new_spelling(name: str, value: Any, sentence: str) -> None:
     assert said(train, NOTHING, **{name: value}) == sentence.format("train")
+    if name == "constraints":  # those of whole labellings are an option of ChainCRF
+        wrong: Any = ChainCRF(constraints=[Scheme("BIO")])  # type: ignore[list-item]
+        assert "give it to the structure, as in Chain(constraints=[...])" in said(
+            wrong.fit, [[["a"]]], [["O"]]
+        )
+        return
     assert said(ChainCRF, **{name: value}) == sentence.format("ChainCRF")
     if name == "stop":
         assert said(ChainCRF().set_params, stop=value) == sentence.format("ChainCRF")
