@@ -99,7 +99,7 @@ class Features:
     3
     >>> Features("al")
     Traceback (most recent call last):
-    ValueError: which is 'al', expected "observed", "all", "likely", Likely(...) or Chosen(...)
+    ValueError: which is 'al', expected "observed", "all", "likely" or Likely(...) or Chosen(...)
     """
 
     which: Which | Likely | Chosen = "observed"
