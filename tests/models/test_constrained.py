@@ -20,6 +20,7 @@ from crfkit.features import ItemExtractor
 from crfkit.inference.globals.plain import globals_of, plain_globals
 from crfkit.models.files import write_model
 from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.structures.constraints import Scheme
 
 X = [[["the"], ["dog"], ["sees"]], [["a"], ["dog"]], [["the"], ["cat"], ["ran"]]] * 2
 Y = [["B-NP", "I-NP", "O"], ["B-NP", "I-NP"], ["B-NP", "I-NP", "O"]] * 2
@@ -145,6 +146,8 @@ def test_estimators_keep_constraints(kind: Any) -> None:
         fitted.predict_kbest([TWO], 2)
     with pytest.raises(ValueError, match="'VP' matches no label"):
         kind(constraints=[AtMost("VP", 1)]).fit(X, Y)
+    with pytest.raises(TypeError, match="about neighbours: give it to the structure"):
+        kind(constraints=[Scheme("BIO")]).fit(None, None)  # before the data are looked at
 
 
 def test_hidden_markov_models_keep_constraints() -> None:

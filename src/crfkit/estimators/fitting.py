@@ -15,7 +15,7 @@ from crfkit.estimators.adapting import adapt
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
-from crfkit.inference.globals.kinds import GlobalConstraint
+from crfkit.inference.globals.kinds import GlobalConstraint, check_globals
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
@@ -109,6 +109,7 @@ class Fitting(PartParams):
         progress : bool, optional
             Show progress; None: where standard error is a terminal.
         """
+        check_globals(self.constraints)
         recipe = recipe_of(self.template)
         data, structure = self._prepared(X, y, recipe, (), None)
         made_by = None if data.extractor is None else data.extractor.recipe
@@ -138,6 +139,7 @@ class Fitting(PartParams):
         classes : list of str, optional
             Labels that there are, seen or not.
         """
+        check_globals(self.constraints)
         before: Model | None = getattr(self, "model_", None)
         recipe = recipe_of(self.template)
         known = [*(() if before is None else before.answers), *(classes or ())]
