@@ -94,7 +94,7 @@ def make(given: Given) -> Constraints:
             _task("seminars", "484 mails, 4 fields, 150 to test on", mails, (25, 50, 100, 200), 150),
         ],
         given,
-        5,
+        3,
     )
 
 
@@ -217,7 +217,7 @@ class Constraints:
         how = found[LOCAL].how
         broken = max(int((how > 0).sum()), 1)
         shares = [np.isin(how, [WAYS.index(way) for way in ways]).sum() / broken for ways in _WAYS]
-        details = [100.0 * float(share) for share in shares]
+        details = [100.0 * float(share) for share in shares] if how.any() else [100.0, 0.0, 0.0]
         details.append(_seconds(local, batches[LOCAL], rules) / _seconds(local, batches[LOCAL], None))
         made |= {(GLOBAL, name): value for name, value in zip(DETAILS, details, strict=True)}
         return made | self._programs(local, batches[LOCAL], rules, found[LOCAL])
@@ -237,7 +237,8 @@ class Constraints:
             agree += abs(score - float(found.score[n])) < 1e-6
         count = max(len(chosen), 1)
         seconds = (process_time() - begin) / count
-        return {(GLOBAL, AGREE): 100.0 * agree / count, (GLOBAL, SECONDS): seconds}
+        share = 100.0 * agree / count if len(chosen) else 100.0  # nothing disagrees
+        return {(GLOBAL, AGREE): share, (GLOBAL, SECONDS): seconds}
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, the figure, and what follows."""
