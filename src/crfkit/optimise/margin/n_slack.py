@@ -25,7 +25,7 @@ from crfkit.optimise.sequential.sequences import begin_at
 __all__ = ["NSlack"]
 
 _SHARE = 0.1  # of the gap: the program of a round is solved until its own gap is so small
-_SWEEPS = 50  # over the working sets in a round, at most
+_SWEEPS = 50  # over the working sets in a round, at most; in the first rounds fewer, as sets soon change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class NSlackRun:
     def _solve(self, enough: float) -> None:
         """Sweep over the working sets until the gap of their program is small, or nearly."""
         least = 0.5 * enough / max(len(self.sets), 1)
-        for _ in range(_SWEEPS):
+        for _ in range(min(_SWEEPS, 2 * self.rounds)):
             left = 0.0
             for working in self.sets:
                 if len(working.cost) > 1:
