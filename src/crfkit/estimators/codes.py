@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats, Ids
@@ -100,6 +98,8 @@ class CodeCRF(ChainCRF):
     columns_: list[Model]
     code_: Bits
 
+    _learns_anew: ClassVar[str] = "call fit with all data"
+
     def __init__(
         self,
         code: Any = "random",
@@ -136,17 +136,6 @@ class CodeCRF(ChainCRF):
     def predict(self, X: Any) -> list[list[str]]:
         """Return the labels of each sequence by the decoder: always a list of lists of strings."""
         return PerSequence(self._found(self._data(X), None))
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        classes: Sequence[str] | None = None,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> NoReturn:
-        """Refuse: columns cannot learn on."""
-        raise ValueError("CodeCRF cannot learn on from what it has: call fit with all data")
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the code, the columns and the product to a folder, which `load` reads.

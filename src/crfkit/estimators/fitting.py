@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,7 @@ class Fitting(PartParams):
     seed: int
     threads: int | None
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labellings
+    _learns_anew: ClassVar[str] = ""  #: why `partial_fit` is refused, and what to do instead
 
     model_: Model
     classes_: NDArray[np.object_]
@@ -139,6 +140,8 @@ class Fitting(PartParams):
         classes : list of str, optional
             Labels that there are, seen or not.
         """
+        if self._learns_anew:
+            raise ValueError(f"{type(self).__name__} cannot learn on from what it has: {self._learns_anew}")
         check_globals(self.constraints)
         before: Model | None = getattr(self, "model_", None)
         recipe = recipe_of(self.template)

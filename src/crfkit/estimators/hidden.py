@@ -34,7 +34,7 @@ from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 __all__ = ["HiddenChainCRF", "HiddenStates"]
 
@@ -61,6 +61,10 @@ class HiddenStates(Fitting):
         "optimiser": None,
         "stop": None,
     }
+
+    _learns_anew: ClassVar[str] = (
+        "what a hidden state stands for is found from all data together; call fit with all data"
+    )
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         """Return which labels may follow each other; None: all."""
@@ -113,13 +117,6 @@ class HiddenStates(Fitting):
             if made is not None and made.end == End.INTERRUPTED.value:
                 break
         return max(found, key=lambda model: _goodness(model, dev is not None))
-
-    def partial_fit(self, *args: Any, **kwargs: Any) -> Self:
-        """Refuse to learn on: what a hidden state stands for is found from all data together."""
-        raise ValueError(
-            f"{type(self).__name__} cannot learn on from what it has: what a hidden state stands for is "
-            "found from all data together; call fit with all data"
-        )
 
 
 def _random(seed: int, restart: int) -> Callable[[Any, Layout], Floats]:

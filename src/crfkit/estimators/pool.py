@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
@@ -106,6 +105,10 @@ class OpinionPool(ChainCRF):
     weights_: Floats
     subsets_: list[str]
 
+    _learns_anew: ClassVar[str] = (
+        "call fit with all data, or take the pool as the start of one chain, as in ChainCRF(init=pool.model_)"
+    )
+
     def __init__(
         self,
         experts: int | None = None,
@@ -144,20 +147,6 @@ class OpinionPool(ChainCRF):
         self.metric = metric
         self.seed = seed
         self.threads = threads
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        classes: Sequence[str] | None = None,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> NoReturn:
-        """Refuse: experts on subsets of features cannot learn on."""
-        raise ValueError(
-            "OpinionPool cannot learn on from what it has: call fit with all data, or take the pool as the "
-            "start of one chain, as in ChainCRF(init=pool.model_)"
-        )
 
     def _train(
         self,

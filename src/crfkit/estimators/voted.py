@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats, Ids, Pointers
@@ -90,6 +90,8 @@ class VotedPerceptron(ChainCRF):
         "features": Features.of,
     }
 
+    _learns_anew: ClassVar[str] = "votes count sequences of one training; call fit with all data"
+
     def __init__(
         self,
         votes: int = 100,
@@ -115,17 +117,6 @@ class VotedPerceptron(ChainCRF):
         self.metric = metric
         self.seed = seed
         self.threads = threads
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        classes: Sequence[str] | None = None,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> NoReturn:
-        """Refuse: votes count sequences of one training."""
-        raise ValueError("VotedPerceptron cannot learn on from what it has; call fit with all data")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vectors, their votes and the model to a file that `load` opens, or nothing at all.
