@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,12 @@ __all__ = ["folder", "run"]
 
 
 @pytest.mark.parametrize("method", ["temperature", "isotonic"])
-def test_a_model_is_calibrated_and_drawn(folder: Path, tmp_path: Path, method: str) -> None:
-    out, picture = tmp_path / "c.crf", tmp_path / "c.png"
+def test_a_model_is_calibrated(folder: Path, tmp_path: Path, method: str) -> None:
+    out = tmp_path / "c.crf"
     asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", out, "--method", method]
-    done = run(*asked, "--plot", picture)
+    done = run(*asked)
     assert done.stdout.startswith("labels: expected calibration error 0.")
     assert "segments: expected calibration error 0." in done.stdout
-    assert picture.read_bytes().startswith(b"\x89PNG")
     told = json.loads(run(*asked, "--json", "--test", folder / "train.txt").stdout)
     assert told["after"]["labels"]["count"] > 100
     error = "expected_calibration_error"
@@ -38,6 +38,23 @@ def test_a_model_is_calibrated_and_drawn(folder: Path, tmp_path: Path, method: s
     if method == "isotonic":
         refused = run("tag", out, folder / "test.txt", "-k", 2, status=2)
         assert "--kbest is not for models calibrated by isotonic" in refused.output
+
+
+def test_reliability_is_drawn(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", tmp_path / "c.crf"]
+    run(*asked, "--plot", tmp_path / "c.png")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_nothing_is_begun(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", tmp_path / "c.crf"]
+    refused = run(*asked, "--plot", tmp_path / "c.png", status=2)
+    assert "pip install 'crfkit[plot]'" in refused.output
+    assert not (tmp_path / "c.crf").exists()
 
 
 def test_what_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -115,15 +115,15 @@ def test_the_optimum_is_that_of_lbfgs() -> None:
     for batch, structure in structures()[:2]:
         loss = bound(batch, structure)
         ends = []
-        for optimiser in (ParallelUpdate(max_iterations=5000, tolerance=1e-8), LBFGS(tolerance=1e-9)):
+        for optimiser in (ParallelUpdate(max_iterations=5000, tolerance=1e-5), LBFGS(tolerance=1e-9)):
             run = optimiser.start(loss, Penalty(l2=0.5), np.zeros(loss.size))
             step = run.step()
             while not step.stopped:
                 step = run.step()
             assert step.end is End.CONVERGED
             ends.append((step.objective, run.w))
-        assert ends[0][0] == pytest.approx(ends[1][0], rel=1e-10)
-        np.testing.assert_allclose(ends[0][1], ends[1][1], atol=1e-5)
+        assert ends[0][0] == pytest.approx(ends[1][0], rel=1e-7)
+        np.testing.assert_allclose(ends[0][1], ends[1][1], atol=1e-3)
 
 
 def test_goes_on_from_a_state_with_the_same_bits() -> None:

@@ -43,12 +43,12 @@ def test_the_default_knows_when_it_is_done(
 
 def test_a_tolerance_is_met(data: Dataset) -> None:
     losses = []
-    for name, tolerance in (("auto", 1e-5), ("n-slack", 1e-5), ("bcfw", 5e-3)):
+    for name, tolerance in (("auto", 1e-4), ("n-slack", 1e-3), ("bcfw", 5e-3)):
         model = train(data, objective=MaxMargin(l2=2.0), optimiser=name, stop=Stop(tolerance=tolerance))
         assert model.training is not None
         assert model.training.gap <= 1.01 * tolerance * model.training.loss
         losses.append(model.training.loss)
-    assert losses[1] == pytest.approx(losses[0], rel=2e-5)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
     assert losses[2] == pytest.approx(losses[0], rel=5e-3)
 
 

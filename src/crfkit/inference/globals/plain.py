@@ -26,6 +26,9 @@ _PAIRS = {kind.__name__: kind for kind in (Before, Implies)}
 _MOST_WORK = 1 << 26  # cells of the tables of all labels that are named: a second
 
 
+_MOST = 10_000  # constraints of a file
+
+
 def plain_globals(constraints: Iterable[GlobalConstraint], structure: Any) -> list[dict[str, Any]]:
     """Return constraints as dicts, lists and strings.
 
@@ -65,6 +68,8 @@ def globals_of(plain: object, structure: Any) -> tuple[GlobalConstraint, ...]:
     """
     if not isinstance(plain, list) or not all(isinstance(entry, dict) for entry in plain):
         raise ValueError("the constraints on whole labellings are not a list")
+    if len(plain) > _MOST:
+        raise ValueError(f"there are {len(plain):,} constraints on whole labellings, more than {_MOST:,}")
     reading = _Reading(structure)
     made = tuple(reading.constraint(entry) for entry in plain)
     rules_of(made, structure)
