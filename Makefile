@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+# Processes of pytest; tests of one file stay in one of them.
+JOBS ?= 2
 # ON: a compiler warning fails the build. OFF: it is shown; compilers of tomorrow warn of other things.
 WERROR ?= OFF
 
@@ -89,8 +91,8 @@ build: $(VENV)/.built ## compile, and install crfkit into the virtual environmen
 # ---- checks ------------------------------------------------------------------------------------
 
 test: lint $(VENV)/.built ## lint, types and the whole test suite (PYTEST_ARGS="-k sweep" narrows it)
-	@echo "==> pytest"
-	@$(PY) -m pytest $(PYTEST_ARGS)
+	@echo "==> pytest, $(JOBS) processes"
+	@$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 lint: style types spell ## ruff, clang-format, mypy and codespell
 

@@ -61,7 +61,7 @@ def test_features_from_a_pipe_as_json(template: Path) -> None:
 
 def test_features_count(tmp_path: Path, template: Path) -> None:
     path = tmp_path / "train.gz"
-    path.write_bytes(gzip.compress(TRAIN.encode()))
+    path.write_bytes(gzip.compress(TRAIN.encode(), mtime=0))
     done = crfkit("features", path, "-t", template, "--count", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
@@ -88,7 +88,7 @@ def test_features_recipe_with_names(train: Path) -> None:
         ("ragged", b"a b\nc\n", ["-r", "0[0]"], "ragged, line 2: has 1 columns, expected 2"),
         ("latin", b"ok x\ncaf\xe9 x\n", ["-r", "0[0]"], "latin, line 2: .*UTF-8"),
         ("empty", b"", ["-r", "0[0]"], "empty"),
-        ("cut", gzip.compress(TRAIN.encode() * 99)[:-9], ["-r", "0[0]", "--count"], "cut"),
+        ("cut", gzip.compress(TRAIN.encode() * 99, mtime=0)[:-9], ["-r", "0[0]", "--count"], "cut"),
         ("column", TRAIN.encode(), ["-r", "word[0]"], "column: there is no column 'word'"),
         ("regex", TRAIN.encode(), ["-r", 'regex(0, "(")[0]'], "--recipe, line 1: .*is wrong"),
         ("sequence", TRAIN.encode(), ["-r", "0[0]", "--sequence", "9"], "there is no sequence 9"),
