@@ -104,6 +104,26 @@ def test_gains_are_those_of_brute_force(valued: bool, weighted: bool, margin: fl
                 assert known[a, b, y][2] == len(test)
 
 
+def test_values_of_thousands_gain_what_they_gain() -> None:
+    """One token of a value so large that e^(mu v) leaves the range of numbers."""
+    n = 40
+    batch = Batch(
+        seq_ptr=np.array([0, n]),
+        attr_ptr=np.arange(n + 1),
+        attr=np.zeros(n, dtype=np.int32),
+        value=np.append(np.ones(n - 1), 5000.0),
+        label=np.append(np.arange(n - 1) % 10 == 0, 0).astype(np.int32),
+    )
+    tokens = tokens_of(batch, np.tile([0.2, 0.7, 0.1], (n, 1)), np.ones(1), 1.0)
+    (test,) = slow_tests(tokens).values()
+    mu, gain = slow_gain(tokens, test, 0, 0.7)
+    assert mu * 5000.0 > 710.0
+    made = Found(*tokens.search(0.7).single(0.0, 1))
+    at = made.label.tolist().index(0)
+    assert made.mu[at] == pytest.approx(mu, abs=1e-4)
+    assert made.gain[at] == pytest.approx(gain, rel=1e-7)
+
+
 def test_the_floor_leaves_out_only_what_gains_less() -> None:
     tokens = drawn(2)
     some: Bools = np.arange(tokens.attributes) % 2 == 0

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -274,7 +275,8 @@ class GainSearch {
   }
 
   double best(Integers tokens, const double* value, std::int32_t y) const {
-    double low = -1e300, high = 1e300, mu = 0.0;
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    double low = -inf, high = inf, mu = 0.0;
     for (int step = 0; step < 200; ++step) {
       const Slope at = slope(tokens, value, y, mu, false);
       (at.first > 0.0 ? low : high) = mu;
@@ -289,7 +291,14 @@ class GainSearch {
     return mu;
   }
 
-  // The derivatives by mu; its value where asked for.
+  // log(p e^x + 1 - p); p may be above 1 by rounding.
+  static double log_total(double p, double x) {
+    const double here = std::log(p) + x, others = std::log(std::max(1.0 - p, 0.0));
+    const double top = std::max(here, others);
+    return top + std::log1p(std::exp(std::min(here, others) - top));
+  }
+
+  // The derivatives by mu; its value where asked for. Beyond e^700 shares no longer change.
   Slope slope(Integers tokens, const double* value, std::int32_t y, double mu, bool valued) const {
     Slope sum{-l2_ * mu, -l2_, -0.5 * l2_ * mu * mu};
     double v = 1.0, x = std::min(std::fabs(mu), 700.0), e = std::exp(-x);
@@ -299,11 +308,11 @@ class GainSearch {
       const bool rises = mu * v > 0.0;
       const double p = p_[j * L_ + y];
       const double a = rises ? p : p * e, b = rises ? (1.0 - p) * e : 1.0 - p;  // of y, of others
-      const double total = std::max(a + b, 1e-308), q = a / total;
+      const double total = a + b, q = a / total;
       const double w = weights_ ? (*weights_)[j] : 1.0, here = gold_[j] == y ? 1.0 : 0.0;
       sum.first += w * v * (here - q);
       sum.second -= w * v * v * q * (b / total);
-      if (valued) sum.value += w * (here * mu * v - (rises ? x : 0.0) - std::log(total));
+      if (valued) sum.value += w * (here * mu * v - log_total(p, mu * v));
     }
     return sum;
   }
