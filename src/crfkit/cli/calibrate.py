@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,7 +13,7 @@ from crfkit.cli.reads import LabelledReading, with_reading
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
     from crfkit.data.dataset import Dataset
-    from crfkit.models.calibration import Reliability
+    from crfkit.models.calibration import Method, Reliability
 
 
 @with_reading
@@ -71,7 +71,7 @@ def calibrate(
     labelled = _data(tagger, data, reading)
     judged = labelled if test is None else _data(tagger, test, reading)
     before = reliability(tagger.model, judged, threads=threads)
-    made = calibrated(tagger.model, labelled, None, method, threads=threads)  # type: ignore[arg-type]
+    made = calibrated(tagger.model, labelled, None, cast("Method", method), threads=threads)
     after = reliability(made, judged, threads=threads)
     made.save(output)
     told = {"model": output, "method": method, "before": _plain(before), "after": _plain(after)}
@@ -79,7 +79,7 @@ def calibrate(
         print(json.dumps(told))
     else:
         for kind in before._fields:
-            if told["before"][kind] is not None:  # type: ignore[index]
+            if getattr(before, kind) is not None:
                 print(_line(kind, getattr(before, kind), getattr(after, kind)))
     if plot is not None:
         draw(plot, before, after)

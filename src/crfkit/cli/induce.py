@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -132,7 +132,7 @@ def induce(
         min_gain=min_gain,
         overlap=overlap,
         patience=patience,
-        start=start,  # type: ignore[arg-type]
+        start=cast('Literal["nothing", "observed"]', start),
     )
     asked = structures.structure_of("chain", order, scheme, None, None, encoding)
     goal: Any = learning.objective_of("likelihood", optimizer, None, l2)

@@ -169,8 +169,9 @@ def unlabelled_set(path: str, learn: Learning[Any], reading: dict[str, Any], thr
     if isinstance(found, Dataset) != (learn.extractor is None):
         kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
         raise ValueError(f"--unlabelled {path} has {kinds[0]}, but the training data have {kinds[1]}")
-    if isinstance(found, Dataset) or learn.extractor is None:
-        return found  # type: ignore[return-value]
+    if isinstance(found, Dataset):
+        return found
+    assert learn.extractor is not None
     return Extractor(learn.extractor.recipe, None, None, learn.extractor.longest)(found, threads)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, say
 from crfkit.cli.reads import Reading, with_reading
+
+if TYPE_CHECKING:
+    from crfkit.models.uncertainty import Uncertainty
 
 _METHODS = ("least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy", "density")
 
@@ -56,7 +59,7 @@ def rank(
     if not batches:
         say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
         return
-    unsure = tagger.model.uncertainty(Batch.concat(batches), by, threads=threads)  # type: ignore[arg-type]
+    unsure = tagger.model.uncertainty(Batch.concat(batches), cast("Uncertainty", by), threads=threads)
     order = np.argsort(-unsure, kind="stable")[: top or None]
     for n in order.tolist():
         row: dict[str, Any] = {"sequence": n, "uncertainty": float(unsure[n]), "text": texts[n]}

@@ -226,7 +226,9 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         return dev_metric(self.metric, self._scheme)
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
-        return structure_of(self.structure).with_labels(names).resolved  # type: ignore[attr-defined, no-any-return]
+        chain = structure_of(self.structure)
+        assert isinstance(chain, Chain)  # `_stated` has refused others
+        return chain.with_labels(names).resolved
 
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
