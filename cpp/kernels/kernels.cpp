@@ -21,6 +21,13 @@
 #define CRFKIT_NAME(x) CRFKIT_TEXT(x)
 
 namespace crfkit::CRFKIT_ARCH {
+
+extern const ContractionKernels contraction;
+extern const SmallGraphKernels small_graphs;
+extern const PathKernels path_messages;
+extern const VisitKernels visits;
+extern const SamplingKernels sampling;
+
 namespace {
 
 // How many sequences share a sweep: enough for full register tiles, and with many labels enough to
@@ -214,6 +221,11 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          fill_factors,
                          evaluate,
                          gather_rows,
-                         gather_loose};
+                         gather_loose,
+                         &contraction,
+                         &small_graphs,
+                         &path_messages,
+                         &visits,
+                         &sampling};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -33,6 +33,13 @@ void bind_induction(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_render(nb::module_& m);
+void bind_cuts(nb::module_& m);
+void bind_elimination(nb::module_& m);
+void bind_graph(nb::module_& m);
+void bind_paths(nb::module_& m);
+void bind_sampling(nb::module_& m);
+void bind_small_graphs(nb::module_& m);
+void bind_visits(nb::module_& m);
 void bind_vectors(nb::module_& m);
 
 namespace {
@@ -280,4 +287,11 @@ NB_MODULE(_native, m) {
   bind_decoder(m);
   bind_dictionary(m);
   bind_render(m);
+  bind_graph(m);
+  bind_cuts(m);
+  bind_elimination(m);
+  bind_paths(m);
+  bind_sampling(m);
+  bind_small_graphs(m);
+  bind_visits(m);
 }

@@ -11,6 +11,12 @@
 
 namespace crfkit {
 
+struct ContractionKernels;
+struct PathKernels;
+struct SamplingKernels;
+struct SmallGraphKernels;
+struct VisitKernels;
+
 struct Kernels {
   const char* name;
   std::int64_t (*pooled_size)(const Problem&);
@@ -87,6 +93,13 @@ struct Kernels {
                  std::int64_t last, double* table, double* gradient);
   void (*gather_loose)(const Rows&, const Loose&, const double* credit, std::int64_t first,
                        std::int64_t last, double* gradient);
+
+  // Graphs: one table for each engine, in a file of its own (kernels/graph/).
+  const ContractionKernels* contraction;
+  const SmallGraphKernels* small_graphs;
+  const PathKernels* paths;
+  const VisitKernels* visits;
+  const SamplingKernels* sampling;
 };
 
 namespace baseline {

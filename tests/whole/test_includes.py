@@ -15,6 +15,7 @@ ROOMS["kernels/simd"] = {"shared"}
 ROOMS["kernels/linear"] = {"shared", "kernels/simd"}
 ROOMS["kernels/sweep"] = {"shared", "kernels/simd", "kernels/linear"}
 ROOMS["kernels/learn"] = {"shared", "kernels/simd", "kernels/linear", "kernels/sweep"}
+ROOMS["kernels/graph"] = {"shared", "kernels/simd", "kernels/sweep"}
 ROOMS["kernels"] = {"shared", "kernels/simd", "kernels/linear", "kernels/sweep", "kernels/learn"}
 ROOMS["engine"] = {"shared"}
 ROOMS["engine/threads"] = {"shared", "engine"}
@@ -22,6 +23,7 @@ ROOMS["engine/linear"] = {"shared", "engine", "engine/threads"}
 ROOMS["engine/induction"] = {"shared", "engine", "engine/threads"}
 ROOMS["engine/likelihood"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["engine/sequential"] = {"shared", "engine", "engine/threads", "engine/linear"}
+ROOMS["graph"] = {"shared", "engine", "engine/threads"}
 ROOMS["python"] = {room for room in ROOMS if not room.startswith("kernels")}
 
 # Headers without inline functions that the linker could take from an object of another instruction set.
