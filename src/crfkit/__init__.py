@@ -11,6 +11,7 @@ a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, M
 data            `data`, `features`, `Dataset`
 judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
+graphs          `Graph`, `Clique`; `scopes`, `methods`
 ==============  ========================================================================================
 """
 
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
         data,
         features,
         inference,
+        methods,
         metrics,
         models,
         objectives,
         optimise,
+        scopes,
         structures,
         training,
     )
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from crfkit.models.tagger import Tagger
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood, Perceptron
-    from crfkit.structures import Chain, SemiMarkov, Tree
+    from crfkit.structures import Chain, Clique, Graph, SemiMarkov, Tree
     from crfkit.training import events
     from crfkit.training.boosting import Boosting
     from crfkit.training.generative import Smoothing
@@ -70,9 +73,11 @@ __all__ = [
     "Boosting",
     "Chain",
     "ChainCRF",
+    "Clique",
     "CodeCRF",
     "Dataset",
     "Features",
+    "Graph",
     "HiddenChainCRF",
     "HiddenSequenceCRF",
     "Induction",
@@ -99,11 +104,13 @@ __all__ = [
     "induce",
     "inference",
     "load",
+    "methods",
     "metrics",
     "models",
     "objectives",
     "optimise",
     "reference",
+    "scopes",
     "structures",
     "train",
     "training",
@@ -115,8 +122,10 @@ _HOMES = {
     "Boosting": ("crfkit.training.boosting", "Boosting"),
     "Chain": ("crfkit.structures", "Chain"),
     "ChainCRF": ("crfkit.estimators", "ChainCRF"),
+    "Clique": ("crfkit.structures", "Clique"),
     "CodeCRF": ("crfkit.estimators", "CodeCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
+    "Graph": ("crfkit.structures", "Graph"),
     "HMM": ("crfkit.estimators", "HMM"),
     "HiddenChainCRF": ("crfkit.estimators", "HiddenChainCRF"),
     "HiddenSequenceCRF": ("crfkit.estimators", "HiddenSequenceCRF"),

@@ -551,3 +551,21 @@ class Dictionary:
 def render_lines(
     alphabets: list[Alphabet | FrozenAlphabet], ids: Sequence[NDArray[np.int32]], seq_ptr: NDArray[np.int64]
 ) -> bytes: ...
+
+class Factors:
+    def __init__(
+        self, width: NDArray[np.int32], graph: NDArray[np.int32], constant: NDArray[np.float64]
+    ) -> None: ...
+    def add(
+        self,
+        name: str,
+        scope: NDArray[np.int32],
+        shape: Sequence[int],
+        table: NDArray[np.float64],
+        which: NDArray[np.int32] | None = None,
+        scale: NDArray[np.float64] | None = None,
+    ) -> None: ...
+    @property
+    def variables(self) -> int: ...
+    @property
+    def groups(self) -> int: ...

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from crfkit.inference.engines import for_any_structure
 from crfkit.inference.results import Space, cut_labellings, demand_labelling, in_logs
 from crfkit.inference.sums import log_partition, marginals
 from crfkit.native import kernels, threads_or_all
@@ -17,6 +18,7 @@ from crfkit.structures.results import Labelling
 __all__ = ["decode", "kbest", "log_prob", "sample", "score", "span_probability"]
 
 
+@for_any_structure
 def decode(
     potentials: Potentials,
     method: Literal["viterbi", "posterior"] = "viterbi",
@@ -68,6 +70,7 @@ def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labelli
     ]
 
 
+@for_any_structure
 def kbest(potentials: Potentials, k: int, *, threads: int | None = None) -> Any:
     """Return the k best labellings, distinct and best first; fewer where fewer exist.
 
@@ -85,6 +88,7 @@ def kbest(potentials: Potentials, k: int, *, threads: int | None = None) -> Any:
     return found[0] if potentials.single else found
 
 
+@for_any_structure
 def sample(
     potentials: Potentials,
     n: int = 1,
@@ -114,6 +118,7 @@ def sample(
     return found[0] if potentials.single else found
 
 
+@for_any_structure
 def score(potentials: Potentials, labels: Any) -> Any:
     """Return the score of a labelling; for a batch, of one labelling for each sequence, in one list.
 
@@ -134,6 +139,7 @@ def score(potentials: Potentials, labels: Any) -> Any:
     return one_or_all(potentials, potentials.path_score(*potentials.flat_path(labels)))
 
 
+@for_any_structure
 def log_prob(
     potentials: Potentials, labels: Any, *, space: Space = "auto", threads: int | None = None
 ) -> Any:

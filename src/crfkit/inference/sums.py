@@ -8,6 +8,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.inference.counting import exact_counts
+from crfkit.inference.engines import for_any_structure
 from crfkit.inference.results import Space, demand_labelling, in_logs
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
@@ -16,6 +17,7 @@ from crfkit.structures.results import Marginals
 __all__ = ["count", "entropy", "log_partition", "marginals", "reachable"]
 
 
+@for_any_structure
 def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int | None = None) -> Any:
     """Return log Z, the log of the sum of exp(score) over all labellings.
 
@@ -45,6 +47,7 @@ def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int
     return one_or_all(potentials, values)
 
 
+@for_any_structure
 def entropy(potentials: Potentials, *, space: Space = "auto", threads: int | None = None) -> Any:
     """Return the entropy of p(y | x) in nats.
 
@@ -59,6 +62,7 @@ def entropy(potentials: Potentials, *, space: Space = "auto", threads: int | Non
     return one_or_all(potentials, np.maximum(values - expected, 0.0))
 
 
+@for_any_structure
 def marginals(
     potentials: Potentials,
     *,
@@ -124,6 +128,7 @@ def reachable(
     )
 
 
+@for_any_structure
 def count(potentials: Potentials, *, threads: int | None = None) -> Any:
     """Return how many labellings are allowed, as exact Python integers.
 

@@ -2,6 +2,10 @@
 
 from crfkit.structures.chain import Chain
 from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.cliques import Clique
+from crfkit.structures.graph import Graph
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graph_potentials import GraphPotentials, Table
 from crfkit.structures.kinds import STRUCTURES
 from crfkit.structures.local import LocalChain
 from crfkit.structures.potentials import Potentials
@@ -14,11 +18,16 @@ __all__ = [
     "STRUCTURES",
     "Chain",
     "ChainPotentials",
+    "Clique",
+    "Graph",
+    "GraphBatch",
+    "GraphPotentials",
     "LocalChain",
     "Potentials",
     "SemiMarkov",
     "SemiMarkovPotentials",
     "Structure",
+    "Table",
     "Tree",
     "TreePotentials",
 ]

@@ -1,0 +1,220 @@
+"""Queries about graphs: evidence is cut out, a method answers, and its flat answers get kinds and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit.arrays import Floats, Ids
+from crfkit.inference.methods.how import How, Number, Numbers
+from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.registry import method_of
+from crfkit.inference.results import NoLabellingError
+from crfkit.native import threads_or_all
+from crfkit.structures.evidence import Reduced, without_observed
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = [
+    "GraphLabelling",
+    "GraphMarginals",
+    "count",
+    "decode",
+    "entropy",
+    "kbest",
+    "log_partition",
+    "log_prob",
+    "marginals",
+    "sample",
+    "score",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphLabelling:
+    """Labels of all variables, by kind: ``labelling["token"]``."""
+
+    labels: Mapping[str, Ids]  #: kind -> [V] label ids; [k, V] of several labellings
+    score: Any  #: of each graph: a number or [N]; [k] or [k, N] of several labellings
+    how: How
+
+    def __getitem__(self, kind: str) -> Ids:
+        """Return the label ids of one kind."""
+        return self.labels[kind]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphMarginals:
+    """Probabilities of labels, by kind: ``marginals["token"]`` is [V, L]."""
+
+    log_partition: Any  #: a number, or [N]
+    node: Mapping[str, Any]  #: kind -> [V, L]; a list of arrays where variables differ in labels
+    clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La]
+    how: How
+
+    def __getitem__(self, kind: str) -> Any:
+        """Return the marginals of the variables of one kind."""
+        return self.node[kind]
+
+
+def log_partition(
+    potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
+) -> Any:
+    """Return log Z of each graph, or an estimate; ``.how`` says which."""
+    reduced = without_observed(potentials)
+    value, how = method_of(method).log_partition(reduced.potentials, threads_or_all(threads))
+    return _numbers(potentials, value, how)
+
+
+def marginals(
+    potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
+) -> GraphMarginals:
+    """Return the probability of each label of each variable, and of each cell of each factor."""
+    reduced = without_observed(potentials)
+    summed = method_of(method).marginals(reduced.potentials, True, threads_or_all(threads))
+    demand(summed.value)
+    return GraphMarginals(
+        _numbers(potentials, summed.value, summed.how),
+        _nodes(potentials, reduced.node(summed.node)),
+        reduced.clique(summed.clique),
+        summed.how,
+    )
+
+
+def entropy(
+    potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
+) -> Any:
+    """Return log Z - <marginals, scores>: the entropy of p(y), or the method's approximation of it."""
+    reduced = without_observed(potentials)
+    summed = method_of(method).marginals(reduced.potentials, True, threads_or_all(threads))
+    demand(summed.value)
+    expected = reduced.potentials.expected_score(summed.clique)
+    return _numbers(potentials, np.maximum(summed.value - expected, 0.0), summed.how)
+
+
+def decode(
+    potentials: GraphPotentials, method: Method | str | None = None, *, threads: int | None = None
+) -> GraphLabelling:
+    """Return the best labelling, or the best that the method found; "posterior": the likeliest labels."""
+    if method == "posterior":
+        return _posterior(potentials, threads)
+    reduced = without_observed(potentials)
+    found = method_of(None if method == "viterbi" else method).best(
+        reduced.potentials, threads_or_all(threads)
+    )
+    demand(found.score[0])
+    return _labelling(potentials, reduced, found, first=True)
+
+
+def kbest(
+    potentials: GraphPotentials,
+    k: int,
+    *,
+    method: Method | str | None = None,
+    threads: int | None = None,
+) -> GraphLabelling:
+    """Return the k best labellings of each graph, best first; labels are -1 where there are fewer."""
+    if k < 1:
+        raise ValueError(f"k is {k}, expected 1 or more")
+    reduced = without_observed(potentials)
+    found = method_of(method).kbest(reduced.potentials, k, threads_or_all(threads))
+    return _labelling(potentials, reduced, found)
+
+
+def sample(
+    potentials: GraphPotentials,
+    n: int = 1,
+    seed: int = 0,
+    *,
+    method: Method | str | None = None,
+    threads: int | None = None,
+) -> GraphLabelling:
+    """Draw n labellings of each graph."""
+    if n < 1:
+        raise ValueError(f"n is {n}, expected 1 or more")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed is {seed}, expected 0 to 2**64 - 1")
+    reduced = without_observed(potentials)
+    found = method_of(method).sample(reduced.potentials, n, seed, threads_or_all(threads))
+    demand(found.score[0])
+    return _labelling(potentials, reduced, found)
+
+
+def count(
+    potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
+) -> Any:
+    """Return how many labellings of each graph are allowed, as exact integers."""
+    reduced = without_observed(potentials)
+    totals, _ = method_of(method).count(reduced.potentials, threads_or_all(threads))
+    return totals[0] if potentials.single else totals
+
+
+def score(potentials: GraphPotentials, labels: Mapping[str, Any] | GraphLabelling) -> Any:
+    """Return the score of one labelling of each graph, given by kind."""
+    given = labels.labels if isinstance(labels, GraphLabelling) else labels
+    flat = potentials.given(given).observed
+    assert flat is not None
+    if (flat < 0).any():
+        raise ValueError("labels must name a label of every variable of every kind")
+    values = potentials.labelling_score(flat)
+    return values[0].item() if potentials.single else values
+
+
+def log_prob(
+    potentials: GraphPotentials,
+    labels: Mapping[str, Any] | GraphLabelling,
+    *,
+    method: Method | str | None = None,
+    threads: int | None = None,
+) -> Any:
+    """Return log p(y) of one labelling of each graph."""
+    total = log_partition(potentials, method=method, threads=threads)
+    demand(np.atleast_1d(np.asarray(total)))
+    return _numbers(potentials, np.atleast_1d(score(potentials, labels) - np.asarray(total)), total.how)
+
+
+def demand(values: Floats) -> None:
+    """Raise unless every graph has a labelling."""
+    none = np.flatnonzero(np.isneginf(values))
+    if none.size:
+        raise NoLabellingError(int(none[0]))
+
+
+def _numbers(potentials: GraphPotentials, values: Floats, how: How) -> Number | Numbers:
+    return Number(float(values[0]), how) if potentials.single else Numbers(values, how)
+
+
+def _nodes(potentials: GraphPotentials, flat: Floats) -> dict[str, Any]:
+    batch = potentials.batch
+    made: dict[str, Any] = {}
+    for kind, (first, last) in batch.kind_ptr.items():
+        part = flat[batch.label_ptr[first] : batch.label_ptr[last]]
+        if isinstance(batch.graph.kinds[kind], np.ndarray):
+            made[kind] = np.split(part, batch.label_ptr[first + 1 : last] - batch.label_ptr[first])
+        else:
+            made[kind] = part.reshape(last - first, batch.graph.width(kind))
+    return made
+
+
+def _labelling(
+    potentials: GraphPotentials, reduced: Reduced, found: Labelled, *, first: bool = False
+) -> GraphLabelling:
+    labels = reduced.label(found.label)  # [k, V]
+    score = found.score[:, 0] if potentials.single else found.score
+    if first:
+        labels, score = labels[0], score[0]
+    plain = score.item() if np.ndim(score) == 0 else score
+    return GraphLabelling(potentials.batch.by_kind(labels), plain, found.how)
+
+
+def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelling:
+    found = marginals(potentials, threads=threads)
+    labels = {
+        kind: np.array([np.argmax(p) for p in each], dtype=np.int32)
+        if isinstance(each, list)
+        else each.argmax(axis=1).astype(np.int32)
+        for kind, each in found.node.items()
+    }
+    return GraphLabelling(labels, score(potentials, labels), found.how)

@@ -1,0 +1,1 @@
+"""Methods for graphs, one file for each; users find them in `crfkit.methods`."""

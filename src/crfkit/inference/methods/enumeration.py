@@ -1,0 +1,123 @@
+"""All labellings, one by one: the oracle of the other methods, for graphs of a few variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from crfkit.arrays import Floats, Ids
+from crfkit.inference.methods.how import How
+from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["Enumeration"]
+
+
+@dataclass(frozen=True)
+class Enumeration(Method):
+    """Every labelling of a graph is scored: exact, and out of reach beyond some twenty binary variables.
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.methods import Enumeration
+    >>> scores = Graph.from_factors([2, 2], [([0, 1], [[0.0, 0.0], [0.0, 0.0]])])
+    >>> inference.count(scores, method=Enumeration())
+    4
+    """
+
+    name: ClassVar[str] = "enumeration"
+    most: int = 2**20  #: labellings of a graph; more are refused
+
+    def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
+        """Return exact marginals."""
+        batch = potentials.batch
+        value, node = np.full(batch.graphs, -np.inf), np.zeros(int(batch.label_ptr[-1]))
+        clique = {
+            name: np.zeros((len(batch.scopes[name]), *table.scores.shape[1:]))
+            for name, table in potentials.tables.items()
+        }
+        for n in range(batch.graphs):
+            variables, label, score = self._all(potentials, n)
+            most = score.max(initial=-np.inf)
+            if most == -np.inf:
+                continue
+            p = np.exp(score - most)
+            value[n] = most + np.log(p.sum())
+            p /= p.sum()
+            for v, column in zip(variables, label.T, strict=True):
+                np.add.at(node, batch.label_ptr[v] + column, p)
+            place = {int(v): i for i, v in enumerate(variables)}
+            for name, out in clique.items():
+                scope = batch.scopes[name]
+                for m in np.flatnonzero(batch.graph_of[scope[:, 0]] == n):
+                    np.add.at(out[m], tuple(label[:, place[int(v)]] for v in scope[m]), p)
+        return Summed(value, node, clique, How.of(self.name, batch.graphs, exact=True))
+
+    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return the best labelling of each graph."""
+        return self.kbest(potentials, 1, threads)
+
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
+        """Return the k best labellings of each graph; ties go to lower labels of earlier variables."""
+        batch = potentials.batch
+        out = np.full((k, batch.variables), -1, dtype=np.int32)
+        scores = np.full((k, batch.graphs), -np.inf)
+        for n in range(batch.graphs):
+            variables, label, score = self._all(potentials, n)
+            first = np.argsort(-score, kind="stable")[:k]
+            first = first[score[first] > -np.inf]
+            out[: len(first), variables] = label[first]
+            scores[: len(first), n] = score[first]
+        return Labelled(out, scores, How.of(self.name, batch.graphs, exact=True))
+
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+        """Return n draws of each graph."""
+        batch = potentials.batch
+        out = np.full((n, batch.variables), -1, dtype=np.int32)
+        scores = np.full((n, batch.graphs), -np.inf)
+        for g in range(batch.graphs):
+            variables, label, score = self._all(potentials, g)
+            if score.max(initial=-np.inf) == -np.inf:
+                continue
+            p = np.exp(score - score.max())
+            drawn = np.random.default_rng([seed, g]).choice(len(p), size=n, p=p / p.sum())
+            out[:, variables] = label[drawn]
+            scores[:, g] = score[drawn]
+        return Labelled(out, scores, How.of(self.name, batch.graphs, exact=True))
+
+    def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
+        """Return how many labellings have a score above -inf."""
+        graphs = potentials.batch.graphs
+        totals = [int((self._all(potentials, n)[2] > -np.inf).sum()) for n in range(graphs)]
+        return totals, How.of(self.name, graphs, exact=True)
+
+    def _all(self, potentials: GraphPotentials, graph: int) -> tuple[Ids, Ids, Floats]:
+        """Return the variables [v] of a graph, all its labellings [Y, v] and their scores [Y]."""
+        batch = potentials.batch
+        variables = np.flatnonzero(batch.graph_of == graph).astype(np.int32)
+        width = batch.width[variables].tolist()
+        total = 1
+        for n in width:
+            total *= n
+        if total > self.most:
+            raise MethodError(
+                f"graph {graph} has {total:.3g} labellings, more than the {self.most} that are enumerated; "
+                "use method=Elimination()"
+            )
+        label = np.indices(width, dtype=np.int32).reshape(len(width), -1).T  # [Y, v]
+        place = np.zeros(batch.variables, dtype=np.int64)
+        place[variables] = np.arange(len(variables))
+        score = np.zeros(total)
+        if potentials.constant is not None:
+            score += potentials.constant[graph]
+        for name, table in potentials.tables.items():
+            scope = batch.scopes[name]
+            for m in np.flatnonzero(batch.graph_of[scope[:, 0]] == graph):
+                k = m if table.which is None and len(table.scores) > 1 else 0
+                scores = table.scores[k if table.which is None else table.which[m]]
+                terms = scores[tuple(label[:, place[scope[m]]].T)]
+                score += terms if table.scale is None else terms * table.scale[m]
+        return variables, label, score

@@ -1,0 +1,88 @@
+"""What a method for graphs is: options in a frozen dataclass, and the queries that it can answer.
+
+A method gets potentials without observed variables, of any number of graphs, and answers in flat arrays:
+labels by flat variable, marginals by the flat labels of `GraphBatch.label_ptr`. `crfkit.inference.graphs`
+turns these into what users see. A method overrides the queries that it can answer; the others refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from crfkit.arrays import Floats, Ids
+from crfkit.inference.methods.how import How
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["Labelled", "Method", "MethodError", "Summed"]
+
+
+class MethodError(ValueError):
+    """A method that cannot answer a query, or not for this graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """Sums over labellings, or estimates of them."""
+
+    value: Floats  #: [N] log Z
+    node: Floats  #: [label_ptr[V]] marginals of variables, flat
+    clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La] of factors; empty if not asked for
+    how: How
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labellings of all graphs."""
+
+    label: Ids  #: [k, V]; -1 where a graph has fewer than k labellings
+    score: Floats  #: [k, N]; -inf there
+    how: How
+
+
+@dataclass(frozen=True)
+class Method:
+    """The base of all methods."""
+
+    name: ClassVar[str] = ""  #: as the command line and `.how` call it
+
+    def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
+        """Return log Z of each graph, [N]."""
+        summed = self.marginals(potentials, False, threads)
+        return summed.value, summed.how
+
+    def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
+        """Return marginals of variables, and of factors where `cliques`."""
+        raise self.cannot("give marginals")
+
+    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return the best labelling of each graph, or the best that was found; k = 1."""
+        raise self.cannot("look for the best labelling")
+
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
+        """Return the k best labellings of each graph, best first."""
+        raise self.cannot("list the k best labellings")
+
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+        """Return n draws from p(y) of each graph."""
+        raise self.cannot("draw samples")
+
+    def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
+        """Return how many labellings of each graph are allowed."""
+        raise self.cannot("count labellings")
+
+    def estimate(self, potentials: GraphPotentials) -> Mapping[str, Any]:
+        """Return what an answer would cost, before anything is allocated: "cells", "bytes", "seconds"."""
+        raise self.cannot("say beforehand what it costs")
+
+    def cannot(self, what: str) -> MethodError:
+        """Return an error that says what this method cannot do."""
+        return MethodError(f"{self.name} cannot {what}; use method=Elimination(), or another that can")
+
+    def __str__(self) -> str:
+        """Return the name and the options that are not the defaults."""
+        changed = [
+            f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default
+        ]
+        return f"{self.name}({', '.join(changed)})" if changed else self.name

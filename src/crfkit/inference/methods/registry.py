@@ -1,0 +1,35 @@
+"""Methods for graphs by the names that users write: a new one is a line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from crfkit.inference.methods.method import Method, MethodError
+
+__all__ = ["METHODS", "method_of"]
+
+#: name -> module of `crfkit.inference.methods`, class
+METHODS: dict[str, tuple[str, str]] = {
+    "auto": ("auto", "Auto"),
+    "enumeration": ("enumeration", "Enumeration"),
+}
+
+
+def method_of(given: Method | str | None) -> Method:
+    """Return a method, given itself, by its name, or not at all: `Auto`.
+
+    Examples
+    --------
+    >>> method_of("viterby")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    crfkit.inference.methods.method.MethodError: method is 'viterby', expected one of auto, ...
+    """
+    if isinstance(given, Method):
+        return given
+    name = "auto" if given is None else given
+    if name not in METHODS:
+        raise MethodError(f"method is {given!r}, expected one of {', '.join(METHODS)}, or a method object")
+    module, called = METHODS[name]
+    made: Method = getattr(import_module(f"crfkit.inference.methods.{module}"), called)()
+    return made

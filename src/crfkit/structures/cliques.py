@@ -1,0 +1,111 @@
+"""Cliques: which kinds of variables are scored together, and which cells of a table share a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.arrays import Floats, Ids, as_finite_scores
+
+__all__ = ["Clique"]
+
+Form = Literal["free", "symmetric", "same", "potts"]
+_FORMS: dict[str, Form] = {"free": "free", "symmetric": "symmetric", "same": "same", "potts": "potts"}
+
+
+class Clique:
+    """Kinds of variables that are scored together.
+
+    Parameters
+    ----------
+    *kinds : str
+        The kind of each variable; a kind may occur several times.
+    cells : {"free", "symmetric", "same", "potts"} or integer array, default "free"
+        Which cells of the table share a weight, as the number of the weight of each cell, [L1, ..., La]; -1
+        for a cell without one. "free": each has its own. "symmetric": the order of the variables does not matter.
+        "same": a weight for each label, where all variables have it. "potts": one weight, where all variables
+        have the same label.
+    fixed : array [L1, ..., La], optional
+        Scores that are added to those of the weights and not learned; -inf forbids.
+
+    Examples
+    --------
+    >>> from crfkit import Clique
+    >>> Clique("token", "token", cells="same").numbers((2, 2)).tolist()
+    [[0, -1], [-1, 1]]
+    """
+
+    def __init__(
+        self, *kinds: str, cells: Form | Sequence[Any] | Ids = "free", fixed: ArrayLike | None = None
+    ) -> None:
+        if not kinds or not all(isinstance(kind, str) for kind in kinds):
+            raise ValueError(f"a clique needs the names of its kinds, not {kinds!r}")
+        self.kinds = kinds
+        self.cells: Form | Ids
+        if isinstance(cells, str):
+            if cells not in _FORMS:
+                raise ValueError(
+                    f"cells is {cells!r}, expected 'free', 'symmetric', 'same', 'potts' or an integer array"
+                )
+            if cells != "free" and len(set(kinds)) > 1:
+                raise ValueError(f"cells={cells!r} needs variables of one kind, not of {', '.join(kinds)}")
+            self.cells = _FORMS[cells]
+        else:
+            numbers = np.asarray(cells)
+            if numbers.dtype.kind not in "iu" or numbers.ndim != len(kinds):
+                raise ValueError(
+                    f"cells has type {numbers.dtype} and shape {numbers.shape}; expected integers with "
+                    f"{len(kinds)} axes"
+                )
+            if (numbers < -1).any():
+                raise ValueError("cells has numbers below -1, the number of a cell without a weight")
+            self.cells = numbers.astype(np.int32)
+        self.fixed: Floats | None = None if fixed is None else as_finite_scores(fixed, "fixed")
+
+    def check(self, name: str, shape: tuple[int, ...]) -> None:
+        """Raise unless `cells` and `fixed` have the shape of the tables."""
+        for argument, given in (("cells", self.cells), ("fixed", self.fixed)):
+            if isinstance(given, np.ndarray) and given.shape != shape:
+                raise ValueError(f"clique {name!r}: {argument} has shape {given.shape}, expected {shape}")
+
+    def numbers(self, shape: tuple[int, ...]) -> Ids:
+        """Return the number of the weight of each cell of a table of this shape, -1 where there is none."""
+        if isinstance(self.cells, np.ndarray):
+            return self.cells
+        if self.cells == "free":
+            return np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
+        labels = np.indices(shape, dtype=np.int32).reshape(len(shape), -1)  # [a, cells]
+        if self.cells == "symmetric":
+            ordered = np.sort(labels, axis=0)
+            _, number = np.unique(np.ravel_multi_index(tuple(ordered), shape), return_inverse=True)
+            return number.astype(np.int32).reshape(shape)
+        equal = (labels == labels[0]).all(axis=0)
+        weight = labels[0] if self.cells == "same" else np.zeros_like(labels[0])
+        return np.where(equal, weight, np.int32(-1)).astype(np.int32).reshape(shape)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is no more than a list of kinds."""
+        return isinstance(self.cells, str) and self.cells == "free" and self.fixed is None
+
+    def __repr__(self) -> str:
+        """Return a list of kinds, or the call that makes it."""
+        if self.plain:
+            return repr([*self.kinds])
+        parts = [repr(kind) for kind in self.kinds]
+        if not (isinstance(self.cells, str) and self.cells == "free"):
+            parts.append(f"cells={self.cells if isinstance(self.cells, str) else self.cells.tolist()!r}")
+        if self.fixed is not None:
+            parts.append(f"fixed={self.fixed.tolist()!r}")
+        return f"Clique({', '.join(parts)})"
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether kinds, cells and fixed scores are the same."""
+        return isinstance(other, Clique) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        """Return a hash that agrees with ``==``."""
+        return hash(repr(self))

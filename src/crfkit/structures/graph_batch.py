@@ -1,0 +1,225 @@
+"""Graphs with data: how many variables there are, in which graphs, and the scope of each factor.
+
+Variables are numbered through, kind by kind, in the order in which the graph names the kinds: *flat* numbers.
+Users number the variables of each kind from 0. There is no Python object for a variable or a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crfkit.arrays import Ids, Pointers, as_seq_ptr, pointers
+from crfkit.structures.graph import Graph
+from crfkit.structures.graph_potentials import GraphPotentials, Table, as_table
+
+__all__ = ["GraphBatch", "make_batch"]
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphBatch:
+    """One graph, or many; made by `Graph.batch`."""
+
+    graph: Graph
+    kind_ptr: dict[str, tuple[int, int]]  #: kind -> its first flat variable, and the one after its last
+    width: Ids  #: [V] labels of each variable
+    graph_of: Ids  #: [V] which graph a variable is of
+    graphs: int  #: N
+    single: bool  #: whether this is one graph, and not a batch of one
+    scopes: dict[str, Ids]  #: clique -> [M, arity] flat variables
+    label: Ids | None = None  #: [V], -1 where unknown
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def variables(self) -> int:
+        """Number of variables of all kinds, V."""
+        return len(self.width)
+
+    @property
+    def factors(self) -> int:
+        """Number of factors of all cliques."""
+        return sum(len(scope) for scope in self.scopes.values())
+
+    @cached_property
+    def label_ptr(self) -> Pointers:
+        """Where the labels of each variable begin in flat arrays, [V + 1]."""
+        return pointers(self.width)
+
+    def prepared(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what depends on the scopes alone, made once: orders, forests, programs."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        made: Made = self._kept[key]
+        return made
+
+    def by_kind(self, flat: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return arrays [..., V] by kind."""
+        return {kind: flat[..., first:last] for kind, (first, last) in self.kind_ptr.items()}
+
+    def potentials(self, **tables: Table | ArrayLike) -> GraphPotentials:
+        """Return the scores of all factors.
+
+        Parameters
+        ----------
+        **tables : array or `Table`
+            Clique -> scores: [L1, ..., La] for all its factors, or [M, L1, ..., La] for each. A clique that
+            is not named scores 0, or what is `fixed`.
+
+        Examples
+        --------
+        >>> from crfkit import Graph, inference
+        >>> graph = Graph({"token": 2}, word=["token"], step=["token", "token"])
+        >>> batch = graph.batch(sizes={"token": 2}, scopes={"step": [[0, 1]]})
+        >>> scores = batch.potentials(word=[[0.0, 1.0], [0.5, 0.0]], step=[[1.0, 0.0], [0.0, 1.0]])
+        >>> inference.decode(scores)["token"].tolist()
+        [1, 1]
+        """
+        for name in tables:
+            if name not in self.graph.cliques:
+                known = ", ".join(map(repr, self.graph.cliques)) or "none"
+                raise ValueError(f"{name!r} is not a clique of the graph; its cliques are {known}")
+        made = {}
+        for name, clique in self.graph.cliques.items():
+            if name in tables or clique.fixed is not None:
+                shape = None if self.graph.ragged(name) else self.graph.shape(name)
+                given = tables[name] if name in tables else np.zeros(shape or ())
+                made[name] = as_table(name, given, shape, len(self.scopes[name]), clique)
+        return GraphPotentials(self, made)
+
+
+def make_batch(
+    graph: Graph,
+    graph_ptr: ArrayLike | Mapping[str, ArrayLike] | None,
+    sizes: Mapping[str, int],
+    labels: Mapping[str, ArrayLike],
+    scopes: Mapping[str, ArrayLike],
+) -> GraphBatch:
+    """Return the batch that `Graph.batch` describes, checked."""
+    for argument, given, known in (
+        ("sizes", sizes, graph.kinds),
+        ("labels", labels, graph.kinds),
+        ("scopes", scopes, graph.cliques),
+    ):
+        for name in given:
+            if name not in known:
+                what = "clique" if argument == "scopes" else "kind"
+                raise ValueError(f"{argument}: {name!r} is not a {what}: {', '.join(map(repr, known))}")
+    pointer = graph_ptr if isinstance(graph_ptr, Mapping) else dict.fromkeys(graph.kinds, graph_ptr)
+    size = {kind: _size(graph, kind, pointer.get(kind), sizes, labels) for kind in graph.kinds}
+    ptr = {kind: as_seq_ptr(pointer.get(kind), n) for kind, n in size.items()}
+    counts = {len(p) - 1 for p in ptr.values()}
+    if len(counts) > 1:
+        raise ValueError(f"graph_ptr: the kinds have different numbers of graphs: {sorted(counts)}")
+    ends = pointers(list(size.values()))
+    kind_ptr = {kind: (int(ends[i]), int(ends[i + 1])) for i, kind in enumerate(size)}
+    N = counts.pop()
+    graph_of = [np.repeat(np.arange(N, dtype=np.int32), np.diff(p)) for p in ptr.values()]
+    widths = [_widths(graph, kind, n) for kind, n in size.items()]
+    return GraphBatch(
+        graph,
+        kind_ptr,
+        np.concatenate(widths),
+        np.concatenate(graph_of),
+        N,
+        graph_ptr is None,
+        {name: _scope(graph, name, scopes.get(name), kind_ptr) for name in graph.cliques},
+        _flat_labels(graph, labels, size) if labels else None,
+    )
+
+
+def _size(
+    graph: Graph,
+    kind: str,
+    pointer: ArrayLike | None,
+    sizes: Mapping[str, int],
+    labels: Mapping[str, ArrayLike],
+) -> int:
+    said: dict[str, int] = {}
+    if kind in sizes:
+        said["sizes"] = int(sizes[kind])
+    if pointer is not None:
+        entries = np.asarray(pointer)
+        said["graph_ptr"] = int(entries[-1]) if entries.size else 0
+    if kind in labels:
+        said["labels"] = len(np.asarray(labels[kind]))
+    many = graph.kinds[kind]
+    if isinstance(many, np.ndarray):
+        said["kinds"] = len(many)
+    if not said:
+        raise ValueError(
+            f"how many variables of kind {kind!r} there are is not said: give sizes={{{kind!r}: n}}"
+        )
+    if len(set(said.values())) > 1:
+        differ = ", ".join(f"{n} by {who}" for who, n in said.items())
+        raise ValueError(f"kind {kind!r} has different numbers of variables: {differ}")
+    size = next(iter(said.values()))
+    if size < 0:
+        raise ValueError(f"kind {kind!r} has {size} variables")
+    return size
+
+
+def _widths(graph: Graph, kind: str, size: int) -> Ids:
+    labels = graph.kinds[kind]
+    if isinstance(labels, np.ndarray):
+        return labels
+    return np.full(size, graph.width(kind), dtype=np.int32)
+
+
+def _scope(graph: Graph, name: str, given: ArrayLike | None, kind_ptr: Mapping[str, tuple[int, int]]) -> Ids:
+    """Return the flat scope [M, arity] of a clique, checked for shape and range within the kinds."""
+    kinds = graph.cliques[name].kinds
+    size = [kind_ptr[kind][1] - kind_ptr[kind][0] for kind in kinds]
+    if given is None:
+        if len(set(kinds)) < len(kinds) or len(set(size)) > 1:
+            raise ValueError(
+                f"clique {name!r} needs scopes={{{name!r}: [M, {len(kinds)}]}}: which variables are scored "
+                "together"
+            )
+        numbers = np.repeat(np.arange(size[0], dtype=np.int32)[:, None], len(kinds), axis=1)
+    else:
+        array = np.asarray(given)
+        if array.size == 0 and array.ndim < 2:
+            array = np.zeros((0, len(kinds)), dtype=np.int32)
+        if array.ndim == 1 and len(kinds) == 1:
+            array = array[:, None]
+        if array.ndim != 2 or array.shape[1] != len(kinds) or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"the scope of clique {name!r} has type {array.dtype} and shape {array.shape}; expected "
+                f"integers of shape (factors, {len(kinds)})"
+            )
+        numbers = array
+    for axis, (kind, n) in enumerate(zip(kinds, size, strict=True)):
+        column = numbers[:, axis]
+        if len(column) and (int(column.min()) < 0 or int(column.max()) >= n):
+            m = int(np.flatnonzero((column < 0) | (column >= n))[0])
+            raise ValueError(
+                f"scope of clique {name!r}: factor {m} has variable {column[m]} of kind {kind!r}, which has "
+                f"{n}: expected 0 to {n - 1}"
+            )
+    shift = np.array([kind_ptr[kind][0] for kind in kinds], dtype=np.int32)
+    return np.ascontiguousarray(numbers + shift if shift.any() else numbers, dtype=np.int32)
+
+
+def _flat_labels(graph: Graph, labels: Mapping[str, ArrayLike], size: Mapping[str, int]) -> Ids:
+    parts = []
+    for kind, n in size.items():
+        part = np.full(n, -1) if kind not in labels else np.asarray(labels[kind])
+        if part.shape != (n,) or (part.size and part.dtype.kind not in "iu"):
+            raise ValueError(
+                f"labels[{kind!r}] must be {n} label ids, one for each variable, -1 where unknown"
+            )
+        wrong = np.flatnonzero((part < -1) | (part >= _widths(graph, kind, n)))
+        if wrong.size:
+            v = int(wrong[0])
+            raise ValueError(
+                f"labels[{kind!r}][{v}] is {part[v]}, expected 0 to {_widths(graph, kind, n)[v] - 1}, or -1"
+            )
+        parts.append(part.astype(np.int32))
+    return np.concatenate(parts)

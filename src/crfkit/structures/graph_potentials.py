@@ -1,0 +1,190 @@
+"""Scores of graphs: a table, or several, for each clique; shared by factors, and scaled factor by factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit import _native
+from crfkit.arrays import Floats, Ids, as_scores
+from crfkit.structures.cliques import Clique
+
+if TYPE_CHECKING:
+    from crfkit.structures.graph import Graph
+    from crfkit.structures.graph_batch import GraphBatch
+
+__all__ = ["GraphPotentials", "Table", "as_table", "table_numbers"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Scores of the factors of a clique: factor m scores ``scale[m] * scores[which[m]]``.
+
+    Parameters
+    ----------
+    scores : array [L1, ..., La] or [K, L1, ..., La]
+        One table for all factors, or K tables.
+    which : integer array [M], optional
+        The table of each factor. Without it there is one table for all factors, or one for each.
+    scale : array [M], optional
+        Factor of the scores, at least 0; so that one table serves factors of different strengths.
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.structures import Table
+    >>> graph = Graph({"pixel": 2}, look=["pixel"], near=["pixel", "pixel"])
+    >>> batch = graph.batch(sizes={"pixel": 3}, scopes={"near": [[0, 1], [1, 2]]})
+    >>> near = Table([[1.0, 0.0], [0.0, 1.0]], scale=[5.0, 0.1])
+    >>> scores = batch.potentials(look=[[1.0, 0], [0, 0], [0, 0.5]], near=near)
+    >>> inference.decode(scores)["pixel"].tolist()
+    [0, 0, 1]
+    """
+
+    scores: Any
+    which: Any = None
+    scale: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPotentials:
+    """Scores of the cliques of one graph, or of a batch; made by `GraphBatch.potentials`."""
+
+    engine: ClassVar[str] = "factors"  #: what answers queries: `crfkit.inference.graphs`
+
+    batch: GraphBatch
+    tables: Mapping[str, Table]  #: clique -> scores [K, L1, ..., La], which [M], scale [M], checked
+    constant: Floats | None = None  #: [N] score of every labelling of a graph
+    observed: Ids | None = None  #: [V] given labels, -1 elsewhere
+
+    @property
+    def structure(self) -> Graph:
+        """The graph."""
+        return self.batch.graph
+
+    @property
+    def single(self) -> bool:
+        """Whether this is one graph, and not a batch of one."""
+        return self.batch.single
+
+    @cached_property
+    def problem(self) -> _native.Factors:
+        """The arrays as the engines see them, checked; what was observed is not in them."""
+        batch = self.batch
+        constant = np.zeros(batch.graphs) if self.constant is None else self.constant
+        made = _native.Factors(batch.width, batch.graph_of, constant)
+        for name, table in self.tables.items():
+            shape = list(table.scores.shape[1:])
+            made.add(name, batch.scopes[name].ravel(), shape, table.scores.ravel(), table.which, table.scale)
+        return made
+
+    def given(self, labels: Mapping[str, ArrayLike]) -> GraphPotentials:
+        """Return the same scores, given some labels: kind -> label ids [V], -1 where unknown.
+
+        Observed variables are cut out of the graph before anything is summed: what is given makes
+        inference cheaper.
+
+        Examples
+        --------
+        >>> from crfkit import Graph, inference
+        >>> graph = Graph({"token": 2}, step=["token", "token"])
+        >>> batch = graph.batch(sizes={"token": 3}, scopes={"step": [[0, 1], [1, 2]]})
+        >>> scores = batch.potentials(step=[[1.0, 0.0], [0.0, 1.0]])
+        >>> inference.decode(scores.given({"token": [-1, -1, 1]}))["token"].tolist()
+        [1, 1, 1]
+        """
+        from crfkit.structures.graph_batch import _flat_labels
+
+        sizes = {kind: last - first for kind, (first, last) in self.batch.kind_ptr.items()}
+        for kind in labels:
+            if kind not in sizes:
+                raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, sizes))}")
+        flat = _flat_labels(self.structure, labels, sizes)
+        if self.observed is not None:
+            flat = np.where(flat >= 0, flat, self.observed)
+        return replace(self, observed=flat)
+
+    def labelling_score(self, label: Ids) -> Floats:
+        """Score labellings [..., V] of all graphs, [..., N]."""
+        total = np.zeros((*label.shape[:-1], self.batch.graphs))
+        if self.constant is not None:
+            total += self.constant
+        flat = total.reshape(-1, self.batch.graphs)
+        rows = label.reshape(-1, label.shape[-1])
+        for name, table in self.tables.items():
+            scope = self.batch.scopes[name]
+            if not len(scope):
+                continue
+            which = table_numbers(table, len(scope))
+            graph = self.batch.graph_of[scope[:, 0]]
+            for out, row in zip(flat, rows, strict=True):
+                terms = table.scores[(which, *row[scope].T)]
+                if table.scale is not None:
+                    terms = terms * table.scale
+                out += np.bincount(graph, terms, minlength=self.batch.graphs)
+        return total
+
+    def expected_score(self, clique: Mapping[str, Floats]) -> Floats:
+        """Return the mean score of each graph under marginals of its factors, [N]; 0 * -inf is 0."""
+        total = np.zeros(self.batch.graphs)
+        if self.constant is not None:
+            total += self.constant
+        for name, table in self.tables.items():
+            scope, p = self.batch.scopes[name], clique[name].reshape(len(self.batch.scopes[name]), -1)
+            scores = table.scores.reshape(len(table.scores), -1)[table_numbers(table, len(scope))]
+            terms = np.where(p > 0.0, p * np.where(p > 0.0, scores, 0.0), 0.0).sum(axis=1)  # [M]
+            if table.scale is not None:
+                terms = terms * table.scale
+            total += np.bincount(self.batch.graph_of[scope[:, 0]], terms, minlength=self.batch.graphs)
+        return total
+
+
+def table_numbers(table: Table, factors: int) -> Any:
+    """Return the number of the table of each factor, [M]."""
+    if table.which is not None:
+        return table.which
+    return np.zeros(factors, dtype=np.int32) if len(table.scores) == 1 else np.arange(factors, dtype=np.int32)
+
+
+def as_table(
+    name: str, given: Table | ArrayLike, shape: tuple[int, ...] | None, factors: int, clique: Clique
+) -> Table:
+    """Return scores [K, L1, ..., La] of a clique, with its fixed scores; shapes are checked."""
+    table = given if isinstance(given, Table) else Table(given)
+    scores = as_scores(table.scores, f"the table of clique {name!r}")
+    arity = len(clique.kinds)
+    if scores.ndim == arity:
+        scores = scores[None]
+    if scores.ndim != arity + 1 or (shape is not None and scores.shape[1:] != shape):
+        wanted = ", ".join(map(str, shape)) if shape else ", ".join(f"L{i + 1}" for i in range(arity))
+        raise ValueError(
+            f"the table of clique {name!r} has shape {np.shape(table.scores)}; expected ({wanted}), or "
+            f"(tables, {wanted})"
+        )
+    which = scale = None
+    if table.which is not None:
+        which = np.asarray(table.which)
+        if which.shape != (factors,) or which.dtype.kind not in "iu":
+            raise ValueError(f"clique {name!r}: which must be {factors} integers, one for each factor")
+        if which.size and not 0 <= int(which.min()) <= int(which.max()) < len(scores):
+            raise ValueError(f"clique {name!r}: which must be 0 to {len(scores) - 1}, one of the tables")
+        which = np.ascontiguousarray(which, dtype=np.int32)
+    elif len(scores) not in (1, factors):
+        raise ValueError(
+            f"clique {name!r} has {len(scores)} tables for {factors} factors: give one for all, one for each, or "
+            "Table(scores, which=...)"
+        )
+    if table.scale is not None:
+        scale = as_scores(table.scale, f"the scale of clique {name!r}")
+        if scale.shape != (factors,):
+            raise ValueError(f"clique {name!r}: scale has shape {scale.shape}, expected ({factors},)")
+    if clique.fixed is not None:
+        if scale is not None:
+            raise ValueError(f"clique {name!r} has fixed scores and can have no scale")
+        scores = scores + clique.fixed
+    return Table(scores, which, scale)
