@@ -25,9 +25,9 @@ class Clique:
         The kind of each variable; a kind may occur several times.
     cells : {"free", "symmetric", "same", "potts"} or integer array, default "free"
         Which cells of the table share a weight, as the number of the weight of each cell, [L1, ..., La]; -1
-        for a cell without one. "free": each has its own. "symmetric": the order of the variables does not matter.
-        "same": a weight for each label, where all variables have it. "potts": one weight, where all variables
-        have the same label.
+        for a cell without one. "free": each has its own. "symmetric": the order of the variables does not
+        matter. "same": a weight for each label, where all variables have it. "potts": one weight, where all
+        variables have the same label.
     fixed : array [L1, ..., La], optional
         Scores that are added to those of the weights and not learned; -inf forbids.
 

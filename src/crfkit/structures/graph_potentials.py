@@ -176,8 +176,8 @@ def as_table(
         which = np.ascontiguousarray(which, dtype=np.int32)
     elif len(scores) not in (1, factors):
         raise ValueError(
-            f"clique {name!r} has {len(scores)} tables for {factors} factors: give one for all, one for each, or "
-            "Table(scores, which=...)"
+            f"clique {name!r} has {len(scores)} tables for {factors} factors: give one for all, one for "
+            "each, or Table(scores, which=...)"
         )
     if table.scale is not None:
         scale = as_scores(table.scale, f"the scale of clique {name!r}")
