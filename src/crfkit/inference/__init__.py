@@ -1,4 +1,4 @@
-"""Exact inference: every query on every structure, for one sequence or a batch.
+"""Inference: every query on every structure, for one sequence or graph or a batch.
 
 Each function takes the potentials that a structure made (`Chain.potentials`, `SemiMarkov.potentials`,
 `Tree.potentials`) and answers for one sequence, or for each sequence of a batch. All of them are views of
@@ -19,6 +19,10 @@ one native sweep under different semirings:
 `expected`         for objectives: log Z, and marginals by slot with a weight for each sequence
 `best`             for objectives: scores of the best labellings, and these as flat arrays
 =================  ==========================================================================
+
+Queries about graphs (`crfkit.Graph`) have the same names and lie in `crfkit.inference.graphs`: they take
+``method=`` (`crfkit.methods`), and ``.how`` of an answer says by which method it was found and whether it is
+exact. They are answered for all graphs of a batch at once, in arrays by kind of variable.
 
 A sequence without any allowed labelling has log partition -inf and count 0; queries that need a labelling
 raise a `NoLabellingError` that names the sequence, and so does every query of a structure with constraints.

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["for_any_structure"]
 
@@ -16,19 +18,30 @@ __all__ = ["for_any_structure"]
 ENGINES = {"factors": "crfkit.inference.graphs"}
 
 Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", covariant=True)
 
 
-def for_any_structure(query: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """Let a query of the sweep be answered by the engine of its potentials, which is its first argument."""
+class Query(Protocol[Given, Answer]):
+    """A query of the sweep that takes graphs as well."""
+
+    @overload
+    def __call__(self, potentials: GraphPotentials, /, *args: Any, **options: Any) -> Any: ...
+    @overload
+    def __call__(self, *args: Given.args, **options: Given.kwargs) -> Answer: ...
+
+
+def for_any_structure(query: Callable[Given, Answer]) -> Query[Given, Answer]:
+    """Let a query of the sweep be answered by the engine of its potentials, which are its first argument."""
 
     @wraps(query)
-    def ask(*args: Given.args, **options: Given.kwargs) -> Answer:
+    def ask(*args: Any, **options: Any) -> Any:
         potentials: Any = args[0] if args else options.get("potentials")
         home = ENGINES.get(getattr(potentials, "engine", "sweep"))
         if home is None:
             return query(*args, **options)
-        answer: Answer = getattr(import_module(home), query.__name__)(*args, **options)
-        return answer
+        answered = getattr(import_module(home), query.__name__, None)
+        if answered is None:
+            raise TypeError(f"{query.__name__} is a query about sequences and trees, not about graphs")
+        return answered(*args, **options)
 
     return ask

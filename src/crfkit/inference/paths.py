@@ -158,6 +158,7 @@ def log_prob(
     return scored - total
 
 
+@for_any_structure
 def span_probability(
     potentials: Potentials,
     start: int,

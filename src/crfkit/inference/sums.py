@@ -100,6 +100,7 @@ def marginals(
     return potentials.shaped(raw)
 
 
+@for_any_structure
 def reachable(
     potentials: Potentials, *, edges_by_position: bool = False, threads: int | None = None
 ) -> Marginals:
