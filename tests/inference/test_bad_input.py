@@ -249,7 +249,7 @@ ARGUMENTS: dict[str, tuple[Callable[[], object], str]] = {
     "n": (lambda: inference.sample(ONE, 0), "n is 0, expected 1 or more"),
     "seed": (lambda: inference.sample(ONE, 1, -1), "seed is -1"),
     "seed too large": (lambda: inference.sample(ONE, 1, 2**64), f"seed is {2**64}"),
-    "space": (lambda: inference.log_partition(ONE, space="exp"), "space is 'exp'"),  # type: ignore[arg-type]
+    "space": (lambda: inference.log_partition(ONE, space="exp"), "space is 'exp'"),  # type: ignore[call-overload]
     "method": (lambda: inference.decode(ONE, "best"), "method is 'best'"),  # type: ignore[call-overload]
     "edges of order 2": (
         lambda: inference.marginals(
