@@ -1,0 +1,11 @@
+"""Finders of scopes: which variables a clique scores together, as integer arrays [M, arity].
+
+All are array operations, without a Python object for a factor. What they return goes into
+`Graph.batch(scopes=...)`; several arrays of one clique are put together by `numpy.concatenate`.
+"""
+
+from crfkit.scopes.neighbours import chain, grid, pairs
+from crfkit.scopes.relations import join, same, simple
+from crfkit.scopes.trees import chow_liu
+
+__all__ = ["chain", "chow_liu", "grid", "join", "pairs", "same", "simple"]
