@@ -179,7 +179,7 @@ def demand(values: Floats) -> None:
     """Raise unless every graph has a labelling."""
     none = np.flatnonzero(np.isneginf(values))
     if none.size:
-        raise NoLabellingError(int(none[0]))
+        raise NoLabellingError(int(none[0]), none.size - 1, "graph")
 
 
 def _numbers(potentials: GraphPotentials, values: Floats, how: How) -> Number | Numbers:

@@ -26,7 +26,7 @@ def in_logs(space: Space) -> bool:
 
 
 class NoLabellingError(ValueError):
-    """A sequence has no allowed labelling; `sequence` says which one.
+    """A sequence, or a graph, has no allowed labelling; `sequence` says which one.
 
     Examples
     --------
@@ -34,21 +34,26 @@ class NoLabellingError(ValueError):
     13
     """
 
-    def __init__(self, sequence: int, more: int = 0) -> None:
+    def __init__(self, sequence: int, more: int = 0, what: str = "sequence") -> None:
         others = f" (and {more} more)" if more else ""
         super().__init__(
-            f"sequence {sequence} has no labelling above -inf{others}: "
+            f"{what} {sequence} has no labelling above -inf{others}: "
             "relax the constraints, the allowed labels or the -inf scores"
         )
         self.sequence = sequence
         self.more = more
+        self.what = what
 
-    def __reduce__(self) -> tuple[type[NoLabellingError], tuple[int, int]]:
-        return type(self), (self.sequence, self.more)  # as it is pickled, by processes of a grid search
+    def __reduce__(self) -> tuple[type[NoLabellingError], tuple[int, int, str]]:
+        return type(self), (
+            self.sequence,
+            self.more,
+            self.what,
+        )  # as it is pickled, by processes of a grid search
 
     def after(self, sequences: int) -> NoLabellingError:
         """Return the same error, counted from the beginning of data with so many sequences before."""
-        return NoLabellingError(self.sequence + sequences, self.more)
+        return NoLabellingError(self.sequence + sequences, self.more, self.what)
 
 
 @contextmanager

@@ -94,6 +94,7 @@ class Graph:
         sizes: Mapping[str, int] | None = None,
         labels: Mapping[str, ArrayLike] | None = None,
         scopes: Mapping[str, ArrayLike] | None = None,
+        features: Mapping[str, Any] | None = None,
     ) -> GraphBatch:
         """Return one graph or many, with the scope of each factor.
 
@@ -110,6 +111,10 @@ class Graph:
             Clique -> variables of each factor, [M, arity], numbered within their kinds. Default: a clique
             of one kind scores every variable; one of several kinds with equal numbers of variables scores
             number i of each together.
+        features : mapping, optional
+            Clique -> what is known of each factor, a row each: numbers [M, K], a SciPy sparse matrix, its
+            arrays ``(indptr, indices, data)`` with data None where all are 1, or a `crfkit.data.Dataset`
+            with a position for each factor.
 
         Examples
         --------
@@ -121,7 +126,7 @@ class Graph:
         """
         from crfkit.structures.graph_batch import make_batch
 
-        return make_batch(self, graph_ptr, sizes or {}, labels or {}, scopes or {})
+        return make_batch(self, graph_ptr, sizes or {}, labels or {}, scopes or {}, features or {})
 
     @classmethod
     def from_factors(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Ids, Pointers, as_seq_ptr, pointers
+from crfkit.structures.clique_features import CliqueFeatures, as_features
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_potentials import GraphPotentials, Table, as_table
 
@@ -35,6 +36,7 @@ class GraphBatch:
     single: bool  #: whether this is one graph, and not a batch of one
     scopes: dict[str, Ids]  #: clique -> [M, arity] flat variables
     label: Ids | None = None  #: [V], -1 where unknown
+    features: Mapping[str, CliqueFeatures] = field(default_factory=dict)  #: clique -> of its M factors
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -62,6 +64,21 @@ class GraphBatch:
     def by_kind(self, flat: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return arrays [..., V] by kind."""
         return {kind: flat[..., first:last] for kind, (first, last) in self.kind_ptr.items()}
+
+    def select(self, graphs: ArrayLike) -> GraphBatch:
+        """Return some of the graphs, given their numbers or a mask, with labels and features.
+
+        Examples
+        --------
+        >>> from crfkit import Graph, scopes
+        >>> graph = Graph({"token": 2}, step=["token", "token"])
+        >>> batch = graph.batch(graph_ptr=[0, 3, 5], scopes={"step": scopes.chain([0, 3, 5])})
+        >>> batch.select([1]).scopes["step"].tolist()
+        [[0, 1]]
+        """
+        from crfkit.structures.parts import part_of
+
+        return part_of(self, graphs).batch
 
     def potentials(self, **tables: Table | ArrayLike) -> GraphPotentials:
         """Return the scores of all factors.
@@ -100,16 +117,18 @@ def make_batch(
     sizes: Mapping[str, int],
     labels: Mapping[str, ArrayLike],
     scopes: Mapping[str, ArrayLike],
+    features: Mapping[str, Any],
 ) -> GraphBatch:
     """Return the batch that `Graph.batch` describes, checked."""
     for argument, given, known in (
         ("sizes", sizes, graph.kinds),
         ("labels", labels, graph.kinds),
         ("scopes", scopes, graph.cliques),
+        ("features", features, graph.cliques),
     ):
         for name in given:
             if name not in known:
-                what = "clique" if argument == "scopes" else "kind"
+                what = "clique" if known is graph.cliques else "kind"
                 raise ValueError(f"{argument}: {name!r} is not a {what}: {', '.join(map(repr, known))}")
     pointer = graph_ptr if isinstance(graph_ptr, Mapping) else dict.fromkeys(graph.kinds, graph_ptr)
     size = {kind: _size(graph, kind, pointer.get(kind), sizes, labels) for kind in graph.kinds}
@@ -122,15 +141,20 @@ def make_batch(
     N = counts.pop()
     graph_of = [np.repeat(np.arange(N, dtype=np.int32), np.diff(p)) for p in ptr.values()]
     widths = [_widths(graph, kind, n) for kind, n in size.items()]
+    of = np.concatenate(graph_of)
+    flat = {name: _scope(graph, name, scopes.get(name), kind_ptr) for name in graph.cliques}
+    for name, scope in flat.items():
+        _check_factors(name, scope, of, kind_ptr)
     return GraphBatch(
         graph,
         kind_ptr,
         np.concatenate(widths),
-        np.concatenate(graph_of),
+        of,
         N,
         graph_ptr is None,
-        {name: _scope(graph, name, scopes.get(name), kind_ptr) for name in graph.cliques},
+        flat,
         _flat_labels(graph, labels, size) if labels else None,
+        {name: as_features(name, rows, len(flat[name])) for name, rows in features.items()},
     )
 
 
@@ -205,6 +229,29 @@ def _scope(graph: Graph, name: str, given: ArrayLike | None, kind_ptr: Mapping[s
             )
     shift = np.array([kind_ptr[kind][0] for kind in kinds], dtype=np.int32)
     return np.ascontiguousarray(numbers + shift if shift.any() else numbers, dtype=np.int32)
+
+
+def _check_factors(name: str, scope: Ids, graph_of: Ids, kind_ptr: Mapping[str, tuple[int, int]]) -> None:
+    """Refuse factors with a variable twice, and factors that join two graphs."""
+    many = len(graph_of) > 0 and int(graph_of[-1]) > 0
+    for i in range(1, scope.shape[1]):
+        for j in range(i):
+            twice = np.flatnonzero(scope[:, i] == scope[:, j])
+            if twice.size:
+                v = int(scope[twice[0], i])
+                kind, first = next((k, a) for k, (a, b) in kind_ptr.items() if a <= v < b)
+                raise ValueError(
+                    f"scope of clique {name!r}: factor {twice[0]} has variable {v - first} of kind {kind!r} "
+                    "twice; a factor's variables are all different (`scopes.simple` drops loops)"
+                )
+        if many:
+            apart = np.flatnonzero(graph_of[scope[:, i]] != graph_of[scope[:, 0]])
+            if apart.size:
+                m = int(apart[0])
+                raise ValueError(
+                    f"scope of clique {name!r}: factor {m} joins graphs {graph_of[scope[m, 0]]} and "
+                    f"{graph_of[scope[m, i]]}; a factor belongs to one graph"
+                )
 
 
 def _flat_labels(graph: Graph, labels: Mapping[str, ArrayLike], size: Mapping[str, int]) -> Ids:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids, as_scores
+from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores
 from crfkit.structures.cliques import Clique
 
 if TYPE_CHECKING:
@@ -109,6 +109,21 @@ class GraphPotentials:
             flat = np.where(flat >= 0, flat, self.observed)
         return replace(self, observed=flat)
 
+    def select(self, graphs: ArrayLike) -> GraphPotentials:
+        """Return the scores of some of the graphs, given their numbers or a mask.
+
+        Examples
+        --------
+        >>> from crfkit import Graph, inference
+        >>> batch = Graph({"token": 2}, word=["token"]).batch(graph_ptr=[0, 2, 3])
+        >>> scores = batch.potentials(word=[[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+        >>> inference.decode(scores.select([1]))["token"].tolist()
+        [0]
+        """
+        from crfkit.structures.parts import part_of
+
+        return part_of(self.batch, graphs).potentials(self)
+
     def labelling_score(self, label: Ids) -> Floats:
         """Score labellings [..., V] of all graphs, [..., N]."""
         total = np.zeros((*label.shape[:-1], self.batch.graphs))
@@ -156,7 +171,7 @@ def as_table(
 ) -> Table:
     """Return scores [K, L1, ..., La] of a clique, with its fixed scores; shapes are checked."""
     table = given if isinstance(given, Table) else Table(given)
-    scores = as_scores(table.scores, f"the table of clique {name!r}")
+    scores = as_finite_scores(table.scores, f"the table of clique {name!r}")
     arity = len(clique.kinds)
     if scores.ndim == arity:
         scores = scores[None]
@@ -183,6 +198,17 @@ def as_table(
         scale = as_scores(table.scale, f"the scale of clique {name!r}")
         if scale.shape != (factors,):
             raise ValueError(f"clique {name!r}: scale has shape {scale.shape}, expected ({factors},)")
+        wrong = np.flatnonzero(~(np.isfinite(scale) & (scale >= 0.0)))
+        if wrong.size:
+            raise ValueError(
+                f"clique {name!r}: scale[{wrong[0]}] is {scale[wrong[0]]}, expected a finite "
+                "number of 0 or more"
+            )
+        if not scale.all() and np.isneginf(scores).any():
+            raise ValueError(
+                f"clique {name!r}: scale[{np.argmin(scale)}] is 0 and the table forbids labels; leave the "
+                "factor out, or give it a table of its own"
+            )
     if clique.fixed is not None:
         if scale is not None:
             raise ValueError(f"clique {name!r} has fixed scores and can have no scale")

@@ -49,7 +49,7 @@ def potentials_of_factors(
         {"variable": widths.astype(np.int32)},
         **{name: ["variable"] * len(scopes[0]) for name, (scopes, _) in named.items()},
     )
-    batch = make_batch(graph, None, {}, {}, {name: _scopes(group[0]) for name, group in named.items()})
+    batch = make_batch(graph, None, {}, {}, {name: _scopes(group[0]) for name, group in named.items()}, {})
     stacked = {name: Table(np.stack(group[1])) for name, group in named.items()}
     return GraphPotentials(batch, stacked, np.array([constant]))
 

@@ -107,7 +107,7 @@ class Enumeration(Method):
                 f"graph {graph} has {total:.3g} labellings, more than the {self.most} that are enumerated; "
                 "use method=Elimination()"
             )
-        label = np.indices(width, dtype=np.int32).reshape(len(width), -1).T  # [Y, v]
+        label = np.indices(width, dtype=np.int32).reshape(len(width), total).T  # [Y, v]
         place = np.zeros(batch.variables, dtype=np.int64)
         place[variables] = np.arange(len(variables))
         score = np.zeros(total)
