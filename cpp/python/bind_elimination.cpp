@@ -1,8 +1,75 @@
-// Placeholder of bind_elimination.
+// Exact answers about graphs by elimination, for Python.
+#include <memory>
+#include <vector>
+
+#include "graph/elimination/elimination.hpp"
 #include "python/graph.hpp"
 
 namespace crfkit {
+namespace {
 
-void bind_elimination(nb::module_&) {}
+using Summed = Tuple<Given<double>, Given<double>, Given<double>, nb::typed<nb::list, AnyArray>>;
+using Found = Tuple<Given<std::int32_t>, Given<double>>;
+
+// log Z [N], cells [N], marginals of variables [labels] and of the factors of each group
+// [M, cells]; empty where not wanted, or where a graph is too wide.
+Summed sum(Elimination& self, const Kernels& kernels, const KeptFactors& factors, bool marginals,
+           bool cliques, int threads) {
+  check_threads(threads);
+  const Factors& f = factors.view();
+  Elimination::Sums sums;
+  std::vector<double> node;
+  std::vector<Array<double>> clique;
+  {
+    nb::gil_scoped_release release;
+    MarginalsOut out;
+    if (marginals) {
+      node.resize(f.label_ptr[f.variables]);
+      out.node = node.data();
+      for (std::int64_t g = 0; cliques && g < f.groups; ++g) {
+        const FactorGroup& group = f.group[g];
+        clique.emplace_back(std::vector<std::size_t>{static_cast<std::size_t>(group.count),
+                                                     static_cast<std::size_t>(group.cells)});
+        out.clique.push_back(clique.back().data.get());
+      }
+    }
+    sums = self.sum(kernels, f, marginals ? &out : nullptr, threads);
+  }
+  nb::list tables;
+  for (Array<double>& each : clique) tables.append(each.give());
+  return Summed(nb::make_tuple(give(std::move(sums.value)), give(std::move(sums.cells)),
+                               give(std::move(node)), tables));
+}
+
+Found best(Elimination& self, const Kernels& kernels, const KeptFactors& factors, int threads) {
+  check_threads(threads);
+  std::vector<std::int32_t> label(factors.view().variables, -1);
+  std::vector<double> cells;
+  {
+    nb::gil_scoped_release release;
+    cells = self.best(kernels, factors.view(), label.data(), threads);
+  }
+  return Found(nb::make_tuple(give(std::move(label)), give(std::move(cells))));
+}
+
+Given<double> cells(Elimination& self, const KeptFactors& factors, int threads) {
+  check_threads(threads);
+  std::vector<double> found;
+  {
+    nb::gil_scoped_release release;
+    found = self.cells(factors.view(), threads);
+  }
+  return give(std::move(found));
+}
+
+}  // namespace
+
+void bind_elimination(nb::module_& m) {
+  nb::class_<Elimination>(m, "Elimination")
+      .def(nb::init<double>(), "budget"_a)
+      .def("sum", &sum, "kernels"_a, "factors"_a, "marginals"_a, "cliques"_a, "threads"_a)
+      .def("best", &best, "kernels"_a, "factors"_a, "threads"_a)
+      .def("cells", &cells, "factors"_a, "threads"_a);
+}
 
 }  // namespace crfkit

@@ -60,6 +60,7 @@ EXACT = Line(every(QUERIES, ALL))
 #: One line for each method; a method may be listed under the name of the registry only once.
 LINES: dict[str, Line] = {
     "auto": EXACT,
+    "elimination": Line(every((*SUMS, "decode"), ALL)),
     "enumeration": EXACT,
 }
 

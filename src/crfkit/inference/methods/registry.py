@@ -11,6 +11,7 @@ __all__ = ["METHODS", "method_of"]
 #: name -> module of `crfkit.inference.methods`, class
 METHODS: dict[str, tuple[str, str]] = {
     "auto": ("auto", "Auto"),
+    "elimination": ("elimination", "Elimination"),
     "enumeration": ("enumeration", "Enumeration"),
 }
 

@@ -1,0 +1,177 @@
+// Exact answers for batches of graphs by elimination: reduce, plan, and sum or maximise component
+// by component.  Plans are kept as long as the scores forbid the same number of labels.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/threads/parallel.hpp"
+#include "graph/elimination/best.hpp"
+#include "graph/elimination/components.hpp"
+#include "graph/elimination/sums.hpp"
+#include "shared/kernels.hpp"
+
+namespace crfkit {
+
+class Elimination {
+ public:
+  // Plans for tables of up to `budget` cells a component.
+  explicit Elimination(double budget) : budget_(budget) {}
+
+  // Cells that each graph keeps, or would need: those of its largest component.
+  std::vector<double> cells(const Factors& f, int threads) {
+    const Reduction left(f);
+    return cells_of(f, *plan(f, left, threads));
+  }
+
+  struct Sums {
+    std::vector<double> value;  // [N] log Z; nan: too wide
+    std::vector<double> cells;  // [N]
+  };
+
+  Sums sum(const Kernels& kernels, const Factors& f, MarginalsOut* out, int threads) {
+    const Reduction left(f);
+    const std::shared_ptr<const Components> all = plan(f, left, threads);
+    Sums made = {begin(f, left, *all), cells_of(f, *all)};
+    if (!within(made.cells)) return made;
+    std::vector<double> value(all->component.size());
+    each(*all, threads, [&](std::size_t i, int inner) {
+      ComponentSum component(all->component[i], f, left, *kernels.contraction, inner);
+      value[i] = component.run(out);
+    });
+    for (std::size_t i = 0; i < value.size(); ++i) made.value[all->component[i].graph] += value[i];
+    if (out) finish(f, left, *all, made.value, *out);
+    return made;
+  }
+
+  // Labels [V], -1 in graphs without a labelling; returns the cells of each graph.
+  std::vector<double> best(const Kernels& kernels, const Factors& f, std::int32_t* label,
+                           int threads) {
+    const Reduction left(f);
+    const std::shared_ptr<const Components> all = plan(f, left, threads);
+    const std::vector<double> cells = cells_of(f, *all);
+    if (!within(cells)) return cells;
+    const std::vector<double> start = begin(f, left, *all);
+    std::vector<std::uint8_t> none(f.graphs), failed(all->component.size());
+    for (std::int64_t n = 0; n < f.graphs; ++n) none[n] = start[n] == kNone;
+    for (std::int64_t v = 0; v < f.variables; ++v)
+      label[v] = left.width[v] == 1 ? left.label_of(static_cast<std::int32_t>(v), 0) : -1;
+    each(*all, threads, [&](std::size_t i, int inner) {
+      failed[i] = !best_labelling(all->component[i], f, left, *kernels.contraction, inner, label);
+    });
+    for (std::size_t i = 0; i < failed.size(); ++i) none[all->component[i].graph] |= failed[i];
+    for (std::int64_t v = 0; v < f.variables; ++v)
+      if (none[f.graph[v]]) label[v] = -1;
+    return cells;
+  }
+
+  double budget() const { return budget_; }
+
+  // The components of these scores; those of the last call where they are the same.
+  std::shared_ptr<const Components> plan(const Factors& f, const Reduction& left, int threads) {
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      if (kept_ && width_ == left.width && impossible_ == left.impossible) return kept_;
+    }
+    auto made = std::make_shared<const Components>(f, left, budget_, threads);
+    const std::lock_guard<std::mutex> lock(guard_);
+    width_ = left.width, impossible_ = left.impossible, kept_ = made;
+    return made;
+  }
+
+ private:
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  bool within(const std::vector<double>& cells) const {
+    return std::all_of(cells.begin(), cells.end(), [&](double n) { return n <= budget_; });
+  }
+
+  std::vector<double> cells_of(const Factors& f, const Components& all) const {
+    std::vector<double> cells(f.graphs, 0.0);
+    for (const Component& c : all.component) {
+      // A plan that does not fit has more cells than the budget, whatever its estimate was.
+      const double needs = c.program ? c.cells : std::max(c.cells, budget_ + 1.0);
+      cells[c.graph] = std::max(cells[c.graph], needs);
+    }
+    return cells;
+  }
+
+  // What every labelling scores: constants, and factors of known variables.
+  std::vector<double> begin(const Factors& f, const Reduction& left, const Components& all) const {
+    std::vector<double> value(f.constant, f.constant + f.graphs);
+    for (std::int64_t n = 0; n < f.graphs; ++n)
+      if (left.impossible[n]) value[n] = kNone;
+    for (const Member& member : all.known) {
+      const FactorGroup& group = f.group[member.group];
+      const std::int32_t* scope = group.variables(member.factor);
+      value[f.graph[scope[0]]] += group.scale_of(member.factor) *
+                                  group.scores(member.factor)[known_cell(group, scope, left)];
+    }
+    return value;
+  }
+
+  static std::int64_t known_cell(const FactorGroup& group, const std::int32_t* scope,
+                                 const Reduction& left) {
+    std::int64_t cell = 0;
+    for (int a = 0; a < group.arity; ++a) cell = cell * group.shape[a] + left.label_of(scope[a], 0);
+    return cell;
+  }
+
+  // Large components one after the other, on all threads; then the small ones side by side.
+  template <class Work>
+  static void each(const Components& all, int threads, Work work) {
+    constexpr double kLarge = 1 << 20;  // products
+    std::vector<std::size_t> small;
+    for (std::size_t i = 0; i < all.component.size(); ++i) {
+      if (all.component[i].program->work > kLarge) {
+        work(i, threads);
+      } else {
+        small.push_back(i);
+      }
+    }
+    parallel_for(static_cast<std::int64_t>(small.size() + 15) / 16, threads, [&](std::int64_t b) {
+      for (std::size_t i = b * 16; i < std::min<std::size_t>(small.size(), (b + 1) * 16); ++i)
+        work(small[i], 1);
+    });
+  }
+
+  // Marginals of what is known; none in graphs without a labelling.
+  static void finish(const Factors& f, const Reduction& left, const Components& all,
+                     const std::vector<double>& value, MarginalsOut& out) {
+    const auto possible = [&](std::int32_t v) { return value[f.graph[v]] > kNone; };
+    for (std::int32_t v = 0; v < f.variables; ++v) {
+      if (!possible(v)) {
+        std::fill(out.node + f.label_ptr[v], out.node + f.label_ptr[v + 1], 0.0);
+      } else if (left.width[v] == 1) {
+        out.node[f.label_ptr[v] + left.label_of(v, 0)] = 1.0;
+      }
+    }
+    if (out.clique.empty()) return;
+    for (const Member& member : all.known) {
+      const FactorGroup& group = f.group[member.group];
+      const std::int32_t* scope = group.variables(member.factor);
+      if (possible(scope[0]))
+        out.clique[member.group][member.factor * group.cells + known_cell(group, scope, left)] =
+            1.0;
+    }
+    for (std::int64_t g = 0; g < f.groups; ++g) {
+      const FactorGroup& group = f.group[g];
+      for (std::int64_t m = 0; m < group.count; ++m)
+        if (!possible(group.variables(m)[0]))
+          std::fill_n(out.clique[g] + m * group.cells, group.cells, 0.0);
+    }
+  }
+
+  double budget_;
+  std::mutex guard_;
+  std::vector<std::int32_t> width_;
+  std::vector<std::uint8_t> impossible_;
+  std::shared_ptr<const Components> kept_;
+};
+
+}  // namespace crfkit

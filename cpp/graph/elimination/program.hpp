@@ -1,0 +1,145 @@
+// Elimination as a program: a tree of contractions of two tables.
+//
+// A component of a graph becomes *leaves*, tables made of its factors, and *steps*
+//     out[kept] = sum over the other variables of a[...] * b[...],
+// children before parents; the last table has one cell, Z.  Every table but the last is used once,
+// so that the reverse pass is contractions as well: the adjoint of a is the contraction of the
+// adjoint of out with b.  The product of the tables of a variable (its bucket) is not built: two
+// are multiplied and summed at once.
+//
+// Other semirings: fill the leaves (`Component::fill` of component.hpp gives their scores), and
+// call `contract<Ring>(program.loops(a, b, out), ...)` of semiring.hpp for one step after the
+// other, with cells of any type.  To trace a labelling back, take the steps in reverse: all
+// variables of `out` are known, those in `summed` are to be chosen among the cells of a and b
+// (trace.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "shared/contraction.hpp"
+
+namespace crfkit {
+
+struct ProgramTable {
+  std::vector<std::int32_t> axis;  // variables of the component, the last fastest
+  std::int64_t cells = 1;
+  std::int32_t made = -1;  // the step that makes it; -1: a leaf
+  std::int32_t used = -1;  // the step that uses it; -1: the last table
+};
+
+struct Step {
+  std::int32_t a, b, out;            // tables; b is -1 where a alone is summed, or turned
+  std::vector<std::int32_t> summed;  // variables of a or b that out does not have
+};
+
+struct Loops {
+  std::vector<Loop> outer;
+  Loop n, k, i;
+  double work = 1.0;  // how many products
+
+  bool meets_once() const {  // each cell of out, but for the loops k and i
+    if (n.c == 0 && n.extent > 1) return false;
+    for (const Loop& loop : outer)
+      if (loop.c == 0) return false;
+    return true;
+  }
+};
+
+struct Program {
+  std::vector<std::int32_t> width;  // [n] labels of each variable
+  std::vector<ProgramTable> table;  // leaves first
+  std::int32_t leaves = 0;
+  std::vector<Step> step;
+  double cells = 0.0;  // of all tables that a reverse pass, or a way back, needs: leaves and steps
+  double work = 0.0;   // products of all steps
+
+  std::int64_t cells_of(const std::vector<std::int32_t>& axis) const {
+    std::int64_t total = 1;
+    for (const std::int32_t v : axis) total *= width[v];
+    return total;
+  }
+  double many_cells(const std::vector<std::int32_t>& axis) const {
+    double total = 1.0;
+    for (const std::int32_t v : axis) total *= width[v];
+    return total;
+  }
+
+  // How to contract tables `a` and `b` to `c`, whatever their roles in a step; b may be -1.
+  Loops loops(std::int32_t a, std::int32_t b, std::int32_t c) const;
+};
+
+namespace elimination {
+
+inline bool has(const std::vector<std::int32_t>& axis, std::int32_t v) {
+  return std::find(axis.begin(), axis.end(), v) != axis.end();
+}
+
+}  // namespace elimination
+
+inline Loops Program::loops(std::int32_t a, std::int32_t b, std::int32_t c) const {
+  static const std::vector<std::int32_t> none;
+  const std::vector<std::int32_t>* axes[3] = {&table[a].axis, b < 0 ? &none : &table[b].axis,
+                                              &table[c].axis};
+  // Variables in the order of c, then of a, then of b; side by side in all tables: one loop.
+  std::vector<Loop> all;
+  std::vector<std::int32_t> seen;
+  for (const int from : {2, 0, 1}) {
+    for (const std::int32_t v : *axes[from]) {
+      if (elimination::has(seen, v)) continue;
+      seen.push_back(v);
+      std::int64_t stride[3] = {0, 0, 0};
+      for (int t = 0; t < 3; ++t) {
+        std::int64_t at = 1;
+        for (std::size_t i = axes[t]->size(); i-- > 0;) {
+          if ((*axes[t])[i] == v) stride[t] = at;
+          at *= width[(*axes[t])[i]];
+        }
+      }
+      const Loop loop = {width[v], stride[0], stride[1], stride[2]};
+      if (!all.empty()) {
+        Loop& last = all.back();
+        const auto joins = [&](std::int64_t outer, std::int64_t inner) {
+          return outer == inner * loop.extent;
+        };
+        if (joins(last.a, loop.a) && joins(last.b, loop.b) && joins(last.c, loop.c)) {
+          last = {last.extent * loop.extent, loop.a, loop.b, loop.c};
+          continue;
+        }
+      }
+      all.push_back(loop);
+    }
+  }
+  Loops made;
+  for (const Loop& loop : all) made.work *= static_cast<double>(loop.extent);
+  if (all.empty()) return made;
+  // The innermost loop: as many cells side by side as there are, in as many tables as possible.
+  const auto pick = [&](const auto& worth) {
+    std::size_t best = all.size();
+    double most = 0.0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (const double w = worth(all[i]); w > most) most = w, best = i;
+    Loop taken;
+    if (best < all.size())
+      taken = all[best], all.erase(all.begin() + static_cast<std::ptrdiff_t>(best));
+    return taken;
+  };
+  made.i = pick([](const Loop& l) {
+    const int apart = (l.a > 1) + (l.b > 1) + (l.c > 1);
+    const double run = static_cast<double>(std::min<std::int64_t>(l.extent, 64));
+    return apart == 0 ? run * 1000.0 : l.c == 1 ? run * 10.0 : l.a == 1 ? run : 0.001;
+  });
+  made.k = pick([](const Loop& l) { return l.c == 0 ? static_cast<double>(l.extent) : 0.0; });
+  const Loop inner = made.i;
+  made.n = pick([&](const Loop& l) {
+    const bool moves = b < 0 && inner.a > 1;  // a table is turned: run through a's side
+    if (moves) return l.a == 1 ? static_cast<double>(l.extent) : 0.0;
+    const bool wanted = inner.c == 0 || (inner.b == 0 ? l.a == 0 : inner.a == 0 ? l.b == 0 : false);
+    return wanted ? static_cast<double>(l.extent) : 0.0;
+  });
+  made.outer = std::move(all);
+  return made;
+}
+
+}  // namespace crfkit
