@@ -1,0 +1,123 @@
+// Components of graphs, and which of them have the same pattern: as many variables with the same
+// numbers of labels, and the same factors, in the same order, between the same ones of them.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "shared/factors.hpp"
+
+namespace crfkit {
+
+// 128 bits of a sequence of numbers.  Two components with equal bits are taken as equal.
+struct Fingerprint {
+  std::uint64_t low = 0, high = 0;
+
+  void see(std::uint64_t x) {
+    low = mixed(low ^ x);
+    high = mixed(high + x + 0x9e3779b97f4a7c15u) ^ (low >> 7);
+  }
+  bool operator==(const Fingerprint&) const = default;
+
+ private:
+  static std::uint64_t mixed(std::uint64_t x) {  // splitmix64
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  }
+};
+
+struct Components {
+  std::vector<std::int32_t> of;            // [V] component of each variable
+  std::vector<std::int64_t> variable_ptr;  // [C + 1]
+  std::vector<std::int32_t> variable;      // [V] by component, then by number
+  std::vector<std::int32_t> local;         // [V] place of a variable in its component
+  std::vector<std::int64_t> factor_ptr;    // [C + 1]
+  std::vector<std::int64_t> factor;        // within its group; by component, then by group
+  std::vector<std::int32_t> group;         // of `factor`
+
+  // Numbered by their first variables.
+  explicit Components(const Factors& f) : of(f.variables), local(f.variables) {
+    std::vector<std::int32_t>& root = of;  // of trees whose roots are their smallest variables
+    for (std::int64_t v = 0; v < f.variables; ++v) root[v] = static_cast<std::int32_t>(v);
+    const auto find = [&](std::int32_t v) {
+      while (root[v] != v) v = root[v] = root[root[v]];
+      return v;
+    };
+    for (std::int64_t g = 0; g < f.groups; ++g) {
+      const FactorGroup& group = f.group[g];
+      for (std::int64_t m = 0; m < group.count; ++m)
+        for (int i = 1; i < group.arity; ++i) {
+          const std::int32_t a = find(group.variables(m)[0]), b = find(group.variables(m)[i]);
+          if (a < b) root[b] = a;
+          if (b < a) root[a] = b;
+        }
+    }
+    std::int32_t count = 0;
+    for (std::int64_t v = 0; v < f.variables; ++v)  // roots come before the rest of their trees
+      of[v] = root[v] == v ? count++ : of[root[v]];
+    variable_ptr.assign(count + 1, 0);
+    for (const std::int32_t c : of) ++variable_ptr[c + 1];
+    accumulate(variable_ptr);
+    variable.resize(f.variables);
+    std::vector<std::int64_t> next(variable_ptr.begin(), variable_ptr.end() - 1);
+    for (std::int64_t v = 0; v < f.variables; ++v) {
+      local[v] = static_cast<std::int32_t>(next[of[v]] - variable_ptr[of[v]]);
+      variable[next[of[v]]++] = static_cast<std::int32_t>(v);
+    }
+    factor_ptr.assign(count + 1, 0);
+    for (std::int64_t g = 0; g < f.groups; ++g)
+      for (std::int64_t m = 0; m < f.group[g].count; ++m)
+        ++factor_ptr[of[f.group[g].variables(m)[0]] + 1];
+    accumulate(factor_ptr);
+    factor.resize(factor_ptr.back());
+    group.resize(factor_ptr.back());
+    next.assign(factor_ptr.begin(), factor_ptr.end() - 1);
+    for (std::int64_t g = 0; g < f.groups; ++g)
+      for (std::int64_t m = 0; m < f.group[g].count; ++m) {
+        const std::int64_t at = next[of[f.group[g].variables(m)[0]]]++;
+        factor[at] = m;
+        group[at] = static_cast<std::int32_t>(g);
+      }
+  }
+
+  std::int64_t count() const { return static_cast<std::int64_t>(variable_ptr.size()) - 1; }
+
+ private:
+  static void accumulate(std::vector<std::int64_t>& counts) {
+    for (std::size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];
+  }
+};
+
+// The components of each pattern; patterns by their first components.
+inline std::vector<std::vector<std::int64_t>> patterns_of(const Factors& f, const Components& c) {
+  struct Hash {
+    std::size_t operator()(const Fingerprint& print) const { return print.low; }
+  };
+  std::unordered_map<Fingerprint, std::size_t, Hash> seen;
+  std::vector<std::vector<std::int64_t>> made;
+  for (std::int64_t i = 0; i < c.count(); ++i) {
+    Fingerprint print;
+    print.see(c.variable_ptr[i + 1] - c.variable_ptr[i]);
+    for (std::int64_t k = c.variable_ptr[i]; k < c.variable_ptr[i + 1]; ++k)
+      print.see(f.width[c.variable[k]]);
+    for (std::int64_t k = c.factor_ptr[i]; k < c.factor_ptr[i + 1]; ++k) {
+      const FactorGroup& group = f.group[c.group[k]];
+      std::uint64_t term = static_cast<std::uint64_t>(c.group[k]) + 1;
+      for (int a = 0; a < group.arity; ++a) {
+        if (a % 2) print.see(term), term = 0;
+        term = term << 32 | static_cast<std::uint32_t>(c.local[group.variables(c.factor[k])[a]]);
+      }
+      print.see(term);
+    }
+    const auto [place, fresh] = seen.try_emplace(print, made.size());
+    if (fresh) made.emplace_back();
+    made[place->second].push_back(i);
+  }
+  return made;
+}
+
+}  // namespace crfkit
