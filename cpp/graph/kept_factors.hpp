@@ -125,15 +125,17 @@ class KeptFactors {
 
   static void check_numbers(const std::string& name, const Group& group, std::int64_t cells) {
     constexpr double inf = std::numeric_limits<double>::infinity();
-    bool forbids = false;
-    for (std::size_t i = 0; i < group.table.size(); ++i) {
+    bool forbids = false, wrong = false;
+    for (const double x : group.table) {  // without a way out, so that it is done in vectors
+      wrong |= !(x < inf);
+      forbids |= x == -inf;
+    }
+    for (std::size_t i = 0; wrong && i < group.table.size(); ++i)
       if (!(group.table[i] < inf))
         refuse(name + ": table " + text(static_cast<std::int64_t>(i) / cells) + ", cell " +
                text(static_cast<std::int64_t>(i) % cells) + " is " +
                (std::isnan(group.table[i]) ? "nan" : "inf") +
                "; scores must be finite, or -inf for what is forbidden");
-      forbids |= group.table[i] == -inf;
-    }
     if (!group.scale) return;
     for (std::size_t m = 0; m < group.scale->size(); ++m) {
       const double scale = (*group.scale)[m];

@@ -2,11 +2,14 @@
 // numbers of labels, and the same factors, in the same order, between the same ones of them.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "engine/threads/parallel.hpp"
 #include "shared/factors.hpp"
 
 namespace crfkit {
@@ -16,18 +19,14 @@ struct Fingerprint {
   std::uint64_t low = 0, high = 0;
 
   void see(std::uint64_t x) {
-    low = mixed(low ^ x);
-    high = mixed(high + x + 0x9e3779b97f4a7c15u) ^ (low >> 7);
+    low ^= x;
+    low = (low ^ (low >> 30)) * 0xbf58476d1ce4e5b9u;  // the rounds of splitmix64
+    low = (low ^ (low >> 27)) * 0x94d049bb133111ebu;
+    low ^= low >> 31;
+    high = (std::rotl(high, 29) + x) * 0x9e3779b97f4a7c15u;
+    high ^= high >> 32;
   }
   bool operator==(const Fingerprint&) const = default;
-
- private:
-  static std::uint64_t mixed(std::uint64_t x) {  // splitmix64
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  }
 };
 
 struct Components {
@@ -36,10 +35,10 @@ struct Components {
   std::vector<std::int32_t> variable;      // [V] by component, then by number
   std::vector<std::int32_t> local;         // [V] place of a variable in its component
   std::vector<std::int64_t> factor_ptr;    // [C + 1]
-  std::vector<std::int64_t> factor;        // within its group; by component, then by group
+  std::vector<std::int32_t> factor;        // within its group; by component, then by group
   std::vector<std::int32_t> group;         // of `factor`
 
-  // Numbered by their first variables.
+  // Numbered by their first variables; no group may have more than 2^31 - 1 factors.
   explicit Components(const Factors& f) : of(f.variables), local(f.variables) {
     std::vector<std::int32_t>& root = of;  // of trees whose roots are their smallest variables
     for (std::int64_t v = 0; v < f.variables; ++v) root[v] = static_cast<std::int32_t>(v);
@@ -79,10 +78,12 @@ struct Components {
     for (std::int64_t g = 0; g < f.groups; ++g)
       for (std::int64_t m = 0; m < f.group[g].count; ++m) {
         const std::int64_t at = next[of[f.group[g].variables(m)[0]]]++;
-        factor[at] = m;
+        factor[at] = static_cast<std::int32_t>(m);
         group[at] = static_cast<std::int32_t>(g);
       }
   }
+
+  void drop_what_only_patterns_need() { of = {}, local = {}, group = {}; }
 
   std::int64_t count() const { return static_cast<std::int64_t>(variable_ptr.size()) - 1; }
 
@@ -92,28 +93,44 @@ struct Components {
   }
 };
 
-// The components of each pattern; patterns by their first components.
-inline std::vector<std::vector<std::int64_t>> patterns_of(const Factors& f, const Components& c) {
+// The components of each pattern, of those with `most` variables or fewer (256 at the most);
+// patterns by their first components.
+inline std::vector<std::vector<std::int64_t>> patterns_of(const Factors& f, const Components& c,
+                                                          std::int64_t most, int threads) {
+  const auto small = [&](std::int64_t i) {
+    return c.variable_ptr[i + 1] - c.variable_ptr[i] <= most;
+  };
+  constexpr std::int64_t kPiece = 4096;  // components of one piece of work
+  std::vector<Fingerprint> print(c.count());
+  parallel_for((c.count() + kPiece - 1) / kPiece, threads, [&](std::int64_t piece) {
+    const std::int64_t last = std::min(c.count(), (piece + 1) * kPiece);
+    for (std::int64_t i = piece * kPiece; i < last; ++i) {
+      if (!small(i)) continue;
+      Fingerprint made;
+      made.see(c.variable_ptr[i + 1] - c.variable_ptr[i]);
+      for (std::int64_t k = c.variable_ptr[i]; k < c.variable_ptr[i + 1]; ++k)
+        made.see(f.width[c.variable[k]]);
+      for (std::int64_t k = c.factor_ptr[i]; k < c.factor_ptr[i + 1]; ++k) {
+        const FactorGroup& group = f.group[c.group[k]];
+        const std::int32_t* scope = group.variables(c.factor[k]);
+        std::uint64_t term = static_cast<std::uint64_t>(c.group[k]);
+        for (int a = 0; a < group.arity; ++a) {
+          if (a && a % 4 == 0) made.see(term), term = 0;
+          term = term << 8 | static_cast<std::uint64_t>(c.local[scope[a]]);
+        }
+        made.see(term);
+      }
+      print[i] = made;
+    }
+  });
   struct Hash {
-    std::size_t operator()(const Fingerprint& print) const { return print.low; }
+    std::size_t operator()(const Fingerprint& one) const { return one.low; }
   };
   std::unordered_map<Fingerprint, std::size_t, Hash> seen;
   std::vector<std::vector<std::int64_t>> made;
   for (std::int64_t i = 0; i < c.count(); ++i) {
-    Fingerprint print;
-    print.see(c.variable_ptr[i + 1] - c.variable_ptr[i]);
-    for (std::int64_t k = c.variable_ptr[i]; k < c.variable_ptr[i + 1]; ++k)
-      print.see(f.width[c.variable[k]]);
-    for (std::int64_t k = c.factor_ptr[i]; k < c.factor_ptr[i + 1]; ++k) {
-      const FactorGroup& group = f.group[c.group[k]];
-      std::uint64_t term = static_cast<std::uint64_t>(c.group[k]) + 1;
-      for (int a = 0; a < group.arity; ++a) {
-        if (a % 2) print.see(term), term = 0;
-        term = term << 32 | static_cast<std::uint32_t>(c.local[group.variables(c.factor[k])[a]]);
-      }
-      print.see(term);
-    }
-    const auto [place, fresh] = seen.try_emplace(print, made.size());
+    if (!small(i)) continue;
+    const auto [place, fresh] = seen.try_emplace(print[i], made.size());
     if (fresh) made.emplace_back();
     made[place->second].push_back(i);
   }

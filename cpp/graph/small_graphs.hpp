@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,36 +19,31 @@ namespace crfkit {
 class SmallGraphs {
  public:
   // Depends on the scopes and shapes of the factors, not on their scores.
-  SmallGraphs(const Factors& f, std::int64_t least_share) : covered_(f.variables) {
-    const Components components(f);
+  SmallGraphs(const Factors& f, std::int64_t least_share, int threads)
+      : covered_(f.variables), components_(few_factors(f) ? f : Factors{}) {
     for (std::int64_t g = 0; g < f.groups; ++g)
       shapes_.push_back({f.group[g].count, f.group[g].cells});
-    for (const std::vector<std::int64_t>& members : patterns_of(f, components)) {
+    const Components& c = components_;
+    for (std::vector<std::int64_t>& members : patterns_of(f, c, kMostSmallVariables, threads)) {
       if (static_cast<std::int64_t>(members.size()) < least_share) continue;
-      std::optional<SmallCompiler> compiled = SmallCompiler::of(pattern(f, components, members[0]));
+      std::optional<SmallCompiler> compiled = SmallCompiler::of(pattern(f, c, members[0]));
       if (!compiled) continue;
-      Shared made{std::move(*compiled), components_.size(), members.size(), variable_.size(),
-                  factor_.size()};
-      const SmallProgram program = made.compiled.program();
-      for (const std::int64_t c : members) {
-        for (std::int64_t k = components.variable_ptr[c]; k < components.variable_ptr[c + 1]; ++k) {
-          variable_.push_back(components.variable[k]);
-          covered_[components.variable[k]] = true;
-        }
-        factor_.insert(factor_.end(), components.factor.begin() + components.factor_ptr[c],
-                       components.factor.begin() + components.factor_ptr[c + 1]);
-        factor_.resize(made.first_factor +
-                       (components_.size() - made.first_component + 1) * program.inputs);
-        components_.push_back(f.graph[components.variable[components.variable_ptr[c]]]);
-      }
-      shared_.push_back(std::move(made));
+      for (const std::int64_t i : members)
+        for (std::int64_t k = c.variable_ptr[i]; k < c.variable_ptr[i + 1]; ++k)
+          covered_[c.variable[k]] = true;
+      shared_.push_back({std::move(*compiled), std::move(members)});
     }
     covers_all_ = std::find(covered_.begin(), covered_.end(), false) == covered_.end();
+    components_.drop_what_only_patterns_need();
   }
 
   const std::vector<bool>& covered() const { return covered_; }
   bool covers_all() const { return covers_all_; }
-  std::int64_t components() const { return static_cast<std::int64_t>(components_.size()); }
+  std::int64_t components() const {
+    std::int64_t count = 0;
+    for (const Shared& one : shared_) count += static_cast<std::int64_t>(one.members.size());
+    return count;
+  }
   std::int64_t patterns() const { return static_cast<std::int64_t>(shared_.size()); }
 
   // Adds log Z of the components to their graphs; marginals where `node`, of factors where
@@ -55,54 +51,59 @@ class SmallGraphs {
   void sums(const SmallGraphKernels& kernels, const Factors& f, int threads, double* value,
             double* node, double* const* clique) const {
     check(f);
-    std::vector<double> each(components_.size());
-    std::vector<unsigned char> again(components_.size());
-    for (const bool logs : {false, true}) {
-      for (const Shared& one : shared_) {
-        std::vector<std::int64_t> members;  // of the pattern
-        for (std::size_t i = 0; i < one.components; ++i)
-          if (!logs || again[one.first_component + i])
-            members.push_back(static_cast<std::int64_t>(i));
-        run(kernels, one, members, threads,
-            [&](const SmallProgram& program, const SmallBlock& block, const std::int64_t* member,
-                double* memory) {
-              double values[kSmallLanes];
-              const unsigned left_out =
-                  kernels.sums(f, program, block, {logs, values, node, clique}, memory);
-              for (int l = 0; l < block.count; ++l) {
-                again[one.first_component + member[l]] = left_out >> l & 1;
-                each[one.first_component + member[l]] = values[l];
-              }
-            });
-      }
+    std::vector<double> each(components_.count());
+    std::vector<unsigned char> again(components_.count());
+    const auto answer = [&](const Shared& one, const std::vector<std::int64_t>& members,
+                            bool logs) {
+      run(kernels, one, members, threads,
+          [&](const SmallProgram& program, const SmallBlock& block, const std::int64_t* member,
+              double* memory) {
+            double values[kSmallLanes];
+            const unsigned left_out =
+                kernels.sums(f, program, block, {logs, values, node, clique}, memory);
+            for (int l = 0; l < block.count; ++l) {
+              again[member[l]] = left_out >> l & 1;
+              each[member[l]] = values[l];
+            }
+          });
+    };
+    for (const Shared& one : shared_) {
+      answer(one, one.members, false);
+      std::vector<std::int64_t> rest;
+      for (const std::int64_t i : one.members)
+        if (again[i]) rest.push_back(i);
+      answer(one, rest, true);
     }
-    add(each, value);
+    add(f, each, value);
   }
 
   // Adds scores of the best labellings to their graphs.
   void best(const SmallGraphKernels& kernels, const Factors& f, int threads, double* value,
             std::int32_t* label) const {
     check(f);
-    std::vector<double> each(components_.size());
-    for (const Shared& one : shared_) {
-      std::vector<std::int64_t> members(one.components);
-      for (std::size_t i = 0; i < one.components; ++i) members[i] = static_cast<std::int64_t>(i);
-      run(kernels, one, members, threads,
+    std::vector<double> each(components_.count());
+    for (const Shared& one : shared_)
+      run(kernels, one, one.members, threads,
           [&](const SmallProgram& program, const SmallBlock& block, const std::int64_t* member,
               double* memory) {
             double values[kSmallLanes];
             kernels.best(f, program, block, values, label, memory);
-            for (int l = 0; l < block.count; ++l) each[one.first_component + member[l]] = values[l];
+            for (int l = 0; l < block.count; ++l) each[member[l]] = values[l];
           });
-    }
-    add(each, value);
+    add(f, each, value);
   }
 
  private:
-  struct Shared {  // a pattern, and where its components lie in the lists
+  struct Shared {  // a pattern and its components
     SmallCompiler compiled;
-    std::size_t first_component, components, first_variable, first_factor;
+    std::vector<std::int64_t> members;
   };
+
+  static bool few_factors(const Factors& f) {
+    for (std::int64_t g = 0; g < f.groups; ++g)
+      if (f.group[g].count > std::numeric_limits<std::int32_t>::max()) return false;
+    return true;
+  }
 
   static SmallPattern pattern(const Factors& f, const Components& c, std::int64_t i) {
     SmallPattern made;
@@ -138,30 +139,28 @@ class SmallGraphs {
       std::vector<double> memory(kernels.memory(program));
       for (std::int64_t first = piece * size; first < std::min(count, (piece + 1) * size);
            first += kSmallLanes) {
-        const std::int64_t* factor[kSmallLanes];
-        const std::int32_t* variable[kSmallLanes];
+        const std::int32_t *factor[kSmallLanes], *variable[kSmallLanes];
         const int lanes = static_cast<int>(std::min<std::int64_t>(kSmallLanes, count - first));
         for (int l = 0; l < lanes; ++l) {
-          const std::size_t i = static_cast<std::size_t>(members[first + l]);
-          factor[l] = factor_.data() + one.first_factor + i * program.inputs;
-          variable[l] = variable_.data() + one.first_variable + i * program.variables;
+          factor[l] = components_.factor.data() + components_.factor_ptr[members[first + l]];
+          variable[l] = components_.variable.data() + components_.variable_ptr[members[first + l]];
         }
         work(program, SmallBlock{factor, variable, lanes}, members.data() + first, memory.data());
       }
     });
   }
 
-  void add(const std::vector<double>& each, double* value) const {
-    for (std::size_t i = 0; i < each.size(); ++i) value[components_[i]] += each[i];
+  void add(const Factors& f, const std::vector<double>& each, double* value) const {
+    for (const Shared& one : shared_)
+      for (const std::int64_t i : one.members)
+        value[f.graph[components_.variable[components_.variable_ptr[i]]]] += each[i];
   }
 
   std::vector<bool> covered_;
   bool covers_all_;
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes_;  // factors and cells of each group
+  Components components_;
   std::vector<Shared> shared_;
-  std::vector<std::int32_t> components_;  // graph of each component that is covered, by pattern
-  std::vector<std::int32_t> variable_;    // [components, variables] of each pattern
-  std::vector<std::int64_t> factor_;      // [components, inputs] of each pattern; 0 for ones
 };
 
 }  // namespace crfkit

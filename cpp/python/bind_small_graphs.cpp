@@ -33,10 +33,10 @@ void bind_small_graphs(nb::module_& m) {
   nb::class_<SmallGraphs>(m, "SmallGraphs")
       .def(
           "__init__",
-          [](SmallGraphs* self, const KeptFactors& factors, std::int64_t least_share) {
-            new (self) SmallGraphs(factors.view(), least_share);
+          [](SmallGraphs* self, const KeptFactors& factors, std::int64_t least_share, int threads) {
+            new (self) SmallGraphs(factors.view(), least_share, threads);
           },
-          "factors"_a, "least_share"_a, Unlocked())
+          "factors"_a, "least_share"_a, "threads"_a, Unlocked())
       .def("covered",
            [](const SmallGraphs& graphs) {
              Array<bool> made({graphs.covered().size()});

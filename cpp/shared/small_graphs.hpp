@@ -56,7 +56,7 @@ struct SmallProgram {
 
 // Components of one pattern, kSmallLanes of them at the most.
 struct SmallBlock {
-  const std::int64_t* const* factor;    // [count] -> [inputs] factors, each within its group
+  const std::int32_t* const* factor;    // [count] -> factors of the inputs, within their groups
   const std::int32_t* const* variable;  // [count] -> [variables]
   int count;
 };

@@ -67,7 +67,7 @@ class Lanes:
         return value, label
 
 
-def lanes_of(potentials: GraphPotentials) -> Lanes:
+def lanes_of(potentials: GraphPotentials, threads: int = 1) -> Lanes:
     """Return the components that share a pattern with at least `LEAST_SHARE` - 1 others.
 
     Programs depend on scopes alone, so the batch keeps them.
@@ -86,5 +86,5 @@ def lanes_of(potentials: GraphPotentials) -> Lanes:
     """
     key = ("lanes", *potentials.tables)
     problem = potentials.problem
-    programs = potentials.batch.prepared(key, lambda: _native.SmallGraphs(problem, LEAST_SHARE))
+    programs = potentials.batch.prepared(key, lambda: _native.SmallGraphs(problem, LEAST_SHARE, threads))
     return Lanes(potentials, programs)
