@@ -1,14 +1,103 @@
-// Kernels of messages along paths.
+// Messages from factors to variables, as they cross from the engine into the kernels.
+//
+// A *place* is an axis of a factor of two or more variables; its message goes from the factor to
+// the variable there.  Places are numbered variable by variable, and the rows of a variable lie
+// side by side: first the product of its factors of arity 1, then the messages into it.
+//
+//   q_v(x) = own_v(x) prod over places p of v but the one of f of message_p(x)    what v tells f
+//   message_{f -> u}(x_u) = sum (or max) over the other variables of table_f(x) prod q_v(x_v)
+//
+// Rows are probabilities with a maximum of 1 (sums), or logarithms with a maximum of 0.
 #pragma once
 
 #include <cstdint>
 
 #include "shared/factors.hpp"
+#include "shared/padded.hpp"
 
 namespace crfkit {
 
+enum class MessageRule : int {
+  sums = 0,     // rows of probabilities; tables are exp(score - most)
+  maxima = 1,   // rows of logarithms; tables are scores
+  log_sums = 2  // the same, summed: where probabilities could underflow, and for weights
+};
+
+// A table, or several factors' share of it.
+struct MessageTable {
+  int arity;
+  const std::int32_t* shape;  // [arity]
+  std::int64_t cells;         // product of the shape
+  const double* cell;         // the last variable fastest; null: see `same`
+  const double* packed[2];    // pairs: matrices that lead to axis 0 and 1 (product.hpp), or null
+  const double* same;         // [L] "same" tables: cells of equal labels ...
+  double other;               // ... and of different ones
+  bool raw;                   // sums: cells are scores, of which exp(scale * score) is to be taken
+};
+
+struct MessageGraph {
+  std::int64_t variables;          // V
+  std::int64_t places;             // E
+  const std::int32_t* width;       // [V] labels
+  const std::int64_t* place_ptr;   // [V + 1] places of each variable
+  const std::int64_t* row_ptr;     // [V + 1] where its rows begin
+  const std::int32_t* variable;    // [E] of a place
+  const std::int32_t* factor;      // [E] of a place
+  const std::int32_t* partner;     // [E] the other place of a pair; -1: of a larger factor
+  const std::int64_t* member_ptr;  // [F + 1]
+  const std::int32_t* member;      // places of each factor, axis by axis
+};
+
+// The largest numbers of what lies in the scratch.
+struct MessageSizes {
+  std::int64_t widest = 1;   // labels of a variable
+  std::int64_t degree = 0;   // places of a variable
+  std::int64_t members = 2;  // variables of a factor
+  std::int64_t cells = 1;    // of a table
+};
+
+// Doubles of a row.
+static inline std::int64_t row_stride(std::int64_t width) {
+  return width <= kPad ? width : padded(width);
+}
+
+struct Messages {
+  MessageGraph graph;
+  MessageSizes sizes;
+  MessageRule rule;
+  bool watched;                // sums: whether rows could underflow, and must be looked after
+  const MessageTable* table;   // tables ...
+  const std::int32_t* number;  // [F] ... and which of them a factor has
+  const double* scale;         // [F] factor of its scores; null: 1
+  const double* weight;        // [F] how much of its messages counts (log_sums); null: 1
+  const double* damping;       // [V] share of the old message; null: 0
+  const std::uint8_t* active;  // [V] whether messages from here are wanted; null: all are
+  double* row;                 // [row_ptr[V]]
+  float* change;               // [E] of the last update, -1: nothing is possible any more,
+                               // -2: it could underflow
+  std::int32_t* moved;         // [E] clock at which the message moved by more than `least`
+  std::int32_t* made;          // [E] clock at which it was made
+  std::int32_t clock;          // of this pass; messages whose sources did not move since are kept
+  float least;
+};
+
 struct PathKernels {
-  const char* name;
+  std::int64_t (*scratch)(const MessageSizes&);  // doubles that the others need, for each thread
+  // Messages to the places of each stage, which do not depend on each other; stage by stage.
+  void (*send)(const Messages&, const std::int32_t* place, const std::int64_t* stage_ptr,
+               std::int64_t stages, double* scratch);
+  // What each of some variables tells its factors; messages go to target[place], if not -1.
+  void (*visit)(const Messages&, const std::int32_t* variable, std::int64_t count,
+                const std::int32_t* target, double* scratch);
+  // log of sum over x of table_f(x) prod q_v(x_v), of factors [first, last).
+  void (*weigh)(const Messages&, std::int64_t first, std::int64_t last, double* out,
+                double* scratch);
+  void (*exponentiate)(const double* score, std::int64_t count, double scale, double shift,
+                       double* out);
+  std::int64_t (*packed_size)(int rows, int columns);
+  // A matrix [rows, columns] for packed[1], or its transpose for packed[0].
+  void (*pack)(const double* cell, int rows, int columns, bool transposed, double fill,
+               double* out);
 };
 
 namespace baseline {

@@ -12,7 +12,9 @@ __all__ = ["METHODS", "method_of"]
 METHODS: dict[str, tuple[str, str]] = {
     "auto": ("auto", "Auto"),
     "elimination": ("elimination", "Elimination"),
+    "belief-propagation": ("belief", "BeliefPropagation"),
     "enumeration": ("enumeration", "Enumeration"),
+    "tree-reweighted": ("reweighted", "TreeReweighted"),
 }
 
 

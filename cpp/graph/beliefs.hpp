@@ -1,0 +1,160 @@
+// What messages at rest say: marginals of variables and factors, log Z, labels.
+//
+//   log Z = sum over v of (1 - sum over f of v of w_f) log Z_v + sum over f of w_f log Z_f
+//   Z_v = sum over x of own_v(x) prod message(x)^w,  Z_f = sum over x of table_f(x)^(1/w_f) prod q
+//
+// With w = 1 this is Bethe's approximation (Yedidia, Freeman & Weiss 2005; Sutton & McCallum 2006,
+// 1.4), exact without cycles; with the appearance of factors in spanning forests it is the bound of
+// Wainwright, Jaakkola & Willsky (2005).
+#pragma once
+
+#include "graph/message_run.hpp"
+
+namespace crfkit {
+
+class Beliefs {
+ public:
+  explicit Beliefs(MessageRun& run) : run_(run), p_(run.places), f_(run.factors) {}
+
+  // [N], and marginals [label_ptr[V]] of variables.
+  void sum(double* value, double* node) {
+    const std::int64_t V = p_.variables();
+    std::fill_n(value, f_.graphs, 0.0);
+    for (std::int64_t n = 0; n < f_.graphs; ++n) value[n] = f_.constant[n];
+    for (std::int64_t v = 0; v < V; ++v) {
+      double* to = node + f_.label_ptr[v];
+      std::fill_n(to, p_.width[v], 0.0);
+      if (state(v) == MessageRun::State::dead) {
+        value[f_.graph[v]] = kForbidden;
+        continue;
+      }
+      double shares = 0.0;
+      for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) shares += weight(p);
+      const double log_z = told(v, -1, to);
+      if (log_z == kForbidden) {
+        value[f_.graph[v]] = kForbidden;
+        continue;
+      }
+      value[f_.graph[v]] += run_.own_most[v] + (1.0 - shares) * log_z;
+      double total = 0.0;
+      for (std::int32_t i = 0; i < p_.width[v]; ++i) total += to[i];
+      for (std::int32_t i = 0; total > 0.0 && i < p_.width[v]; ++i) to[i] /= total;
+    }
+    add_factors(value);
+    for (std::int64_t v = 0; v < V; ++v)
+      if (value[f_.graph[v]] == kForbidden) std::fill_n(node + f_.label_ptr[v], p_.width[v], 0.0);
+  }
+
+  // Marginals [M, cells] of the factors of a group.
+  void clique(std::int64_t g, const double* node, double* out) const {
+    const FactorGroup& group = f_.group[g];
+    if (group.arity == 1) {
+      for (std::int64_t m = 0; m < group.count; ++m)
+        std::copy_n(node + f_.label_ptr[group.scope[m]], group.cells, out + m * group.cells);
+      return;
+    }
+    const std::int64_t first =
+        std::lower_bound(p_.group.begin(), p_.group.end(), static_cast<std::int32_t>(g)) -
+        p_.group.begin();
+    const std::int64_t part = std::max<std::int64_t>(1, (1 << 16) / group.cells);
+    parallel_for((group.count + part - 1) / part, run_.options.threads, [&](std::int64_t b) {
+      std::vector<double> q(group.arity * run_.places.sizes.widest);
+      const std::int64_t last = std::min(group.count, (b + 1) * part);
+      for (std::int64_t m = b * part; m < last; ++m)
+        factor(group, first + m, m, node, q, out + m * group.cells);
+    });
+  }
+
+ private:
+  MessageRun::State state(std::int64_t v) const { return run_.state[p_.component[v]]; }
+  double weight(std::int64_t place) const {
+    return run_.options.weight ? run_.options.weight[p_.factor[place]] : 1.0;
+  }
+
+  // What v believes, or tells the factor of a place; highest 1.  Returns the logarithm of the sum
+  // as it was before.
+  double told(std::int64_t v, std::int64_t but, double* q) const {
+    const std::int64_t n = p_.width[v], stride = row_stride(n);
+    const bool logs = run_.rule[p_.component[v]] != MessageRule::sums;
+    const double* row = run_.row.data() + p_.row_ptr[v];
+    std::copy_n(row, n, q);
+    for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) {
+      row += stride;
+      const double w = weight(p) - (p == but ? 1.0 : 0.0);
+      if (w == 0.0) continue;
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (!logs) {
+          q[i] *= row[i];
+        } else {
+          q[i] = row[i] == kForbidden ? kForbidden : q[i] + w * row[i];
+        }
+      }
+    }
+    const double most = *std::max_element(q, q + n);
+    double total = 0.0;
+    if (most == (logs ? kForbidden : 0.0)) {
+      std::fill_n(q, n, 0.0);
+      return kForbidden;
+    }
+    for (std::int64_t i = 0; i < n; ++i) total += q[i] = logs ? std::exp(q[i] - most) : q[i] / most;
+    return std::log(total) + (logs ? most : std::log(most));
+  }
+
+  void add_factors(double* value) {
+    std::vector<double> weighed(p_.factors(), kForbidden);
+    const std::int64_t part = 1 << 10, parts = (p_.factors() + part - 1) / part;
+    for (const MessageRule rule : {MessageRule::sums, MessageRule::log_sums}) {
+      if (!run_.table[static_cast<int>(rule)]) continue;
+      const std::vector<std::uint8_t> active = run_.variables_of(rule, true);
+      const Messages m = run_.view(rule, active);
+      parallel_for(parts, run_.options.threads, [&](std::int64_t b) {
+        run_.scratches().with([&](double* scratch) {
+          run_.kernels().weigh(m, b * part, std::min(p_.factors(), (b + 1) * part), weighed.data(),
+                               scratch);
+        });
+      });
+    }
+    for (std::int64_t i = 0; i < p_.factors(); ++i) {
+      const std::int32_t place = p_.member[p_.member_ptr[i]], v = p_.variable[place];
+      const bool logs = run_.rule[p_.component[v]] != MessageRule::sums;
+      const double scale = f_.group[p_.group[i]].scale_of(p_.which[i]);
+      value[f_.graph[v]] +=
+          weight(place) * weighed[i] + (logs ? 0.0 : scale * run_.ranges.range(f_, p_, i).most);
+    }
+  }
+
+  void factor(const FactorGroup& group, std::int64_t i, std::int64_t m, const double* node,
+              std::vector<double>& q, double* out) const {
+    const std::int64_t widest = p_.sizes.widest;
+    const std::int32_t first = p_.variable[p_.member[p_.member_ptr[i]]];
+    std::fill_n(out, group.cells, 0.0);
+    const double* belief = node + f_.label_ptr[first];
+    if (*std::max_element(belief, belief + p_.width[first]) == 0.0) return;  // no labelling
+    for (int a = 0; a < group.arity; ++a) {
+      const std::int32_t place = p_.member[p_.member_ptr[i] + a];
+      told(p_.variable[place], place, q.data() + a * widest);
+    }
+    const double* score = group.scores(m);
+    const double scale = group.scale_of(m) / weight(p_.member[p_.member_ptr[i]]),
+                 most = run_.ranges.range(f_, p_, i).most;
+    double total = 0.0;
+    std::int64_t inner = group.cells;
+    std::fill_n(out, group.cells, 1.0);
+    for (int a = 0; a < group.arity; ++a) {
+      inner /= group.shape[a];
+      for (std::int64_t c = 0; c < group.cells; ++c)
+        out[c] *= q[a * widest + c / inner % group.shape[a]];
+    }
+    for (std::int64_t c = 0; c < group.cells; ++c) {
+      out[c] = out[c] > 0.0 ? out[c] * std::exp((score[c] - most) * scale) : 0.0;
+      total += out[c];
+    }
+    for (std::int64_t c = 0; total > 0.0 && c < group.cells; ++c) out[c] /= total;
+  }
+
+  MessageRun& run_;
+  const Places& p_;
+  const Factors& f_;
+};
+
+}  // namespace crfkit

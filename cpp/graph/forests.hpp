@@ -1,0 +1,227 @@
+// Schedules of messages.
+//
+// Forests: factors are covered by forests of the factor graph, each of which is swept exactly, from
+// leaves to roots and back: tree reparameterisation, Wainwright, Jaakkola & Willsky (2003); Sutton
+// & McCallum (2006) 1.4.2.  A component without cycles lies in the first forest as a whole.  Pairs
+// that lead on by the same step are paths of a forest of their own (the rows of a grid, its
+// columns, a chain); all other factors go to the first forest in which they close no cycle.
+//
+// Orders: variables by levels, each telling those of higher levels, and then back.
+#pragma once
+
+#include <cstdlib>
+#include <unordered_map>
+
+#include "graph/places.hpp"
+
+namespace crfkit {
+
+// Trees of a forest that are swept by one thread: messages of many trees side by side.
+struct TreeBlock {
+  std::int64_t first, last;  // stages
+};
+
+struct Forest {
+  std::vector<TreeBlock> block;
+  std::vector<std::int64_t> stage_ptr;  // of `place`, all blocks one after the other
+  std::vector<std::int32_t> place;      // to which messages go
+};
+
+class Covering {
+ public:
+  static constexpr int kMost = 24;  // forests; a graph that needs more is dense: see Order
+
+  std::vector<Forest> forest;  // empty: more than kMost would be needed
+
+  explicit Covering(const Places& places) : p_(places), sets_(places.variables()) {
+    const std::vector<std::int64_t> step = regular_steps();
+    std::vector<std::int32_t> left(p_.factors());
+    std::iota(left.begin(), left.end(), 0);
+    const auto put = [&](auto wanted) {
+      std::vector<std::int32_t> chosen, rest;
+      sets_.reset();
+      for (const std::int32_t f : left)
+        (wanted(f) && closes_no_cycle(f) ? chosen : rest).push_back(f);
+      left.swap(rest);
+      if (!chosen.empty()) forest.push_back(stages(chosen));
+    };
+    put([&](std::int32_t f) { return tree(f) || (!step.empty() && step_of(f) == step[0]); });
+    for (std::size_t i = 1; i < step.size(); ++i)
+      put([&](std::int32_t f) { return step_of(f) == step[i]; });
+    while (!left.empty()) {
+      if (forest.size() >= kMost) {
+        forest.clear();
+        return;
+      }
+      put([](std::int32_t) { return true; });
+    }
+  }
+
+ private:
+  bool tree(std::int64_t f) const {
+    return p_.acyclic[p_.component[p_.variable[p_.member[p_.member_ptr[f]]]]];
+  }
+  // From the lower variable of a pair to the higher one; 0 for other factors.
+  std::int64_t step_of(std::int64_t f) const {
+    if (p_.joins(f) != 1 || tree(f)) return 0;
+    const std::int32_t* pair = p_.member.data() + p_.member_ptr[f];
+    return std::abs(p_.variable[pair[0]] - p_.variable[pair[1]]);
+  }
+
+  // Steps that a fifth or more of the pairs have.
+  std::vector<std::int64_t> regular_steps() const {
+    std::unordered_map<std::int64_t, std::int64_t> count;
+    std::int64_t pairs = 0;
+    for (std::int64_t f = 0; f < p_.factors(); ++f)
+      if (const std::int64_t step = step_of(f)) ++count[step], ++pairs;
+    std::vector<std::int64_t> steps;
+    for (const auto& [step, n] : count)
+      if (5 * n >= pairs && n > 2) steps.push_back(step);
+    std::sort(steps.begin(), steps.end());
+    return steps;
+  }
+
+  bool closes_no_cycle(std::int32_t f) {
+    const std::int32_t* m = p_.member.data() + p_.member_ptr[f];
+    const std::int64_t arity = p_.joins(f) + 1;
+    for (std::int64_t a = 1; a < arity; ++a)
+      for (std::int64_t b = 0; b < a; ++b)
+        if (sets_.of(p_.variable[m[a]]) == sets_.of(p_.variable[m[b]])) return false;
+    for (std::int64_t a = 1; a < arity; ++a) sets_.join(p_.variable[m[0]], p_.variable[m[a]]);
+    return true;
+  }
+
+  struct Sent {
+    std::int32_t place;  // towards the root
+    std::int32_t round;
+  };
+
+  // Leaves are peeled off, round by round: a factor whose variables are leaves but one sends to
+  // that one.
+  std::vector<Sent> peeled(const std::vector<std::int32_t>& chosen) const {
+    const std::int64_t V = p_.variables();
+    std::vector<std::int32_t> open(V, 0), edges(V, 0);  // places left, and the xor of these
+    std::vector<std::int32_t> waits(p_.factors(), 0);   // variables of a factor that are not leaves
+    for (const std::int32_t f : chosen) {
+      waits[f] = static_cast<std::int32_t>(p_.joins(f) + 1);
+      for (std::int64_t i = p_.member_ptr[f]; i < p_.member_ptr[f + 1]; ++i)
+        ++open[p_.variable[p_.member[i]]], edges[p_.variable[p_.member[i]]] ^= p_.member[i];
+    }
+    std::vector<std::int32_t> leaf, next;
+    for (std::int32_t v = 0; v < V; ++v)
+      if (open[v] == 1) leaf.push_back(v);
+    std::vector<Sent> sent;
+    std::vector<std::uint8_t> ready(V, 0);
+    for (std::int32_t round = 0; !leaf.empty(); ++round, leaf.swap(next), next.clear()) {
+      for (const std::int32_t v : leaf) {
+        if (open[v] != 1) continue;  // the root of its tree
+        ready[v] = 1;
+        const std::int32_t f = p_.factor[edges[v]];
+        if (--waits[f] != 1) continue;
+        for (std::int64_t i = p_.member_ptr[f]; i < p_.member_ptr[f + 1]; ++i) {
+          const std::int32_t u = p_.variable[p_.member[i]];
+          if (ready[u]) continue;
+          sent.push_back({p_.member[i], round});
+          edges[u] ^= p_.member[i];
+          if (--open[u] == 1) next.push_back(u);
+        }
+      }
+    }
+    return sent;
+  }
+
+  Forest stages(const std::vector<std::int32_t>& chosen) {
+    const std::vector<Sent> sent = peeled(chosen);
+    const auto root = [&](const Sent& s) { return sets_.of(p_.variable[s.place]); };
+    // Blocks of whole trees of about equal numbers of messages, by the first variable of a tree.
+    std::vector<std::int64_t> size(p_.variables(), 0);
+    for (const Sent& s : sent) ++size[root(s)];
+    const std::int64_t total = static_cast<std::int64_t>(sent.size()),
+                       wanted = std::max<std::int64_t>(total / 64, 512);
+    std::vector<std::int32_t> block_of(p_.variables(), 0);
+    std::int32_t blocks = 0;
+    std::int64_t filled = 0;
+    for (std::int64_t v = 0; v < p_.variables(); ++v) {
+      if (!size[v]) continue;
+      if (filled >= wanted) ++blocks, filled = 0;
+      block_of[v] = blocks, filled += size[v];
+    }
+    ++blocks;
+    std::vector<std::int32_t> rounds(blocks, 0);
+    for (const Sent& s : sent) {
+      std::int32_t& most = rounds[block_of[root(s)]];
+      most = std::max(most, s.round + 1);
+    }
+    Forest made;
+    std::vector<std::int64_t> base(blocks);  // first stage
+    std::int64_t stage = 0;
+    for (std::int32_t b = 0; b < blocks; ++b) {
+      base[b] = stage;
+      made.block.push_back({stage, stage += 2 * rounds[b]});
+    }
+    made.stage_ptr.assign(stage + 1, 0);
+    const auto up = [&](const Sent& s) { return base[block_of[root(s)]] + s.round; };
+    const auto down = [&](const Sent& s) {
+      const std::int32_t b = block_of[root(s)];
+      return base[b] + 2 * rounds[b] - 1 - s.round;
+    };
+    for (const Sent& s : sent) {
+      ++made.stage_ptr[up(s) + 1];
+      made.stage_ptr[down(s) + 1] += p_.joins(p_.factor[s.place]);
+    }
+    for (std::int64_t i = 0; i < stage; ++i) made.stage_ptr[i + 1] += made.stage_ptr[i];
+    made.place.resize(made.stage_ptr.back());
+    std::vector<std::int64_t> at(made.stage_ptr.begin(), made.stage_ptr.end() - 1);
+    for (const Sent& s : sent) {
+      made.place[at[up(s)]++] = s.place;
+      const std::int32_t f = p_.factor[s.place];
+      for (std::int64_t i = p_.member_ptr[f]; i < p_.member_ptr[f + 1]; ++i)
+        if (p_.member[i] != s.place) made.place[at[down(s)]++] = p_.member[i];
+    }
+    return made;
+  }
+
+  const Places& p_;
+  Sets sets_;
+};
+
+// Variables in their given order, by levels: neighbours are never of one level.
+struct Order {
+  std::vector<std::int64_t> level_ptr;
+  std::vector<std::int32_t> variable;       // [V] by level
+  std::vector<std::int32_t> ahead, behind;  // [E] where a visit sends, on the way up and down
+
+  explicit Order(const Places& p) {
+    const std::int64_t V = p.variables();
+    std::vector<std::int32_t> level(V, 0);
+    std::int32_t top = 0;
+    for (std::int32_t v = 0; v < V; ++v) {
+      for (std::int64_t e = p.place_ptr[v]; e < p.place_ptr[v + 1]; ++e) {
+        const std::int32_t f = p.factor[e];
+        for (std::int64_t i = p.member_ptr[f]; i < p.member_ptr[f + 1]; ++i) {
+          const std::int32_t u = p.variable[p.member[i]];
+          if (u < v) level[v] = std::max(level[v], level[u] + 1);
+        }
+      }
+      top = std::max(top, level[v]);
+    }
+    level_ptr.assign(top + 2, 0);
+    for (const std::int32_t l : level) ++level_ptr[l + 1];
+    for (std::int32_t l = 0; l <= top; ++l) level_ptr[l + 1] += level_ptr[l];
+    variable.resize(V);
+    std::vector<std::int64_t> at(level_ptr.begin(), level_ptr.end() - 1);
+    for (std::int32_t v = 0; v < V; ++v) variable[at[level[v]]++] = v;
+    ahead.assign(p.variable.size(), -1), behind.assign(p.variable.size(), -1);
+    std::vector<std::int32_t> member;
+    for (std::int64_t f = 0; f < p.factors(); ++f) {
+      member.assign(p.member.begin() + p.member_ptr[f], p.member.begin() + p.member_ptr[f + 1]);
+      std::sort(member.begin(), member.end(), [&](std::int32_t a, std::int32_t b) {
+        return level[p.variable[a]] < level[p.variable[b]];
+      });
+      for (std::size_t i = 1; i < member.size(); ++i)
+        ahead[member[i - 1]] = member[i], behind[member[i]] = member[i - 1];
+    }
+  }
+};
+
+}  // namespace crfkit

@@ -1,0 +1,384 @@
+// Messages until they rest: sweeps over forests or orders, or the message that should move most.
+//
+// Components of a graph are on their own: one that rests is not swept again, one that stalls is
+// damped.  Sums run on probabilities; a component in which one could underflow is summed again in
+// logarithms, so that a row without any label left is a proof that there is no labelling.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <queue>
+
+#include "engine/threads/parallel.hpp"
+#include "graph/appearance.hpp"
+#include "graph/forests.hpp"
+#include "graph/message_tables.hpp"
+
+namespace crfkit {
+
+enum class Schedule : int { paths = 0, sequential = 1, residual = 2 };
+
+// What depends on scopes only.
+struct MessagePlan {
+  Places places;
+  Schedule schedule;
+  std::unique_ptr<Covering> covering;
+  std::unique_ptr<Order> order;
+
+  MessagePlan(const Factors& f, Schedule wanted) : places(f), schedule(wanted) {
+    if (schedule == Schedule::paths) {
+      covering = std::make_unique<Covering>(places);
+      if (places.factors() && covering->forest.empty()) schedule = Schedule::sequential;
+    }
+    if (schedule == Schedule::sequential) order = std::make_unique<Order>(places);
+  }
+};
+
+struct MessageOptions {
+  bool maxima;
+  std::int64_t sweeps;
+  double tolerance;
+  double damping;        // below 0: only where it stalls
+  const double* weight;  // [F], or null
+  int threads;
+};
+
+// Scratch of threads, used again.
+class Scratches {
+ public:
+  explicit Scratches(std::int64_t size) : size_(size) {}
+
+  template <class Use>
+  void with(Use use) {
+    std::unique_ptr<double[]> one;
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      if (!free_.empty()) one = std::move(free_.back()), free_.pop_back();
+    }
+    if (!one) one = std::make_unique<double[]>(size_);
+    use(one.get());
+    const std::lock_guard<std::mutex> lock(guard_);
+    free_.push_back(std::move(one));
+  }
+
+ private:
+  std::int64_t size_;
+  std::mutex guard_;
+  std::vector<std::unique_ptr<double[]>> free_;
+};
+
+class MessageRun {
+ public:
+  enum class State : std::uint8_t { running, rests, dead, given_up, underflows };
+
+  const Factors& factors;
+  const MessagePlan& plan;
+  const Places& places;
+  MessageOptions options;
+  std::vector<double> row;                  // [row_ptr[V]]
+  std::vector<double> own_most;             // [V] what was taken from the scores of arity 1
+  std::vector<State> state;                 // [C]
+  std::vector<MessageRule> rule;            // [C] in which its rows are
+  std::vector<std::int64_t> sweeps;         // [C]
+  std::unique_ptr<MessageTables> table[3];  // by rule
+  TableRanges ranges;
+
+  MessageRun(const Kernels& kernels, const Factors& f, const MessagePlan& p,
+             const MessageOptions& given)
+      : factors(f),
+        plan(p),
+        places(p.places),
+        options(given),
+        row(places.row_ptr.back()),
+        own_most(places.variables(), 0.0),
+        state(places.components(), State::running),
+        rule(places.components()),
+        sweeps(places.components(), 0),
+        ranges(f),
+        kernels_(*kernels.paths),
+        scratches_(kernels_.scratch(places.sizes)),
+        change_(places.variable.size()),
+        moved_(places.variable.size()),
+        made_(places.variable.size()) {
+    choose_rules();
+    run(MessageRule::maxima);
+    run(MessageRule::sums);
+    for (std::int64_t c = 0; c < places.components(); ++c)
+      if (state[c] == State::underflows) state[c] = State::running, rule[c] = MessageRule::log_sums;
+    run(MessageRule::log_sums);
+  }
+
+  // For kernels that look at the components of one rule.
+  Messages view(MessageRule which, const std::vector<std::uint8_t>& active) {
+    MessageTables& t = *table[static_cast<int>(which)];
+    return {places.view(),
+            places.sizes,
+            which,
+            watched_,
+            t.table.data(),
+            t.number.data(),
+            t.scale.empty() ? nullptr : t.scale.data(),
+            options.weight,
+            nullptr,
+            active.data(),
+            row.data(),
+            change_.data(),
+            moved_.data(),
+            made_.data(),
+            0,
+            static_cast<float>(options.tolerance * 0.1)};
+  }
+  const PathKernels& kernels() const { return kernels_; }
+  Scratches& scratches() { return scratches_; }
+
+  // [V] whether a variable is of a component of a rule, in some of its states.
+  std::vector<std::uint8_t> variables_of(MessageRule which, bool all) const {
+    std::vector<std::uint8_t> of(places.variables());
+    for (std::int64_t v = 0; v < places.variables(); ++v) {
+      const std::int32_t c = places.component[v];
+      of[v] = rule[c] == which && (all ? state[c] != State::dead : state[c] == State::running);
+    }
+    return of;
+  }
+
+ private:
+  // Probabilities are safe where all that could be multiplied stays above the smallest double.
+  void choose_rules() {
+    const std::int64_t V = places.variables(), C = places.components();
+    const std::vector<double> own = own_scores();
+    if (options.maxima || options.weight) {
+      const MessageRule all = options.maxima ? MessageRule::maxima : MessageRule::log_sums;
+      rule.assign(C, all);
+      for (std::int64_t v = 0; v < V; ++v) fill_rows(v, own);
+      return;
+    }
+    rule.assign(C, MessageRule::sums);
+    std::vector<double> spread(V, 0.0);
+    std::vector<std::uint8_t> wide(C, 0);
+    for (std::int64_t v = 0; v < V; ++v) {
+      const Range range = fill_rows(v, own);
+      spread[v] = range.spread;
+      watched_ |= range.forbids;
+      wide[places.component[v]] |= range.spread > kSafe;
+    }
+    for (std::int64_t i = 0; i < places.factors(); ++i) {
+      const Range& range = ranges.range(factors, places, i);
+      const double far = range.spread * factors.group[places.group[i]].scale_of(places.which[i]);
+      watched_ |= range.forbids;
+      for (std::int64_t k = places.member_ptr[i]; k < places.member_ptr[i + 1]; ++k)
+        spread[places.variable[places.member[k]]] += far;
+      if (far > 2.0 * kSafe / static_cast<double>(places.joins(i) + 1))
+        wide[places.component[places.variable[places.member[places.member_ptr[i]]]]] = 1;
+    }
+    for (std::int64_t i = 0; i < places.factors() && !watched_; ++i) {
+      double sum = 0.0;
+      for (std::int64_t k = places.member_ptr[i]; k < places.member_ptr[i + 1]; ++k)
+        sum += spread[places.variable[places.member[k]]];
+      watched_ |= sum > kSafe;
+    }
+    for (std::int64_t c = 0; c < C; ++c)
+      if (wide[c]) rule[c] = MessageRule::log_sums;
+    for (std::int64_t v = 0; v < V; ++v)
+      if (rule[places.component[v]] == MessageRule::sums) exponentiate_own(v);
+  }
+
+  // Scores of arity 1 as the first row of each variable, in logarithms; messages say nothing yet.
+  Range fill_rows(std::int64_t v, const std::vector<double>& own) {
+    const std::int64_t n = places.width[v], stride = row_stride(n);
+    const double* scores = own.data() + factors.label_ptr[v];
+    const Range range(scores, n);
+    own_most[v] = range.most;
+    double* to = row.data() + places.row_ptr[v];
+    for (std::int64_t i = 0; i < stride; ++i) to[i] = i < n ? scores[i] - range.most : kForbidden;
+    for (to += stride; to < row.data() + places.row_ptr[v + 1]; to += stride)
+      for (std::int64_t i = 0; i < stride; ++i) to[i] = i < n ? 0.0 : kForbidden;
+    return range;
+  }
+  std::vector<double> own_scores() const {
+    std::vector<double> sum(factors.label_ptr[factors.variables], 0.0);
+    for (std::int64_t g = 0; g < factors.groups; ++g) {
+      const FactorGroup& group = factors.group[g];
+      if (group.arity != 1) continue;
+      for (std::int64_t m = 0; m < group.count; ++m) {
+        double* to = sum.data() + factors.label_ptr[group.scope[m]];
+        const double* score = group.scores(m);
+        const double scale = group.scale_of(m);
+        for (std::int64_t i = 0; i < group.cells; ++i) to[i] += scale * score[i];
+      }
+    }
+    return sum;
+  }
+  void exponentiate_own(std::int64_t v) {
+    for (std::int64_t i = places.row_ptr[v]; i < places.row_ptr[v + 1]; ++i)
+      row[i] = std::exp(row[i]);
+  }
+
+  void run(MessageRule which) {
+    bool any = false;
+    for (std::int64_t c = 0; c < places.components(); ++c)
+      any |= rule[c] == which && state[c] == State::running;
+    if (!any) return;
+    table[static_cast<int>(which)] =
+        std::make_unique<MessageTables>(kernels_, factors, places, ranges, which, options.weight);
+    if (which == MessageRule::log_sums && !options.weight) {
+      const std::vector<double> own = own_scores();
+      for (std::int64_t v = 0; v < places.variables(); ++v)
+        if (rule[places.component[v]] == which) fill_rows(v, own);
+    }
+    std::vector<std::uint8_t> active = variables_of(which, false);
+    Messages m = view(which, active);
+    std::fill(moved_.begin(), moved_.end(), 0);
+    std::fill(made_.begin(), made_.end(), -1);
+    damping_.assign(options.damping > 0.0 ? places.variables() : 0, options.damping);
+    if (plan.schedule == Schedule::residual) {
+      follow_residuals(m, active);
+    } else {
+      sweep_until_rest(m, active);
+    }
+  }
+
+  void sweep_until_rest(Messages& m, std::vector<std::uint8_t>& active) {
+    const std::int64_t C = places.components();
+    std::vector<double> best(C, std::numeric_limits<double>::infinity());
+    std::vector<std::int32_t> stalls(C, 0);
+    for (std::int64_t s = 1; s <= options.sweeps; ++s) {
+      m.damping = damping_.empty() ? nullptr : damping_.data();
+      sweep(m);
+      std::vector<float> most(C, 0.0f);
+      std::vector<State> next = state;
+      for (std::int64_t v = 0; v < places.variables(); ++v) {
+        if (!active[v]) continue;
+        const std::int32_t c = places.component[v];
+        for (std::int64_t p = places.place_ptr[v]; p < places.place_ptr[v + 1]; ++p) {
+          if (change_[p] == -1.0f) next[c] = State::dead;
+          if (change_[p] == -2.0f && next[c] != State::dead) next[c] = State::underflows;
+          most[c] = std::max(most[c], change_[p]);
+        }
+      }
+      bool left = false;
+      for (std::int64_t c = 0; c < C; ++c) {
+        if (rule[c] != m.rule || state[c] != State::running) continue;
+        sweeps[c] = s;
+        state[c] = next[c];
+        if (state[c] != State::running) continue;
+        const bool exact = places.acyclic[c] && plan.covering && options.damping <= 0.0;
+        if (most[c] <= options.tolerance || exact) {
+          state[c] = State::rests;
+        } else if (most[c] < best[c]) {
+          best[c] = most[c], stalls[c] = 0;
+        } else if (++stalls[c] == kStall && options.damping < 0.0) {
+          if (damping_.empty()) damping_.assign(places.variables(), 0.0);
+          for (std::int64_t v = 0; v < places.variables(); ++v)
+            if (places.component[v] == c) damping_[v] = 0.5;
+        }
+        left |= state[c] == State::running;
+      }
+      if (!left) return;
+      active = variables_of(m.rule, false);
+      m.active = active.data();
+    }
+    for (std::int64_t c = 0; c < C; ++c)
+      if (rule[c] == m.rule && state[c] == State::running) state[c] = State::given_up;
+  }
+
+  void sweep(Messages& m) {
+    if (plan.covering) {
+      for (const Forest& forest : plan.covering->forest) {
+        ++m.clock;
+        const int threads = forest.place.size() < (1u << 13) ? 1 : options.threads;
+        parallel_for(static_cast<std::int64_t>(forest.block.size()), threads, [&](std::int64_t b) {
+          const TreeBlock& block = forest.block[b];
+          scratches_.with([&](double* scratch) {
+            kernels_.send(m, forest.place.data(), forest.stage_ptr.data() + block.first,
+                          block.last - block.first, scratch);
+          });
+        });
+      }
+      return;
+    }
+    const Order& order = *plan.order;
+    const std::int64_t levels = static_cast<std::int64_t>(order.level_ptr.size()) - 1;
+    for (const bool up : {true, false}) {
+      ++m.clock;
+      for (std::int64_t i = 0; i < levels; ++i)
+        visit(m, up ? i : levels - 1 - i, up ? order.ahead : order.behind);
+    }
+  }
+  void visit(const Messages& m, std::int64_t level, const std::vector<std::int32_t>& target) {
+    const std::int64_t first = plan.order->level_ptr[level],
+                       count = plan.order->level_ptr[level + 1] - first;
+    // Larger factors look at variables of other levels, which others may be writing to.
+    const bool apart = places.sizes.members == 2 && count >= (1 << 13);
+    const std::int64_t part = apart ? 1 << 10 : std::max<std::int64_t>(count, 1);
+    parallel_for((count + part - 1) / part, options.threads, [&](std::int64_t b) {
+      scratches_.with([&](double* scratch) {
+        kernels_.visit(m, plan.order->variable.data() + first + b * part,
+                       std::min(part, count - b * part), target.data(), scratch);
+      });
+    });
+  }
+
+  // The message whose sources have moved most since it was made goes first: the bound on residuals
+  // of Sutton & McCallum (2007), which needs no message that is not sent.
+  void follow_residuals(Messages& m, std::vector<std::uint8_t>& active) {
+    const std::int64_t E = static_cast<std::int64_t>(places.variable.size());
+    const auto component = [&](std::int32_t p) { return places.component[places.variable[p]]; };
+    std::vector<double> due(E, 2.0);  // all are new; no message moves by more than 1
+    std::vector<std::int64_t> updates(places.components(), 0), size(places.components(), 0);
+    using Due = std::pair<double, std::int32_t>;
+    std::priority_queue<Due> queue;
+    for (std::int32_t p = 0; p < E; ++p) {
+      ++size[component(p)];
+      if (active[places.variable[p]]) queue.push({2.0, p});
+    }
+    m.damping = damping_.empty() ? nullptr : damping_.data();
+    const std::int64_t one[2] = {0, 1};
+    while (!queue.empty()) {
+      const auto [most, p] = queue.top();
+      queue.pop();
+      const std::int32_t c = component(p);
+      if (most != due[p] || state[c] != State::running) continue;
+      if (updates[c]++ >= options.sweeps * size[c]) {
+        state[c] = State::given_up;
+        continue;
+      }
+      due[p] = 0.0, made_[p] = -1;
+      scratches_.with([&](double* scratch) { kernels_.send(m, &p, one, 1, scratch); });
+      const double change = std::min(change_[p], 1.0f);
+      if (change < 0.0) {
+        state[c] = change == -1.0 ? State::dead : State::underflows;
+        continue;
+      }
+      if (m.damping && change > options.tolerance) raise(due, queue, p, change);
+      const std::int32_t v = places.variable[p];
+      for (std::int64_t e = places.place_ptr[v]; e < places.place_ptr[v + 1]; ++e) {
+        if (e == p && !m.weight) continue;
+        const std::int32_t f = places.factor[e];
+        for (std::int64_t i = places.member_ptr[f]; i < places.member_ptr[f + 1]; ++i)
+          if (places.member[i] != e) raise(due, queue, places.member[i], change);
+      }
+    }
+    for (std::int64_t c = 0; c < places.components(); ++c) {
+      if (rule[c] != m.rule) continue;
+      sweeps[c] = size[c] ? (updates[c] + size[c] - 1) / size[c] : 0;
+      if (state[c] == State::running) state[c] = State::rests;
+    }
+  }
+  template <class Queue>
+  void raise(std::vector<double>& due, Queue& queue, std::int32_t p, double change) const {
+    due[p] += change;
+    if (due[p] > options.tolerance) queue.push({due[p], p});
+  }
+
+  static constexpr double kSafe = 300.0;  // exp(-2 kSafe) is above the smallest double
+  static constexpr int kStall = 20;       // sweeps without a smaller residual, before damping
+
+  const PathKernels& kernels_;
+  Scratches scratches_;
+  bool watched_ = false;
+  std::vector<double> damping_;
+  std::vector<float> change_;
+  std::vector<std::int32_t> moved_, made_;
+};
+
+}  // namespace crfkit

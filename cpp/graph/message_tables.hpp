@@ -1,0 +1,156 @@
+// Tables of factors in the form that messages need: exponentials, packed matrices, or only what a
+// table of "same or not" has to say.
+#pragma once
+
+#include <cmath>
+#include <deque>
+
+#include "graph/places.hpp"
+#include "shared/kernels.hpp"
+
+namespace crfkit {
+
+inline constexpr double kForbidden = -std::numeric_limits<double>::infinity();
+
+// The highest score, and the distance of the lowest above -inf from it.
+struct Range {
+  double most = kForbidden, spread = 0.0;
+  bool forbids = false;  // some labels
+
+  Range(const double* score, std::int64_t n) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t i = 0; i < n; ++i) {
+      most = std::max(most, score[i]);
+      if (score[i] > kForbidden) least = std::min(least, score[i]);
+      forbids |= score[i] == kForbidden;
+    }
+    if (most == kForbidden) {
+      most = 0.0;
+    } else {
+      spread = most - least;
+    }
+  }
+};
+
+// Ranges of all tables of the factors of two or more variables.
+struct TableRanges {
+  std::vector<std::vector<Range>> of;  // [groups][tables]
+
+  explicit TableRanges(const Factors& f) : of(f.groups) {
+    for (std::int64_t g = 0; g < f.groups; ++g) {
+      const FactorGroup& group = f.group[g];
+      if (group.arity < 2 || !group.count) continue;
+      for (std::int64_t k = 0; k < group.tables; ++k)
+        of[g].emplace_back(group.table + k * group.cells, group.cells);
+    }
+  }
+  const Range& range(const Factors& f, const Places& p, std::int64_t i) const {
+    return of[p.group[i]][f.group[p.group[i]].table_of(p.which[i])];
+  }
+};
+
+class MessageTables {
+ public:
+  std::vector<MessageTable> table;
+  std::vector<std::int32_t> number;  // [F]
+  std::vector<double> scale;         // [F], or empty
+
+  MessageTables(const PathKernels& kernels, const Factors& f, const Places& places,
+                const TableRanges& ranges, MessageRule rule, const double* weight)
+      : number(places.factors()), kernels_(kernels), rule_(rule) {
+    std::vector<std::int64_t> first(f.groups, -1);  // table of a group
+    bool scaled = weight != nullptr;
+    for (std::int64_t g = 0; g < f.groups; ++g) {
+      const FactorGroup& group = f.group[g];
+      if (group.arity < 2 || !group.count) continue;
+      first[g] = static_cast<std::int64_t>(table.size());
+      add(group, ranges.of[g]);
+      scaled |= group.scale && !each(group);
+    }
+    if (scaled) scale.assign(number.size(), 1.0);
+    for (std::int64_t i = 0; i < places.factors(); ++i) {
+      const FactorGroup& group = f.group[places.group[i]];
+      const std::int64_t m = places.which[i];
+      number[i] =
+          static_cast<std::int32_t>(first[places.group[i]] + (each(group) ? m : group.table_of(m)));
+      if (scaled && !each(group)) scale[i] = group.scale_of(m) / (weight ? weight[i] : 1.0);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kFew = 64;  // cells of a table that is made for each factor
+
+  bool sums() const { return rule_ == MessageRule::sums; }
+  // Whether each factor has a table of its own because of its scale.
+  bool each(const FactorGroup& g) const { return sums() && g.scale && g.cells <= kFew; }
+
+  double* room(std::int64_t n) {
+    kept_.emplace_back(n);
+    return kept_.back().data();
+  }
+
+  void add(const FactorGroup& g, const std::vector<Range>& range) {
+    const MessageTable plain = {g.arity, g.shape, g.cells, nullptr, {nullptr, nullptr},
+                                nullptr, 0.0,     false};
+    if (each(g)) {
+      double* cell = room(g.count * g.cells);
+      for (std::int64_t m = 0; m < g.count; ++m, cell += g.cells) {
+        kernels_.exponentiate(g.scores(m), g.cells, g.scale[m], range[g.table_of(m)].most, cell);
+        table.push_back(plain);
+        table.back().cell = cell;
+      }
+      return;
+    }
+    const bool raw = sums() && g.scale;
+    for (std::int64_t k = 0; k < g.tables; ++k) {
+      const double* score = g.table + k * g.cells;
+      MessageTable t = plain;
+      t.raw = raw;
+      if (rule_ != MessageRule::log_sums && knows_same_only(g, score)) {
+        double* same = room(g.shape[0]);
+        const double shift = sums() ? range[k].most : 0.0;
+        for (std::int32_t i = 0; i < g.shape[0]; ++i)
+          same[i] = linear(score[i * (g.shape[0] + 1)] - shift, raw);
+        t.same = same, t.other = linear(score[1] - shift, raw);
+      } else if (!sums()) {
+        t.cell = score;
+      } else {
+        double* cell = room(g.cells);
+        if (raw) {
+          for (std::int64_t i = 0; i < g.cells; ++i) cell[i] = score[i] - range[k].most;
+        } else {
+          kernels_.exponentiate(score, g.cells, 1.0, range[k].most, cell);
+        }
+        t.cell = cell;
+      }
+      if (t.cell && !g.scale && rule_ != MessageRule::log_sums) pack(g, t);
+      table.push_back(t);
+    }
+  }
+  double linear(double score, bool raw) const { return sums() && !raw ? std::exp(score) : score; }
+
+  // Matrices pay where many factors share a table.
+  void pack(const FactorGroup& g, MessageTable& t) {
+    if (g.arity != 2 || g.shape[0] <= kPad || g.shape[1] <= kPad || g.count < 4 * g.tables) return;
+    const double none = sums() ? 0.0 : kForbidden;
+    for (int axis = 0; axis < 2; ++axis) {
+      double* packed = room(kernels_.packed_size(g.shape[1 - axis], g.shape[axis]));
+      kernels_.pack(t.cell, g.shape[0], g.shape[1], axis == 0, none, packed);
+      t.packed[axis] = packed;
+    }
+  }
+
+  static bool knows_same_only(const FactorGroup& g, const double* score) {
+    if (g.arity != 2 || g.shape[0] != g.shape[1] || g.shape[0] <= kPad) return false;
+    const std::int64_t n = g.shape[0];
+    for (std::int64_t i = 0; i < g.cells; ++i)
+      if (i % (n + 1) != 0 && score[i] != score[1]) return false;
+    return true;
+  }
+
+  const PathKernels& kernels_;
+  MessageRule rule_;
+  std::deque<std::vector<double>> kept_;
+};
+
+}  // namespace crfkit

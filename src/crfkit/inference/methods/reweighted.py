@@ -1,0 +1,47 @@
+"""Tree-reweighted messages: an upper bound on log Z, and marginals that belong to it.
+
+Wainwright, Jaakkola & Willsky (2005). Every factor is weighted by how often it is in random spanning forests
+of the factor graph; the entropy is then a mean of entropies of forests, each too large, and log Z a maximum
+over marginals that is too large as well. The problem is convex: there is one answer. Forests of the factor
+graph have factors of any arity, and so has the bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crfkit.inference.methods.belief import MessagePassing
+from crfkit.inference.methods.method import MethodError, Summed
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["TreeReweighted"]
+
+
+@dataclass(frozen=True)
+class TreeReweighted(MessagePassing):
+    """An upper bound on log Z where messages come to rest: ``how.upper``; exact on graphs without cycles.
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.methods import Enumeration, TreeReweighted
+    >>> same = [[1.0, 0.0], [0.0, 1.0]]
+    >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], same), ([1, 2], same), ([2, 0], same)])
+    >>> bound = inference.log_partition(scores, method=TreeReweighted())
+    >>> bool(bound.how.upper[0] >= inference.log_partition(scores, method=Enumeration()))
+    True
+    """
+
+    name: ClassVar[str] = "tree-reweighted"
+    seed: int = 0  #: of the random spanning forests
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if not 0 <= self.seed < 2**64:
+            raise MethodError(f"seed is {self.seed}, expected 0 to 2**64 - 1")
+
+    def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
+        """Return the marginals and the bound."""
+        return self.summed(potentials, cliques, threads, self.seed)
