@@ -1,0 +1,155 @@
+// Factors of two variables and more as visits see them: scopes by the order of visits, tables of
+// pairs in both directions, Potts tables found, and room for what variables give to factors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <vector>
+
+#include "graph/visit_order.hpp"
+#include "shared/visits.hpp"
+
+namespace crfkit {
+
+class VisitTables {
+ public:
+  std::vector<VisitGroup> group;
+  std::vector<double> given;
+
+  VisitTables(const Factors& f, const VisitOrder& order, int lanes, bool both)
+      : lanes_(lanes), number_of_(f.groups, -1) {
+    for (std::int64_t g = 0; g < f.groups; ++g) {
+      if (f.group[g].arity == 1) continue;
+      number_of_[g] = static_cast<std::int64_t>(group.size());
+      kept_.emplace_back();
+      Kept& kept = kept_.back();
+      VisitGroup made = {};
+      made.factors = f.group[g];
+      for (std::int64_t i = 0; i < made.factors.count * made.factors.arity; ++i)
+        kept.scope.push_back(order.number[f.group[g].scope[i]]);
+      made.factors.scope = kept.scope.data();
+      place_rows(made, kept, both);
+      if (made.factors.arity == 2) pack(made, kept);
+      group.push_back(made);
+    }
+    lay_out(f.variables);
+  }
+  VisitTables(const VisitTables&) = delete;
+  VisitTables& operator=(const VisitTables&) = delete;
+
+  std::int64_t padded_row(std::int64_t n) const { return (n + lanes_ - 1) / lanes_ * lanes_; }
+
+  const double* row(const VisitEntry& e) const {
+    return given.data() + group[e.group].given[e.factor] + group[e.group].row[e.axis];
+  }
+
+  std::vector<double> unpadded(std::int64_t which) const {
+    std::vector<double> out;
+    if (number_of_.at(which) < 0) return out;
+    const VisitGroup& g = group[number_of_[which]];
+    for (std::int64_t m = 0; m < g.factors.count; ++m)
+      for (int a = 0; a < g.factors.arity; ++a) {
+        const double* from = given.data() + g.given[m] + g.row[a];
+        out.insert(out.end(), from, from + g.factors.shape[a]);
+      }
+    return out;
+  }
+
+ private:
+  struct Kept {
+    std::vector<std::int32_t> scope;
+    std::vector<std::int64_t> given, row, lines_at;
+    std::int64_t size = 0;  // of all rows of a factor
+    std::vector<double> lines, equal, unequal;
+  };
+
+  // A pair visited by TRW-S needs one row: when the second variable is visited, what the first has
+  // given is read for the last time.
+  void place_rows(VisitGroup& made, Kept& kept, bool both) const {
+    const std::int32_t* shape = made.factors.shape;
+    if (!both && made.factors.arity == 2 && shape[0] == shape[1]) {
+      kept.row = {0, 0};
+      kept.size = padded_row(shape[0]);
+    } else {
+      for (int a = 0; a < made.factors.arity; ++a) {
+        kept.row.push_back(kept.size);
+        kept.size += padded_row(shape[a]);
+      }
+    }
+    made.row = kept.row.data();
+  }
+
+  void pack(VisitGroup& made, Kept& kept) const {
+    constexpr double zero = -std::numeric_limits<double>::infinity();
+    const FactorGroup& g = made.factors;
+    const std::int64_t A = g.shape[0], B = g.shape[1];
+    made.lines_size = B * padded_row(A) + A * padded_row(B);
+    if (g.count == 0 || g.tables > (std::int64_t{1} << 24) / made.lines_size) return;
+    kept.lines_at = {0, B * padded_row(A)};
+    kept.lines.assign(g.tables * made.lines_size, zero);
+    for (std::int64_t k = 0; k < g.tables; ++k) {
+      double* first = kept.lines.data() + k * made.lines_size;
+      double* second = first + kept.lines_at[1];
+      for (std::int64_t a = 0; a < A; ++a)
+        for (std::int64_t b = 0; b < B; ++b)
+          first[b * padded_row(A) + a] = second[a * padded_row(B) + b] =
+              g.table[k * A * B + a * B + b];
+    }
+    made.lines = kept.lines.data(), made.lines_at = kept.lines_at.data();
+    if (A != B || A < 3) return;
+    kept.equal.assign(g.tables * padded_row(A), zero);
+    for (std::int64_t k = 0; k < g.tables; ++k) {
+      const double *table = g.table + k * A * B, unequal = table[1];
+      kept.unequal.push_back(unequal);
+      for (std::int64_t a = 0; a < A; ++a)
+        for (std::int64_t b = 0; b < B; ++b) {
+          const double score = table[a * B + b];
+          if (a == b ? score < unequal : score != unequal) return;
+          if (a == b) kept.equal[k * padded_row(A) + a] = score;
+        }
+    }
+    made.equal = kept.equal.data(), made.unequal = kept.unequal.data();
+  }
+
+  // Rows lie in the order in which factors are first visited.
+  void lay_out(std::int64_t variables) {
+    constexpr double zero = -std::numeric_limits<double>::infinity();
+    struct Place {
+      std::int32_t group;
+      std::int64_t factor;
+    };
+    std::vector<std::int64_t> begin(variables + 1, 0);
+    const auto first = [](const FactorGroup& g, std::int64_t m) {
+      return *std::min_element(g.variables(m), g.variables(m) + g.arity);
+    };
+    for (const VisitGroup& g : group)
+      for (std::int64_t m = 0; m < g.factors.count; ++m) ++begin[first(g.factors, m) + 1];
+    for (std::int64_t n = 0; n < variables; ++n) begin[n + 1] += begin[n];
+    std::vector<Place> place(begin.back());
+    for (std::size_t g = 0; g < group.size(); ++g) {
+      kept_[g].given.resize(group[g].factors.count);
+      group[g].given = kept_[g].given.data();
+      for (std::int64_t m = 0; m < group[g].factors.count; ++m)
+        place[begin[first(group[g].factors, m)]++] = {static_cast<std::int32_t>(g), m};
+    }
+    std::int64_t size = 0;
+    for (const Place& p : place) {
+      kept_[p.group].given[p.factor] = size;
+      size += kept_[p.group].size;
+    }
+    given.assign(size, zero);
+    for (std::size_t g = 0; g < group.size(); ++g)
+      for (std::int64_t m = 0; m < group[g].factors.count; ++m)
+        for (int a = 0; a < group[g].factors.arity; ++a)
+          std::fill_n(given.begin() + group[g].given[m] + group[g].row[a],
+                      group[g].factors.shape[a], 0.0);
+  }
+
+  int lanes_;
+  std::vector<std::int64_t> number_of_;  // [groups of the problem] ours, -1: single variables
+  std::deque<Kept> kept_;
+};
+
+}  // namespace crfkit
