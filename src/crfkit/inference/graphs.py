@@ -101,9 +101,10 @@ def decode(
     if method == "posterior":
         return _posterior(potentials, threads)
     reduced = without_observed(potentials)
-    found = method_of(None if method == "viterbi" else method).best(
-        reduced.potentials, threads_or_all(threads)
-    )
+    chosen = method_of(None if method == "viterbi" else method)
+    if reduced.potentials is not potentials:
+        chosen = chosen.without_observed(potentials)
+    found = chosen.best(reduced.potentials, threads_or_all(threads))
     demand(found.score[0])
     return _labelling(potentials, reduced, found, first=True)
 

@@ -47,6 +47,13 @@ class Method:
 
     name: ClassVar[str] = ""  #: as the command line and `.how` call it
 
+    def without_observed(self, potentials: GraphPotentials) -> Method:
+        """Return the method for what is left of the potentials once observed variables are cut out.
+
+        A method whose options name variables has to number them anew; the others stay as they are.
+        """
+        return self
+
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z of each graph, [N]."""
         summed = self.marginals(potentials, False, threads)
