@@ -15,6 +15,9 @@ METHODS: dict[str, tuple[str, str]] = {
     "belief-propagation": ("belief", "BeliefPropagation"),
     "enumeration": ("enumeration", "Enumeration"),
     "tree-reweighted": ("reweighted", "TreeReweighted"),
+    "trws": ("trws", "TRWS"),
+    "dual": ("dual", "DualDecomposition"),
+    "icm": ("icm", "ICM"),
 }
 
 

@@ -1,0 +1,115 @@
+"""ICM, iterated conditional modes (Besag 1986): each variable takes its best label given the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.arrays import Floats, Ids
+from crfkit.checks import check_number
+from crfkit.inference.methods.ascent import visits_of
+from crfkit.inference.methods.how import How
+from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+
+__all__ = ["ICM"]
+
+
+@dataclass(frozen=True)
+class ICM(Method):
+    """Iterated conditional modes: fast, and no better than the labels next to it.
+
+    The answer is never below the start: labels that are given, or the best of each variable's own scores.
+    Forbidden factors weigh more than all scores, so that it also looks for an allowed labelling.
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.methods import ICM
+    >>> same = [[1.0, 0.0], [0.0, 1.0]]
+    >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
+    >>> inference.decode(scores, method=ICM())["variable"].tolist()
+    [0, 0, 0]
+    """
+
+    name: ClassVar[str] = "icm"
+    start: Mapping[str, ArrayLike] | None = field(default=None, hash=False)  #: kind -> label ids [V]
+    restarts: int = 0  #: further starts from random labels; the best of each graph is kept
+    seed: int = 0  #: of the random labels
+    sweeps: int = 1000  #: at most, for each start
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_number("restarts", self.restarts, 0, whole=True)
+        check_number("seed", self.seed, 0, whole=True)
+        check_number("sweeps", self.sweeps, 1, whole=True)
+
+    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return the best labelling that was found."""
+        batch = potentials.batch
+        visits = visits_of(potentials)
+        everywhere = np.ones(batch.graphs, dtype=np.uint8)
+        label = np.full(batch.variables, -1, dtype=np.int32)
+        score, converged = np.full(batch.graphs, -np.inf), True
+        for number in range(self.restarts + 1):
+            start = self._start(potentials) if number == 0 else self._random(potentials, number)
+            visits.set_label(start)
+            begun = visits.score()
+            converged &= visits.improve(everywhere, self.sweeps, threads)
+            for found, labels in ((begun, start), (visits.score(), visits.label())):
+                better = found > score
+                score[better] = found[better]
+                replaced = better[batch.graph_of]
+                label[replaced] = labels[replaced]
+        lost = np.flatnonzero(score == -np.inf)
+        if lost.size:
+            raise MethodError(
+                f"icm found no allowed labelling of graph {lost[0]}, though there may be one; give "
+                "restarts=, or use method=Elimination()"
+            )
+        how = How.of(self.name, batch.graphs, exact=False, converged=converged, lower=score)
+        return Labelled(label[None], score[None], how)
+
+    def without_observed(self, potentials: GraphPotentials) -> ICM:
+        """Return the same with labels to start from of the variables that are not observed."""
+        if self.start is None or potentials.observed is None:
+            return self
+        return replace(self, start={"variable": self._start(potentials)[potentials.observed < 0]})
+
+    def _start(self, potentials: GraphPotentials) -> Ids:
+        alone = _best_alone(potentials)
+        if self.start is None:
+            return alone
+        try:
+            flat = replace(potentials, observed=None).given(self.start).observed
+        except ValueError as error:
+            raise MethodError(f"icm: start: {error}") from error
+        assert flat is not None
+        return np.where(flat < 0, alone, flat).astype(np.int32)
+
+    def _random(self, potentials: GraphPotentials, number: int) -> Ids:
+        rng = np.random.default_rng([self.seed, number])
+        return rng.integers(0, potentials.batch.width).astype(np.int32)
+
+
+def _best_alone(potentials: GraphPotentials) -> Ids:
+    """Return the label of each variable that its own scores prefer, [V]."""
+    batch = potentials.batch
+    own: Floats = np.zeros(int(batch.label_ptr[-1]))
+    for name, table in potentials.tables.items():
+        scope = batch.scopes[name]
+        if scope.shape[1] != 1 or not len(scope):
+            continue
+        rows = table.scores[table_numbers(table, len(scope))]
+        if table.scale is not None:
+            rows = rows * table.scale[:, None]
+        np.add.at(own, batch.label_ptr[scope[:, 0], None] + np.arange(rows.shape[1]), rows)
+    label = np.zeros(batch.variables, dtype=np.int32)
+    for width in np.unique(batch.width).tolist():
+        same = np.flatnonzero(batch.width == width)
+        label[same] = own[batch.label_ptr[same, None] + np.arange(width)].argmax(axis=1)
+    return label
