@@ -5,6 +5,7 @@
 // segment, then the lowest label.
 #pragma once
 
+#include "kernels/simd/random.hpp"
 #include "kernels/sweep/structure.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -47,16 +48,9 @@ class ChooseRandom {
   }
 
  private:
-  // splitmix64: Steele, Lea & Flood (2014).
-  static std::uint64_t mix(std::uint64_t z) {
-    z += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
   double uniform() {
     state_ += 0x9e3779b97f4a7c15ULL;
-    return static_cast<double>(mix(state_) >> 11) * 0x1p-53;
+    return uniform_of(mix(state_));
   }
 
   std::uint64_t state_ = 0;
