@@ -11,7 +11,7 @@ a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, M
 data            `data`, `features`, `Dataset`
 judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
-graphs          `Graph`, `Clique`; `scopes`, `methods`
+graphs          `Graph`, `Clique`, `load_graph`, `save_graph`; `scopes`, `methods`
 ==============  ========================================================================================
 """
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood, Perceptron
     from crfkit.structures import Chain, Clique, Graph, SemiMarkov, Tree
+    from crfkit.structures.graph_files import load_graph, save_graph
     from crfkit.training import events
     from crfkit.training.boosting import Boosting
     from crfkit.training.generative import Smoothing
@@ -104,12 +105,14 @@ __all__ = [
     "induce",
     "inference",
     "load",
+    "load_graph",
     "methods",
     "metrics",
     "models",
     "objectives",
     "optimise",
     "reference",
+    "save_graph",
     "scopes",
     "structures",
     "train",
@@ -148,6 +151,8 @@ _HOMES = {
     "build_info": ("crfkit.native", "build_info"),
     "induce": ("crfkit.training.induction.induce", "induce"),
     "load": ("crfkit.models.files", "read_model"),
+    "load_graph": ("crfkit.structures.graph_files", "load_graph"),
+    "save_graph": ("crfkit.structures.graph_files", "save_graph"),
     "train": ("crfkit.training.train", "train"),
 }
 

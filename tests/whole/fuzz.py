@@ -13,7 +13,10 @@ import random
 import time
 from collections.abc import Callable
 
-from crfkit import data
+import numpy as np
+
+from crfkit import data, load_graph
+from crfkit.data import graphs
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, parse_recipe
 
@@ -21,6 +24,8 @@ COLUMNS = b"The DT B-NP\ndog NN I-NP\r\n\n-DOCSTART- O O\n\nC\xc3\xa9 NN B-NP\n"
 CRFSUITE = b"B\tw=a\tv:1.5\t\\::2\nO\tx\n@weight:2\n\nO\ty:-1e3\n"
 MALLET = b"the DT O\ndog N B\n\ncat N B\n"
 JSON = b'{"items": [{"w": 1.5, "k": ["p"]}, ["q"]], "labels": ["X", "Y"]}\n'
+GRAPH = b"MARKOV\n3\n2 3 2\n3\n1 0\n2 0 1\n2 2 1\n2\n0.5 0.5\n6\n1 2 3 4 5 6\n6\n0 1 0 1e3 .5 2\n"
+FACTORS = b"2\n\n1\n4\n2\n2\n0 0.5\n1 0.5\n\n# c\n2\n4 9\n2 3\n3\n0 1\n5 2\n2 1e-3\n"
 TEMPLATES = [
     b"U00:%x[-2,0]/%x[0,1]\nB01:%x[8,0]\nB\n",
     b'*\nu:%m[ 0,0,"^\\u*.?\\W$"]\nb:%T[@-1,1,"a*b"] # c\n',
@@ -63,6 +68,18 @@ def expand(text: bytes) -> object:
     return Extractor(recipe, label=None)(Columns.from_rows(rows, names=["word", "pos", "z"]), 2)
 
 
+def read_graph(format: str) -> Callable[[bytes], object]:
+    return lambda text: load_graph(io.BytesIO(text), format=format)
+
+
+def read_evidence(text: bytes) -> object:
+    return graphs.read_evidence(io.BytesIO(text), np.array([2, 3, 2], dtype=np.int32))
+
+
+def read_result(text: bytes) -> object:
+    return graphs.read_result(io.BytesIO(text))
+
+
 TARGETS: list[tuple[str, Callable[[bytes], object], list[bytes]]] = [
     ("columns", read_as("columns"), [COLUMNS]),
     ("crfpp", read_as("crfpp"), [COLUMNS]),
@@ -73,6 +90,11 @@ TARGETS: list[tuple[str, Callable[[bytes], object], list[bytes]]] = [
     ("guess", read_as(None), [COLUMNS, CRFSUITE, MALLET, JSON]),
     ("gzip", read_compressed, [gzip.compress(COLUMNS)]),
     ("template", expand, TEMPLATES),
+    ("uai", read_graph("uai"), [GRAPH]),
+    ("lg", read_graph("lg"), [GRAPH]),
+    ("fg", read_graph("fg"), [FACTORS]),
+    ("evidence", read_evidence, [b"2 0 1 2 1\n", b"1 1 0 1"]),
+    ("result", read_result, [b"MAR\n2 2 0.5 0.5 1 1\n", b"MPE\n2 0 1\n-BEGIN-\n2 1 1", b"PR\n-1.5"]),
 ]
 
 

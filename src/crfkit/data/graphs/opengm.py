@@ -1,0 +1,276 @@
+"""OpenGM's HDF5 files: energies, which are scores with the opposite sign.
+
+A group, usually ``gm``, holds ``header`` (2, 0, variables, factors, types of functions, then the id of each
+type and the number of its functions, then the type of values), ``numbers-of-states``, ``factors`` (for each
+the number of its function, the place of its type in the header, the number of its variables, and those) and a
+group ``function-id-TYPE`` with ``indices`` and ``values``. Tables have the *first* variable fastest. Factors
+may share a function, and share a table here too. Minimisation of a sum is assumed: the files do not say.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.arrays import Floats, Pointers, pointers, ranges
+from crfkit.data.graphs.factor_list import FactorList, cells_of, transposed, wrong_scope
+from crfkit.data.graphs.words import most_cells
+from crfkit.data.source import FormatError
+
+__all__ = ["read_opengm", "write_opengm"]
+
+_TABLE = 16000
+_LARGEST = 2**31 - 1
+
+
+def _equal(shape: list[int]) -> Any:
+    axes = np.indices(shape)
+    return (axes == axes[:1]).all(axis=0)
+
+
+def _difference(shape: list[int]) -> Any:
+    first, second = np.indices(shape)
+    return np.abs(first.astype(np.float64) - second)
+
+
+#: type -> whether its shape begins with the number of variables, and its energies [L1, ..., La].
+_FORMULAS: dict[int, tuple[bool, Callable[[list[int], float, float], Any]]] = {
+    16003: (False, lambda shape, most, by: np.minimum(_difference(shape), most) * by),
+    16005: (False, lambda shape, most, by: np.minimum(_difference(shape) ** 2, most) * by),
+    16006: (False, lambda shape, same, other: np.where(_equal(shape), same, other)),
+    16007: (True, lambda shape, same, other: np.where(_equal(shape), same, other)),
+}
+
+
+def h5py() -> Any:
+    """Return the package that reads HDF5."""
+    try:
+        import h5py as found
+    except ImportError as error:
+        raise ImportError("OpenGM's files need h5py: pip install 'crfkit[opengm]'") from error
+    return found
+
+
+def read_opengm(data: bytes, name: str) -> FactorList:
+    """Read a model from the bytes of a file."""
+    library = h5py()
+    try:
+        with library.File(io.BytesIO(data), "r") as file:
+            return _Reader(name, len(data), library).model(file)
+    except FormatError:
+        raise
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:  # as the library says it
+        what = " ".join(str(error).split())[:200]
+        raise FormatError(name, None, f"is not a whole HDF5 file of OpenGM ({what})") from None
+
+
+class _Reader:
+    def __init__(self, path: str, size: int, library: Any) -> None:
+        self.path = path
+        self.most = most_cells(size)
+        self.library = library
+
+    def wrong(self, what: str) -> FormatError:
+        return FormatError(self.path, None, what)
+
+    def model(self, file: Any) -> FactorList:
+        group = self.group(file)
+        header = self.whole(group, "header")
+        if len(header) < 5 or header[:2].tolist() != [2, 0]:
+            raise self.wrong(f"the header begins with {header[:2].tolist()}, expected version 2, 0")
+        types = int(header[4])
+        if len(header) not in (5 + 2 * types, 6 + 2 * types):
+            raise self.wrong(f"the header has {len(header)} numbers, expected {6 + 2 * types}")
+        states = self.whole(group, "numbers-of-states") if header[2] else np.zeros(0, dtype=np.int64)
+        if len(states) != header[2]:
+            raise self.wrong(f"there are {len(states)} numbers of states for {header[2]} variables")
+        if states.size and not 1 <= int(states.min()) <= int(states.max()) <= _LARGEST:
+            v = int(np.flatnonzero((states < 1) | (states > _LARGEST))[0])
+            raise self.wrong(f"variable {v} has {states[v]} states, expected 1 or more")
+        if float(states.sum(dtype=np.float64)) > self.most:
+            raise self.wrong(
+                f"the variables have {states.sum(dtype=np.float64):.3g} states, too many for the file"
+            )
+        width = states.astype(np.int32)
+        counts = header[6 : 5 + 2 * types : 2]
+        shapes: list[list[int]] = []
+        tables: list[Floats] = []
+        for kind, count in zip(header[5 : 5 + 2 * types : 2].tolist(), counts.tolist(), strict=True):
+            if count:
+                self.functions(group, kind, count, shapes, tables)
+        return self.factors(group, int(header[3]), width, pointers(counts), shapes, tables)
+
+    def group(self, file: Any) -> Any:
+        found = [
+            name for name in file if isinstance(file.get(name), self.library.Group) and "header" in file[name]
+        ]
+        if "gm" in found or len(found) == 1:
+            return file["gm" if "gm" in found else found[0]]
+        raise self.wrong(f"{len(found)} groups hold a model, expected one, or one that is named gm")
+
+    def data(self, group: Any, name: str, kinds: str) -> NDArray[Any]:
+        found = group.get(name)
+        place = f"{group.name}/{name}"
+        if not isinstance(found, self.library.Dataset):
+            raise self.wrong(f"there is no data set {place}")
+        if found.dtype.kind not in kinds or found.ndim not in (1, 2):
+            raise self.wrong(f"{place} has type {found.dtype} and shape {found.shape}, expected numbers")
+        if found.ndim == 2 and 1 not in found.shape:
+            raise self.wrong(f"{place} has shape {found.shape}, expected a row of numbers")
+        if found.size > self.most:
+            raise self.wrong(f"{place} has {found.size} numbers, too many for the size of the file")
+        made: NDArray[Any] = np.asarray(found[()]).reshape(-1)
+        return made
+
+    def whole(self, group: Any, name: str) -> Pointers:
+        found = self.data(group, name, "iu")
+        if found.size and not 0 <= int(found.min()) <= int(found.max()) < 2**62:
+            raise self.wrong(
+                f"{group.name}/{name} has the number {found.max()} or {found.min()}, expected 0 or more"
+            )
+        return found.astype(np.int64)
+
+    def functions(
+        self, group: Any, kind: int, count: int, shapes: list[list[int]], tables: list[Floats]
+    ) -> None:
+        """Append the shapes and the energies of all functions of a type, the first variable fastest."""
+        if kind != _TABLE and kind not in _FORMULAS:
+            known = ", ".join(map(str, [_TABLE, *_FORMULAS]))
+            raise self.wrong(f"functions of type {kind} are not supported, only {known}; save tables instead")
+        inner = group.get(f"function-id-{kind}")
+        if not isinstance(inner, self.library.Group):
+            raise self.wrong(f"there is no group function-id-{kind}")
+        index = self.whole(inner, "indices")
+        value = self.data(inner, "values", "iuf").astype(np.float64)
+        if count > len(index):
+            raise self.wrong(f"{count} functions of type {kind} have {len(index)} numbers of shapes")
+        said = kind == _TABLE or _FORMULAS[kind][0]
+        numbers, at, used = index.tolist(), 0, 0
+        for f in range(count):
+            arity = (numbers[at] if at < len(numbers) else 0) if said else 2
+            shape = numbers[at + said : at + said + arity]
+            at += said + arity
+            if at > len(numbers) or len(shape) > 60 or min(shape, default=1) < 1:
+                raise self.wrong(f"the shape of function {f} of type {kind} is {shape[:8]}, or ends early")
+            cells = float(np.prod(np.array(shape, dtype=np.float64)))
+            self.most -= int(min(cells, self.most + 1))
+            if self.most < 0:
+                raise self.wrong(f"function {f} of type {kind} has {cells:.3g} cells: too many for the file")
+            taken = int(cells) if kind == _TABLE else 2
+            part = value[used : used + taken]
+            used += taken
+            if len(part) < taken:
+                raise self.wrong(f"function {f} of type {kind} lacks values: the file ends early")
+            if kind != _TABLE:
+                part = np.asarray(_FORMULAS[kind][1](shape, float(part[0]), float(part[1])), dtype=np.float64)
+                part = part.ravel(order="F")
+            wrong = np.flatnonzero(~(part > -np.inf))
+            if wrong.size:
+                raise self.wrong(f"function {f} of type {kind} has the energy {part[wrong[0]]}")
+            shapes.append(shape)
+            tables.append(part)
+
+    def factors(
+        self,
+        group: Any,
+        count: int,
+        width: Any,
+        first: Pointers,
+        shapes: list[list[int]],
+        tables: list[Floats],
+    ) -> FactorList:
+        numbers = self.whole(group, "factors").tolist() if count else []
+        which, place, begin, at = [], [], [], 0
+        if 3 * count > len(numbers):
+            raise self.wrong(f"factors has {len(numbers)} numbers, too few for {count} factors")
+        for m in range(count):
+            begin.append(at + 3)
+            if at + 3 > len(numbers) or at + 3 + numbers[at + 2] > len(numbers):
+                raise self.wrong(f"factors ends in factor {m} of {count}")
+            which.append(numbers[at])
+            place.append(numbers[at + 1])
+            at += 3 + numbers[at + 2]
+        kind = np.array(place, dtype=np.int64)
+        function = np.array(which, dtype=np.int64)
+        wrong = np.flatnonzero(kind >= len(first) - 1)
+        if not wrong.size:
+            wrong = np.flatnonzero(function >= np.diff(first)[kind])
+        if wrong.size:
+            m = int(wrong[0])
+            raise self.wrong(f"factor {m} has function {function[m]} of type {kind[m]}, which is not there")
+        function += first[kind]
+        flat = np.array(numbers, dtype=np.int64)
+        arity = flat[np.array(begin, dtype=np.int64) - 1]
+        scope_ptr = pointers(arity)
+        scope = flat[ranges(np.array(begin, dtype=np.int64), arity)]
+        if bad := wrong_scope(len(width), scope_ptr, scope):
+            raise self.wrong(f"factor {bad[0]} {bad[1]}")
+        shape_ptr = pointers([len(shape) for shape in shapes])
+        flat_shape = np.array([n for shape in shapes for n in shape], dtype=np.int64)
+        table_ptr = pointers([len(table) for table in tables])
+        same = arity == np.diff(shape_ptr)[function]
+        for m in np.flatnonzero(~same)[:1].tolist():
+            raise self.wrong(
+                f"factor {m} has {arity[m]} variables, its function {np.diff(shape_ptr)[function[m]]}"
+            )
+        differ = np.flatnonzero(width[scope] != flat_shape[ranges(shape_ptr[function], arity)])
+        if differ.size:
+            m = int(np.searchsorted(scope_ptr, differ[0], side="right")) - 1
+            labels = width[scope[scope_ptr[m] : scope_ptr[m + 1]]].tolist()
+            shape = shapes[int(function[m])]
+            raise self.wrong(
+                f"the variables of factor {m} have {labels} labels, its function has shape {shape}"
+            )
+        energy = np.concatenate([np.zeros(0), *tables])
+        score = transposed(-energy, flat_shape.astype(np.int32), shape_ptr, table_ptr)
+        return FactorList(
+            width, scope_ptr, scope.astype(np.int32), table_ptr, score, function.astype(np.int32)
+        )
+
+
+def write_opengm(factors: FactorList, place: Any) -> None:
+    """Write a model, each table as a function that factors share."""
+    library = h5py()
+    M, K = factors.factors, len(factors.table_ptr) - 1
+    which = factors.table_of(np.arange(M))
+    owner = np.full(K, -1, dtype=np.int64)
+    owner[which[::-1]] = np.arange(M)[::-1]  # a factor of each table, which has its shape
+    used = np.flatnonzero(owner >= 0)
+    number = np.zeros(K, dtype=np.int64)
+    number[used] = np.arange(len(used))
+    length = np.diff(factors.scope_ptr)
+    arity = length[owner[used]]
+    wide = factors.width[factors.scope[ranges(factors.scope_ptr[owner[used]], arity)]]
+    cells = cells_of(wide, pointers(arity)).astype(np.int64)
+    score = factors.score[ranges(factors.table_ptr[used], cells)]
+    # what `transposed` undoes: shapes and axes reversed
+    back = _reversed_rows(wide, pointers(arity))
+    energy = -transposed(score, back, pointers(arity), pointers(cells))
+    index = np.zeros(len(used) + int(arity.sum()), dtype=np.uint64)
+    index[pointers(arity)[:-1] + np.arange(len(used))] = arity
+    index[ranges(pointers(arity)[:-1] + np.arange(len(used)) + 1, arity)] = wide
+    rows = np.zeros(3 * M + len(factors.scope), dtype=np.uint64)
+    at = factors.scope_ptr[:-1] + 3 * np.arange(M)
+    rows[at], rows[at + 2] = number[which], length
+    rows[ranges(at + 3, length)] = factors.scope
+    header = [2, 0, len(factors.width), M, 1, _TABLE, len(used), 1]  # 1: doubles
+    with library.File(place, "w") as file:
+        group = file.create_group("gm")
+        group["header"] = np.array(header, dtype=np.uint64)
+        group["numbers-of-states"] = factors.width.astype(np.uint64)
+        if len(used):
+            inner = group.create_group(f"function-id-{_TABLE}")
+            inner["indices"], inner["values"] = index, energy
+        if M:
+            group["factors"] = rows
+
+
+def _reversed_rows(flat: Any, ptr: Pointers) -> Any:
+    """Return each row of a ragged array from its end to its beginning."""
+    length = np.diff(ptr)
+    at = np.repeat(ptr[:-1] + ptr[1:] - 1, length) - np.arange(len(flat))
+    return flat[at]
