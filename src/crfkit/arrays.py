@@ -37,7 +37,7 @@ def as_scores(scores: ArrayLike, argument: str) -> Floats:
         raise ValueError(f"{argument} is ragged: {error}") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{argument} has dtype {array.dtype}, expected real numbers")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.asarray(array, dtype=np.float64, order="C")
 
 
 def as_finite_scores(scores: ArrayLike, argument: str) -> Floats:
