@@ -69,16 +69,20 @@ def log_partition(
 
 
 def marginals(
-    potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
+    potentials: GraphPotentials,
+    *,
+    cliques: bool = True,
+    method: Method | str | None = None,
+    threads: int | None = None,
 ) -> GraphMarginals:
-    """Return the probability of each label of each variable, and of each cell of each factor."""
+    """Return the probability of each label of each variable, and of each cell of each factor (`cliques`)."""
     reduced = without_observed(potentials)
-    summed = method_of(method).marginals(reduced.potentials, True, threads_or_all(threads))
+    summed = method_of(method).marginals(reduced.potentials, cliques, threads_or_all(threads))
     demand(summed.value)
     return GraphMarginals(
         _numbers(potentials, summed.value, summed.how),
         _nodes(potentials, reduced.node(summed.node)),
-        reduced.clique(summed.clique),
+        reduced.clique(summed.clique) if cliques else {},
         summed.how,
     )
 
@@ -193,7 +197,8 @@ def _nodes(potentials: GraphPotentials, flat: Floats) -> dict[str, Any]:
     for kind, (first, last) in batch.kind_ptr.items():
         part = flat[batch.label_ptr[first] : batch.label_ptr[last]]
         if isinstance(batch.graph.kinds[kind], np.ndarray):
-            made[kind] = np.split(part, batch.label_ptr[first + 1 : last] - batch.label_ptr[first])
+            ends = batch.label_ptr[first + 1 : last] - batch.label_ptr[first]
+            made[kind] = np.split(part, ends) if first < last else []
         else:
             made[kind] = part.reshape(last - first, batch.graph.width(kind))
     return made
