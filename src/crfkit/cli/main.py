@@ -134,6 +134,7 @@ COMMANDS = {
     "show": ("show", "show"),
     "explain": ("explain", "explain"),
     "rank": ("rank", "rank"),
+    "infer": ("infer", "infer"),
     "calibrate": ("calibrate", "calibrate"),
     "features": ("features", "features"),
     "convert": ("convert", "convert"),

@@ -1,0 +1,235 @@
+"""``crfkit infer``: answers about a graphical model in a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
+from crfkit.inference.methods.registry import METHODS, method_of
+
+if TYPE_CHECKING:
+    from crfkit.inference.methods.how import How
+    from crfkit.inference.methods.method import Method
+    from crfkit.structures.graph_potentials import GraphPotentials
+
+_QUERIES = ("PR", "MAR", "MPE")
+
+
+def infer(
+    model: Annotated[str, typer.Argument(help="A model: .uai, .LG, .fg or .h5; - for standard input.")],
+    evidence: Annotated[
+        str | None, typer.Option("--evid", "-e", help="Observed labels, as a UAI file of evidence.")
+    ] = None,
+    query: Annotated[
+        str, typer.Option("--query", help="PR: log10 Z; MAR: marginals; MPE: the best labelling.")
+    ] = "PR",
+    method: Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")] = "auto",
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", help="Most cells of tables that exact inference may need, such as 2^27."),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="An option of the method, such as tol=1e-3; may be given again."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of methods that draw.", min=0)] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="uai, lg, fg or opengm; default: guessed.")
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the answer.")] = "-",
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer a query about a graphical model: Z, marginals or best labels.
+
+    The answer is written as the UAI competitions want it. What it is worth is said on standard error: by
+    which method, whether it is exact, bounds. With --json all of that is in the answer.
+
+    For example:
+
+      crfkit infer grid.uai --evid grid.uai.evid --query MAR
+      crfkit infer model.fg --query MPE --method trws --json
+      crfkit infer model.uai.gz --query PR --method bp --option tol=1e-9
+    """
+    task = query.upper()
+    if task == "MMAP":
+        raise ValueError("--query is MMAP: marginal MAP is not supported; ask for PR, MAR or MPE")
+    if task not in _QUERIES:
+        raise ValueError(f"--query is {query!r}, expected one of {', '.join(_QUERIES)}")
+    chosen = _method(method, budget, option or (), seed)
+    if output != "-":
+        check_output(output)
+    started = time.perf_counter()
+    from crfkit.structures.graph_files import load_graph
+
+    potentials = load_graph(model, evidence=evidence, format=format)
+    read = time.perf_counter()
+    batch = potentials.batch
+    with _waiting(f"{task} of {batch.variables} variables, {batch.factors} factors by {chosen}", quiet):
+        answer, told, how = _answer(task, potentials, chosen, threads, model, evidence)
+    done = time.perf_counter()
+    if as_json:
+        answer = json.dumps(
+            {
+                "model": model,
+                "query": task,
+                "variables": batch.variables,
+                "factors": batch.factors,
+                "observed": 0 if potentials.observed is None else int((potentials.observed >= 0).sum()),
+                **told,
+                "how": _described(how),
+                "seconds": {"read": read - started, "answer": done - read},
+            }
+        )
+        answer += "\n"
+    from crfkit.data.sink import write_bytes
+
+    write_bytes(output, [answer.encode()])
+    say(f"crfkit: {_summary(how)}; {done - read:.2f} s", quiet)
+
+
+def _method(name: str, budget: str | None, options: Sequence[str], seed: int | None) -> Method:
+    """Return the method with its options."""
+    if name not in METHODS:
+        raise ValueError(f"--method is {name!r}, expected one of {', '.join(METHODS)}")
+    made = method_of(name)
+    known = {field.name for field in fields(made)}
+    given: dict[str, Any] = {}
+    for text in options:
+        key, found, value = text.partition("=")
+        if not found:
+            raise ValueError(f"--option is {text!r}, expected NAME=VALUE, such as tol=1e-3")
+        given[key] = _value(value)
+    if budget is not None:
+        given["budget"] = _cells(budget)
+    if seed is not None:
+        given["seed"] = seed
+    for key in given:
+        if key not in known:
+            place = f"--{key}" if key in ("budget", "seed") else f"--option {key}"
+            has = f"its options are {', '.join(sorted(known))}" if known else "it has no options"
+            raise ValueError(f"{place}: the method {name} does not have it; {has}")
+    try:
+        return replace(made, **given)
+    except TypeError as error:  # an option of the wrong type
+        raise ValueError(f"--option: {error}") from None
+
+
+def _value(text: str) -> Any:
+    """Return a number, true, false or null, or else the text.
+
+    Examples
+    --------
+    >>> _value("1e-3"), _value("20"), _value("true"), _value("residual")
+    (0.001, 20, True, 'residual')
+    """
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _cells(text: str) -> int:
+    """Return a number of cells.
+
+    Examples
+    --------
+    >>> _cells("2^24"), _cells("1e6"), _cells("100")
+    (16777216, 1000000, 100)
+    """
+    base, power, exponent = text.replace("**", "^").partition("^")
+    try:
+        number = float(base) ** float(exponent) if power else float(text)
+        if not 1 <= number < 2**63:
+            raise ValueError
+    except (ValueError, OverflowError, ZeroDivisionError, TypeError):
+        raise ValueError(f"--budget is {text!r}, expected a number of cells, such as 2^27 or 1e8") from None
+    return int(number)
+
+
+def _answer(
+    task: str,
+    potentials: GraphPotentials,
+    method: Method,
+    threads: int | None,
+    model: str,
+    evidence: str | None,
+) -> tuple[str, dict[str, Any], How]:
+    """Return the answer as text, as plain data, and how it was found."""
+    from crfkit.data.graphs.results import result_text
+    from crfkit.inference import graphs
+    from crfkit.inference.results import NoLabellingError
+
+    if task == "PR":
+        total = graphs.log_partition(potentials, method=method, threads=threads)
+        log10 = float(total) / math.log(10.0)
+        return result_text(task, log10), {"log10_z": _plain(log10), "ln_z": _plain(float(total))}, total.how
+    try:
+        if task == "MAR":
+            found = graphs.marginals(potentials, cliques=False, method=method, threads=threads)
+            rows = found.node["variable"]
+            told = {"ln_z": _plain(float(found.log_partition)), "marginals": [row.tolist() for row in rows]}
+            return result_text(task, rows), told, found.how
+        best = graphs.decode(potentials, method, threads=threads)
+        labels = best.labels["variable"].tolist()
+        return result_text(task, labels), {"score": best.score, "labels": labels}, best.how
+    except NoLabellingError:
+        given = "" if evidence is None else f" given {evidence}"
+        raise ValueError(
+            f"{model}: every labelling has probability 0{given}; look for contradictions in it"
+        ) from None
+
+
+def _plain(number: float) -> float | None:
+    """Return a number as JSON can hold it: null where it is infinite or unknown."""
+    return number if math.isfinite(number) else None
+
+
+def _described(how: How) -> dict[str, Any]:
+    return {
+        "method": str(how.method[0]),
+        "exact": bool(how.exact[0]),
+        "converged": bool(how.converged[0]),
+        "sweeps": int(how.sweeps[0]),
+        "lower": _plain(float(how.lower[0])),
+        "upper": _plain(float(how.upper[0])),
+        "cells": _plain(float(how.cells[0])),
+        "notes": list(how.notes),
+    }
+
+
+def _summary(how: How) -> str:
+    """Return what an answer is worth: method, exact or not, bounds of ln Z or of the score."""
+    lower, upper = float(how.lower[0]), float(how.upper[0])
+    bounds = ""
+    if not how.exact[0] and (math.isfinite(lower) or math.isfinite(upper)):
+        least = f"at least {lower:.6g}" if math.isfinite(lower) else ""
+        most = f"at most {upper:.6g}" if math.isfinite(upper) else ""
+        bounds = f"; ln of the value: {' and '.join(filter(None, [least, most]))}"
+    return f"{how}{bounds}"
+
+
+@contextmanager
+def _waiting(what: str, quiet: bool) -> Iterator[None]:
+    """Show on a terminal what is being done, and since when."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(what, total=None)
+        yield
