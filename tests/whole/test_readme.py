@@ -74,6 +74,8 @@ def test_links_lead_somewhere(page: str) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "sh")])
 def test_shell_blocks_run(page: str, tmp_path: Path) -> None:
+    (tmp_path / "model.uai").write_text("MARKOV 2 2 2 1 2 0 1 4 0.4 0.1 0.2 0.3")
+    (tmp_path / "model.uai.evid").write_text("1 0 1")
     rng = random.Random(0)
     words = {"DT": ["the", "a"], "NN": ["dog", "tree", "house"], "VB": ["sees", "has"]}
     for name, lines in (("train.txt", 60), ("dev.txt", 15)):
