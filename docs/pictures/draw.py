@@ -8,6 +8,7 @@ writes an SVG file for each picture beside this script.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 Point = tuple[float, float]
@@ -25,6 +26,7 @@ class Picture:
         self.shapes: list[str] = []
 
     def variable(self, at: Point, name: str = "", kind: str = "a") -> Point:
+        """Draw a circle with a name in it, and return its place."""
         x, y = at
         self.shapes.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="{RADIUS:g}" fill="{COLOURS[kind]}" stroke="{INK}"/>'
@@ -33,6 +35,7 @@ class Picture:
         return at
 
     def text(self, at: Point, words: str, *, anchor: str = "middle", size: int = 12) -> None:
+        """Write words."""
         x, y = at
         if words:
             self.shapes.append(
@@ -52,6 +55,7 @@ class Picture:
         )
 
     def svg(self) -> str:
+        """Return the picture as a file."""
         width, height = self.size
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
@@ -62,11 +66,12 @@ class Picture:
 
 
 def row(picture: Picture, names: Iterable[str], y: float, kind: str = "a", x: float = 40) -> list[Point]:
+    """Draw variables side by side."""
     return [picture.variable((x + 80 * i, y), name, kind) for i, name in enumerate(names)]
 
 
 def clique() -> Picture:
-    """A factor graph with two kinds: scores of variables, of pairs and of three."""
+    """Draw factors of one, two and three variables of two kinds."""
     picture = Picture(370, 140)
     a = row(picture, ["a0", "a1", "a2"], 45)
     b = row(picture, ["b0", "b1"], 105, "b", x=80)
@@ -80,6 +85,7 @@ def clique() -> Picture:
 
 
 def grid() -> Picture:
+    """Draw pixels and their neighbours."""
     picture = Picture(280, 230)
     at = [[picture.variable((40 + 80 * c, 40 + 75 * r), str(3 * r + c)) for c in range(3)] for r in range(3)]
     for r in range(3):
@@ -92,12 +98,13 @@ def grid() -> Picture:
 
 
 def skip_chain() -> Picture:
+    """Draw a chain with a long edge."""
     picture = Picture(440, 170)
     words = ["Green", "spoke", "and", "Mr.", "Green", "left"]
     at = [picture.variable((35 + 74 * i, 105), str(i)) for i in range(len(words))]
     for (x, _), word in zip(at, words, strict=True):
         picture.text((x, 150), word)
-    for left, right in zip(at, at[1:], strict=False):
+    for left, right in pairwise(at):
         picture.factor(left, right)
     picture.factor(at[0], at[4], bend=75, colour="#b5651d")
     picture.text((183, 20), "skip: the same capitalised word")
@@ -105,6 +112,7 @@ def skip_chain() -> Picture:
 
 
 def factorial() -> Picture:
+    """Draw two chains, joined word by word."""
     picture = Picture(400, 170)
     words = ["He", "reckons", "the", "deficit"]
     pos = row(picture, ["PRP", "VBZ", "DT", "NN"], 100)
@@ -112,7 +120,7 @@ def factorial() -> Picture:
     for (x, _), word in zip(pos, words, strict=True):
         picture.text((x, 150), word)
     for level in (pos, chunk):
-        for left, right in zip(level, level[1:], strict=False):
+        for left, right in pairwise(level):
             picture.factor(left, right)
     for below, above in zip(pos, chunk, strict=True):
         picture.factor(below, above, colour="#b5651d")
@@ -122,6 +130,7 @@ def factorial() -> Picture:
 
 
 def collective() -> Picture:
+    """Draw papers, citations and a pair with a common author."""
     picture = Picture(400, 210)
     places = [(50, 50), (140, 30), (120, 120), (220, 90), (300, 40), (310, 140), (210, 175), (50, 165)]
     seen = {1, 3, 7}
@@ -134,6 +143,7 @@ def collective() -> Picture:
 
 
 def multi_label() -> Picture:
+    """Draw five yes-or-no variables, all joined."""
     picture = Picture(360, 240)
     names = ["beach", "sea", "sunset", "field", "urban"]
     at = [(180, 45), (290, 110), (245, 200), (115, 200), (70, 110)]
@@ -152,10 +162,11 @@ def _anchor(side: float) -> str:
 
 
 def latent() -> Picture:
+    """Draw hidden states below labels."""
     picture = Picture(400, 170)
     state = row(picture, ["h0", "h1", "h2", "h3"], 100)
     label = row(picture, ["y0", "y1", "y2", "y3"], 35, "b")
-    for left, right in zip(state, state[1:], strict=False):
+    for left, right in pairwise(state):
         picture.factor(left, right)
     for below, above in zip(state, label, strict=True):
         picture.factor(below, above, colour="#b5651d")
