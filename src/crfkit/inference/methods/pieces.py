@@ -1,0 +1,85 @@
+"""Answers put together: components of graphs that different methods answered become answers of whole graphs.
+
+Components are independent, so that log Z, scores and bounds add up, and draws and labels lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crfkit.arrays import Floats, pointers, ranges
+from crfkit.inference.methods.how import How
+from crfkit.inference.methods.method import Labelled, Summed
+from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.parts import Components, Part
+
+__all__ = ["labelled_together", "summed_together"]
+
+
+def summed_together(
+    whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, Summed]]
+) -> Summed:
+    """Return the sums of whole graphs, given those of all components, each in one piece."""
+    batch = whole.batch
+    value, node = np.zeros(split.batch.graphs), np.zeros(int(batch.label_ptr[-1]))
+    clique = {
+        name: np.zeros((len(batch.scopes[name]), *table.scores.shape[1:]))
+        for name, table in whole.tables.items()
+        if any(name in summed.clique for _, summed in pieces)
+    }
+    for part, summed in pieces:
+        value[part.graphs] = summed.value
+        node[ranges(batch.label_ptr[part.variables], part.batch.width.astype(np.int64))] = summed.node
+        for name, out in clique.items():
+            if len(part.factors[name]):
+                out[part.factors[name]] = summed.clique[name]
+    how = _how(whole, split, [(part, summed.how) for part, summed in pieces])
+    return Summed(split.values(value, whole), node, clique, how)
+
+
+def labelled_together(
+    whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, Labelled]]
+) -> Labelled:
+    """Return labellings of whole graphs: number i is that of the labellings number i of all components."""
+    k = len(pieces[0][1].label)
+    label = np.full((k, whole.batch.variables), -1, dtype=np.int32)
+    score = np.full((k, split.batch.graphs), -np.inf)
+    for part, found in pieces:
+        label[:, part.variables] = found.label
+        score[:, part.graphs] = found.score
+    total = split.values(score, whole)
+    label[np.isneginf(total)[:, whole.batch.graph_of]] = -1
+    return Labelled(label, total, _how(whole, split, [(part, found.how) for part, found in pieces]))
+
+
+def _how(whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, How]]) -> How:
+    C, N = split.batch.graphs, whole.batch.graphs
+    every = How.of("", C, exact=True)
+    for part, how in pieces:
+        for name in ("method", "exact", "converged", "sweeps", "lower", "upper", "cells"):
+            getattr(every, name)[part.graphs] = getattr(how, name)
+    sweeps = np.zeros(N, dtype=np.int64)
+    np.maximum.at(sweeps, split.graph, every.sweeps)
+    order = np.argsort(split.graph, kind="stable")
+    ends = pointers(np.bincount(split.graph, minlength=N))
+    names = np.empty(N, dtype=object)
+    for n in range(N):
+        used = {str(name): None for name in every.method[order[ends[n] : ends[n + 1]]]}
+        names[n] = " + ".join(used) or "elimination"
+    return How(
+        names,
+        np.bincount(split.graph, ~every.exact, minlength=N) == 0,
+        np.bincount(split.graph, ~every.converged, minlength=N) == 0,
+        sweeps,
+        split.values(every.lower, whole),
+        _or_impossible(split.values(every.upper, whole)),
+        np.bincount(split.graph, np.nan_to_num(every.cells), minlength=N).astype(np.float64),
+        tuple(dict.fromkeys(note for _, how in pieces for note in how.notes)),
+    )
+
+
+def _or_impossible(upper: Floats) -> Floats:
+    """Return sums of bounds; a component without a labelling leaves none, whatever the others may have."""
+    return np.where(np.isnan(upper), -np.inf, upper)
