@@ -148,6 +148,10 @@ def test_evidence_is_conditioning(seed: int) -> None:
     counts = inference.count(given)
     assert counts == (allowed > -np.inf).sum(axis=0).tolist()
     close(inference.entropy(given), -_weighted(allowed))
+    every_p, few_p = inference.marginals(given), inference.marginals(given, cliques=False)
+    assert not few_p.clique
+    for kind in seen:
+        close(every_p[kind], few_p[kind])
     for kind, labels in inference.sample(given, 3, seed=1).labels.items():
         known = seen[kind] >= 0
         assert (labels[:, known] == seen[kind][known]).all()

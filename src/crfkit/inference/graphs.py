@@ -51,7 +51,7 @@ class GraphMarginals:
 
     log_partition: Any  #: a number, or [N]
     node: Mapping[str, Any]  #: kind -> [V, L]; a list of arrays where variables differ in labels
-    clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La]
+    clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La]; empty if not asked for
     how: How
 
     def __getitem__(self, kind: str) -> Any:
@@ -75,7 +75,23 @@ def marginals(
     method: Method | str | None = None,
     threads: int | None = None,
 ) -> GraphMarginals:
-    """Return the probability of each label of each variable, and of each cell of each factor (`cliques`)."""
+    """Return the probability of each label of each variable, and of each cell of each factor.
+
+    Those of factors take a number for each cell of each factor: ``cliques=False`` leaves them out.
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> graph = Graph({"token": 2}, word=["token"], step=["token", "token"])
+    >>> batch = graph.batch(sizes={"token": 2}, scopes={"step": [[0, 1]]})
+    >>> scores = batch.potentials(word=[[0.0, 1.0], [0.0, 0.0]], step=[[1.0, 0.0], [0.0, 1.0]])
+    >>> p = inference.marginals(scores)
+    >>> p["token"].round(3)
+    array([[0.269, 0.731],
+           [0.393, 0.607]])
+    >>> p.clique["step"].shape
+    (1, 2, 2)
+    """
     reduced = without_observed(potentials)
     summed = method_of(method).marginals(reduced.potentials, cliques, threads_or_all(threads))
     demand(summed.value)
@@ -216,7 +232,7 @@ def _labelling(
 
 
 def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelling:
-    found = marginals(potentials, threads=threads)
+    found = marginals(potentials, cliques=False, threads=threads)
     labels = {
         kind: np.array([np.argmax(p) for p in each], dtype=np.int32)
         if isinstance(each, list)
