@@ -1,28 +1,39 @@
 """Methods for graphs: how queries of `crfkit.inference` are answered, as ``method=``.
 
-`Auto`             exact where that is cheap, else the best that is known for the graph; the default
-`Elimination`      exact: variables are summed out one by one, as long as the tables fit the budget
-`Enumeration`      every labelling is scored: exact, for a few variables
-"""
-
-from crfkit.inference.methods.auto import Auto
-from crfkit.inference.methods.elimination import Elimination, TooWideError
+===================  =================================================================================
 `Auto`               exact where that is cheap, else the best that is known for the graph; the default
-`BeliefPropagation`  messages until they rest: exact without cycles, Bethe's approximation with them
+`Elimination`        exact: variables are summed out one by one, as long as the tables fit the budget
 `Enumeration`        every labelling is scored: exact, for a few variables
+`BeliefPropagation`  messages until they rest: exact without cycles, Bethe's approximation with them
 `TreeReweighted`     an upper bound on log Z by messages on weighted trees
-from crfkit.inference.methods.belief import BeliefPropagation
 `TRWS`               best labelling: sequential tree-reweighted message passing, with a bound
 `DualDecomposition`  best labelling: forests that must agree, with a bound
 `ICM`                best labelling: each variable in turn, from a start
+===================  =================================================================================
+"""
+
+from crfkit.inference.methods.auto import Auto
+from crfkit.inference.methods.belief import BeliefPropagation
 from crfkit.inference.methods.dual import DualDecomposition
+from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.enumeration import Enumeration
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import ICM
 from crfkit.inference.methods.method import Method, MethodError
 from crfkit.inference.methods.reweighted import TreeReweighted
-
-__all__ = ["Auto", "Elimination", "Enumeration", "How", "Method", "MethodError", "TooWideError"]
-__all__ = ["Auto", "BeliefPropagation", "Enumeration", "How", "Method", "MethodError", "TreeReweighted"]
 from crfkit.inference.methods.trws import TRWS
-__all__ = ["ICM", "TRWS", "Auto", "DualDecomposition", "Enumeration", "How", "Method", "MethodError"]
+
+__all__ = [
+    "ICM",
+    "TRWS",
+    "Auto",
+    "BeliefPropagation",
+    "DualDecomposition",
+    "Elimination",
+    "Enumeration",
+    "How",
+    "Method",
+    "MethodError",
+    "TooWideError",
+    "TreeReweighted",
+]
