@@ -62,6 +62,11 @@ LINES: dict[str, Line] = {
     "auto": EXACT,
     "elimination": Line(every((*SUMS, "decode"), ALL)),
     "enumeration": EXACT,
+    "belief-propagation": Line(every((*SUMS, "decode"), FORESTS), every((*SUMS, "decode"), ALL)),
+    "tree-reweighted": Line(inexact=every(SUMS, ALL)),
+    "trws": Line(inexact=every(("decode",), ALL)),
+    "dual": Line(inexact=every(("decode",), ALL)),
+    "icm": Line(inexact=every(("decode",), ALL)),
 }
 
 
