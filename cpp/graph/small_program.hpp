@@ -186,6 +186,12 @@ class SmallCompiler {
     return made;
   }
 
+  // Cells in doubles, as the kernels want them.
+  std::int32_t add_cells(std::vector<std::int32_t> cells) {
+    for (std::int32_t& cell : cells) cell *= kSmallLanes;
+    return add_list(cells);
+  }
+
   std::int32_t add_list(const std::vector<std::int32_t>& numbers) {
     const std::int32_t at = static_cast<std::int32_t>(list_.size());
     list_.insert(list_.end(), numbers.begin(), numbers.end());
@@ -200,24 +206,38 @@ class SmallCompiler {
       const std::int32_t to = projection[i];
       made[to * count + filled[to]++] = static_cast<std::int32_t>(i);
     }
-    return add_list(made);
+    return add_cells(std::move(made));
   }
 
-  void multiply(const Table& left, const Table* right, const Table& out) {
+  // Left and right have only v in common, and it is the fastest of left.
+  static bool grows(const Table& left, const Table& right, std::int32_t v) {
+    return left.axes.back() == v && std::all_of(right.axes.begin(), right.axes.end(), [&](auto u) {
+             return u == v || !left.scope.has(u);
+           });
+  }
+
+  void multiply(const Table& left, const Table* right, const Table& out, std::int32_t v) {
     SmallProduct made = {};
     made.out = out.place;
     made.cells = out.cells;
     made.left = left.place;
     made.left_cells = left.cells;
+    made.right = right ? right->place : -1;
+    made.right_cells = right ? right->cells : 0;
+    if (right && grows(left, *right, v)) {
+      std::vector<std::int32_t> axes(out.axes.begin(), out.axes.end() - left.axes.size());
+      axes.push_back(v);
+      made.fresh = out.cells / left.cells;
+      made.right_at = add_cells(projection(axes, right->axes));
+      product_.push_back(made);
+      return;
+    }
     const std::vector<std::int32_t> from_left = projection(out.axes, left.axes);
-    made.left_at = add_list(from_left);
+    made.left_at = add_cells(from_left);
     if (left.place != out.place) made.left_from = add_inverse(from_left, left.cells);
-    made.right = -1;
     if (right) {
       const std::vector<std::int32_t> from_right = projection(out.axes, right->axes);
-      made.right = right->place;
-      made.right_cells = right->cells;
-      made.right_at = add_list(from_right);
+      made.right_at = add_cells(from_right);
       made.right_from = add_inverse(from_right, right->cells);
     }
     product_.push_back(made);
@@ -271,7 +291,7 @@ class SmallCompiler {
     step.own = now.place;
     step.own_from = add_inverse(projection(now.axes, {v}), width_[v]);
     step.own_count = now.cells / width_[v];
-    if (operands.empty()) multiply(now, nullptr, whole);
+    if (operands.empty()) multiply(now, nullptr, whole, v);
     bool made_here = false;  // an operand is never multiplied in place
     while (!operands.empty()) {
       const std::size_t i = next_operand(now, operands);
@@ -282,15 +302,24 @@ class SmallCompiler {
       out.scope.add(right.scope);
       if (made_here && out.scope == now.scope) {
         out = now;
-      } else if (out.scope == whole.scope) {
-        out = whole;
       } else {
         out.axes = ordered(out.scope, v);
         out.cells = cells_of(out.axes);
-        out.place = -1 - static_cast<std::int32_t>(scratch);  // until all that is kept is known
-        scratch += out.cells;
+        if (grows(now, right, v)) {
+          out.axes.clear();
+          for (const std::int32_t u : right.axes)
+            if (u != v) out.axes.push_back(u);
+          out.axes.insert(out.axes.end(), now.axes.begin(), now.axes.end());
+        }
+        if (out.scope == scope) {
+          out.place = whole.place;
+          whole.axes = out.axes;
+        } else {
+          out.place = -1 - static_cast<std::int32_t>(scratch);  // until all that is kept is known
+          scratch += out.cells;
+        }
       }
-      multiply(now, &right, out);
+      multiply(now, &right, out, v);
       now = out;
       made_here = true;
     }

@@ -12,12 +12,16 @@ namespace crfkit {
 
 inline constexpr int kSmallLanes = 8;  // graphs that are swept together
 
-// out[c] = left[left_at[c]] right[right_at[c]]
+// out[c] = left[left_at[c]] right[right_at[c]].  Lists of cells count doubles, not cells.
+//
+// Most products grow: left and right have only the step's variable in common, which is the fastest
+// of left, and out = [fresh, left], where right_at has [fresh, width] cells and left needs no list.
 struct SmallProduct {
   std::int32_t out, cells;
+  std::int32_t fresh;               // cells of the new variables; 0: a general product
   std::int32_t left, left_cells;    // left == out: multiplied in place
   std::int32_t right, right_cells;  // right < 0: a copy of left
-  std::int32_t left_at, right_at;   // where [cells] begin in the program's lists
+  std::int32_t left_at, right_at;   // where they begin in the program's lists
   std::int32_t left_from;           // [left_cells, cells / left_cells] cells of out, in the lists
   std::int32_t right_from;          // the same of the right table
 };

@@ -52,23 +52,40 @@ struct Plus {
 };
 
 template <class Op>
-void multiply(const SmallProgram& p, const SmallProduct& product, double* memory) {
+void multiply(const SmallProgram& p, const SmallProduct& product, std::int32_t width,
+              double* memory) {
   double* out = cell(memory, product.out);
   const double* left = cell(memory, product.left);
-  const std::int32_t* left_at = p.list + product.left_at;
-  if (product.right < 0) {
-    for (std::int32_t c = 0; c < product.cells; ++c)
-      put(out + c * kSmallLanes, lanes(left + left_at[c] * kSmallLanes));
-    return;
-  }
   const double* right = cell(memory, product.right);
   const std::int32_t* right_at = p.list + product.right_at;
-  for (std::int32_t c = 0; c < product.cells; ++c) {
-    const double* a = left + left_at[c] * kSmallLanes;
-    const double* b = right + right_at[c] * kSmallLanes;
-    each([&](int u) {
-      store(out + c * kSmallLanes + u * W, Op::of(load(a + u * W), load(b + u * W)));
-    });
+  if (product.fresh) {
+    const std::int64_t size = static_cast<std::int64_t>(product.left_cells) * kSmallLanes,
+                       step = static_cast<std::int64_t>(width) * kSmallLanes;
+    for (std::int32_t n = 0; n < product.fresh; ++n, out += size)
+      for (std::int32_t j = 0; j < width; ++j) {
+        const Lanes b = lanes(right + *right_at++);
+        for (std::int64_t c = j * kSmallLanes; c < size; c += step)
+          each([&](int u) { store(out + c + u * W, Op::of(load(left + c + u * W), b.at[u])); });
+      }
+    return;
+  }
+  const std::int64_t size = static_cast<std::int64_t>(product.cells) * kSmallLanes;
+  if (product.left == product.out) {
+    for (std::int64_t c = 0; c < size; c += kSmallLanes) {
+      const double* b = right + *right_at++;
+      each([&](int u) { store(out + c + u * W, Op::of(load(out + c + u * W), load(b + u * W))); });
+    }
+    return;
+  }
+  const std::int32_t* left_at = p.list + product.left_at;
+  for (std::int64_t c = 0; c < size; c += kSmallLanes) {
+    const double* a = left + *left_at++;
+    if (product.right < 0) {
+      put(out + c, lanes(a));
+      continue;
+    }
+    const double* b = right + *right_at++;
+    each([&](int u) { store(out + c + u * W, Op::of(load(a + u * W), load(b + u * W))); });
   }
 }
 
@@ -76,22 +93,59 @@ void multiply(const SmallProgram& p, const SmallProduct& product, double* memory
 void add_up(const double* from, const std::int32_t* list, std::int32_t cells, std::int32_t count,
             double* to) {
   for (std::int32_t i = 0; i < cells; ++i, list += count) {
-    Lanes a = lanes(from + list[0] * kSmallLanes);
+    Lanes a = lanes(from + list[0]);
     std::int32_t k = 1;
     if (count >= 4) {  // two sums at a time: one would wait for the latency of its additions
-      Lanes b = lanes(from + list[1] * kSmallLanes);
+      Lanes b = lanes(from + list[1]);
       for (k = 2; k + 1 < count; k += 2) {
-        const double *x = from + list[k] * kSmallLanes, *y = from + list[k + 1] * kSmallLanes;
+        const double *x = from + list[k], *y = from + list[k + 1];
         each([&](int u) { a.at[u] += load(x + u * W), b.at[u] += load(y + u * W); });
       }
       each([&](int u) { a.at[u] += b.at[u]; });
     }
     for (; k < count; ++k) {
-      const double* x = from + list[k] * kSmallLanes;
+      const double* x = from + list[k];
       each([&](int u) { a.at[u] += load(x + u * W); });
     }
     put(to + i * kSmallLanes, a);
   }
+}
+
+// Beliefs of both tables of a product from that of the product.
+void divide(const SmallProgram& p, const SmallProduct& product, std::int32_t width,
+            double* memory) {
+  const double* out = cell(memory, product.out);
+  double* left = cell(memory, product.left);
+  double* right = cell(memory, product.right);
+  if (!product.fresh) {
+    if (product.right >= 0)
+      add_up(out, p.list + product.right_from, product.right_cells,
+             product.cells / product.right_cells, right);
+    if (product.left != product.out)
+      add_up(out, p.list + product.left_from, product.left_cells,
+             product.cells / product.left_cells, left);
+    return;
+  }
+  const std::int32_t* right_at = p.list + product.right_at;
+  const std::int64_t size = static_cast<std::int64_t>(product.left_cells) * kSmallLanes,
+                     step = static_cast<std::int64_t>(width) * kSmallLanes;
+  const bool in_place = product.left == product.out;
+  for (std::int32_t n = 0; n < product.fresh; ++n, out += size)
+    for (std::int32_t j = 0; j < width; ++j) {
+      Lanes a = filled(0.0), b = filled(0.0);
+      const auto see = [&](std::int64_t c, Lanes& sum) {
+        each([&](int u) {
+          const Vec x = load(out + c + u * W);
+          sum.at[u] += x;
+          if (!in_place) store(left + c + u * W, n ? load(left + c + u * W) + x : x);
+        });
+      };
+      std::int64_t c = j * kSmallLanes;
+      for (; c + step < size; c += 2 * step) see(c, a), see(c + step, b);
+      if (c < size) see(c, a);
+      each([&](int u) { a.at[u] += b.at[u]; });
+      put(right + *right_at++, a);
+    }
 }
 
 // Scores of an input, lane by lane, in its place.
@@ -244,16 +298,8 @@ void go_back(const Factors& factors, const SmallProgram& p, const SmallBlock& bl
           store(x, load(x) * belief.at[u]);
         });
     }
-    for (std::int32_t i = step.products - 1; i >= 0; --i) {
-      const SmallProduct& one = p.product[step.first_product + i];
-      const double* out = cell(memory, one.out);
-      if (one.right >= 0)
-        add_up(out, p.list + one.right_from, one.right_cells, one.cells / one.right_cells,
-               cell(memory, one.right));
-      if (one.left != one.out)
-        add_up(out, p.list + one.left_from, one.left_cells, one.cells / one.left_cells,
-               cell(memory, one.left));
-    }
+    for (std::int32_t i = step.products - 1; i >= 0; --i)
+      divide(p, p.product[step.first_product + i], step.width, memory);
     alignas(64) double total[kSmallLanes];
     for (std::int32_t j = 0; j < step.width; ++j) {
       add_up(cell(memory, step.own), p.list + step.own_from + j * step.own_count, 1, step.own_count,
@@ -292,9 +338,9 @@ unsigned sums_of(const Factors& factors, const SmallProgram& p, const SmallBlock
     for (std::int32_t i = 0; i < step.products; ++i) {
       const SmallProduct& product = p.product[step.first_product + i];
       if (sums.logs) {
-        multiply<Plus>(p, product, memory);
+        multiply<Plus>(p, product, step.width, memory);
       } else {
-        multiply<Times>(p, product, memory);
+        multiply<Times>(p, product, step.width, memory);
       }
     }
     if (sums.logs) {
@@ -336,7 +382,7 @@ void best_of(const Factors& factors, const SmallProgram& p, const SmallBlock& bl
   for (std::int32_t s = 0; s < p.steps; ++s) {
     const SmallStep& step = p.step[s];
     for (std::int32_t i = 0; i < step.products; ++i)
-      multiply<Plus>(p, p.product[step.first_product + i], memory);
+      multiply<Plus>(p, p.product[step.first_product + i], step.width, memory);
     const double* product = cell(memory, step.product);
     double* message = cell(memory, step.message);
     for (std::int32_t r = 0; r < step.rest; ++r, product += step.width * kSmallLanes) {
