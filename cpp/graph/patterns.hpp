@@ -1,4 +1,4 @@
-// Components of graphs, and which of them have the same pattern: as many variables with the same
+// ConnectedParts of graphs, and which of them have the same pattern: as many variables with the same
 // numbers of labels, and the same factors, in the same order, between the same ones of them.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-struct Components {
+struct ConnectedParts {
   std::vector<std::int32_t> of;            // [V] component of each variable
   std::vector<std::int64_t> variable_ptr;  // [C + 1]
   std::vector<std::int32_t> variable;      // [V] by component, then by number
@@ -39,7 +39,7 @@ struct Components {
   std::vector<std::int32_t> group;         // of `factor`
 
   // Numbered by their first variables; no group may have more than 2^31 - 1 factors.
-  explicit Components(const Factors& f) : of(f.variables), local(f.variables) {
+  explicit ConnectedParts(const Factors& f) : of(f.variables), local(f.variables) {
     std::vector<std::int32_t>& root = of;  // of trees whose roots are their smallest variables
     for (std::int64_t v = 0; v < f.variables; ++v) root[v] = static_cast<std::int32_t>(v);
     const auto find = [&](std::int32_t v) {
@@ -95,7 +95,7 @@ struct Components {
 
 // The components of each pattern, of those with `most` variables or fewer (256 at the most);
 // patterns by their first components.
-inline std::vector<std::vector<std::int64_t>> patterns_of(const Factors& f, const Components& c,
+inline std::vector<std::vector<std::int64_t>> patterns_of(const Factors& f, const ConnectedParts& c,
                                                           std::int64_t most, int threads) {
   const auto small = [&](std::int64_t i) {
     return c.variable_ptr[i + 1] - c.variable_ptr[i] <= most;

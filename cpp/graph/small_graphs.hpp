@@ -1,4 +1,4 @@
-// Components that share a pattern with others, swept in lanes; all other components are left out.
+// ConnectedParts that share a pattern with others, swept in lanes; all other components are left out.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class SmallGraphs {
       : covered_(f.variables), components_(few_factors(f) ? f : Factors{}) {
     for (std::int64_t g = 0; g < f.groups; ++g)
       shapes_.push_back({f.group[g].count, f.group[g].cells});
-    const Components& c = components_;
+    const ConnectedParts& c = components_;
     for (std::vector<std::int64_t>& members : patterns_of(f, c, kMostSmallVariables, threads)) {
       if (static_cast<std::int64_t>(members.size()) < least_share) continue;
       std::optional<SmallCompiler> compiled = SmallCompiler::of(pattern(f, c, members[0]));
@@ -105,7 +105,7 @@ class SmallGraphs {
     return true;
   }
 
-  static SmallPattern pattern(const Factors& f, const Components& c, std::int64_t i) {
+  static SmallPattern pattern(const Factors& f, const ConnectedParts& c, std::int64_t i) {
     SmallPattern made;
     for (std::int64_t k = c.variable_ptr[i]; k < c.variable_ptr[i + 1]; ++k)
       made.width.push_back(f.width[c.variable[k]]);
@@ -159,7 +159,7 @@ class SmallGraphs {
   std::vector<bool> covered_;
   bool covers_all_;
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes_;  // factors and cells of each group
-  Components components_;
+  ConnectedParts components_;
   std::vector<Shared> shared_;
 };
 
