@@ -12,7 +12,7 @@ every better labelling has only such arcs. Otherwise it is solved again with a w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from crfkit.arrays import Bools, Floats
 from crfkit.inference.globals.rules import Rule
 from crfkit.inference.globals.trellis import Trellis
+from crfkit.inference.highs import WHOLE, Program
 
 __all__ = ["Way", "solve"]
 
 Way = Literal["LP", "ILP"]
 Counts = NDArray[np.int64]
-_WHOLE = 1e-6  # a variable that is this close to a whole number is taken for it
 
 
 def solve(trellis: Trellis, rules: Sequence[Rule], reach: float) -> tuple[Bools, Way] | None:
@@ -60,34 +60,9 @@ def solve(trellis: Trellis, rules: Sequence[Rule], reach: float) -> tuple[Bools,
         reach = lost
 
 
-class _Program:
-    """Rows of a sparse matrix, and their bounds."""
-
-    def __init__(self, columns: int) -> None:
-        self.columns, self.rows = columns, 0
-        self.entries: list[tuple[Any, Any, Any]] = []
-        self.low: list[Any] = []
-        self.high: list[Any] = []
-
-    def variables(self, count: int) -> Counts:
-        """Return the columns of so many further variables."""
-        self.columns += count
-        return np.arange(self.columns - count, self.columns)
-
-    def add(self, row: Any, column: Any, value: Any, low: Any, high: Any) -> None:
-        """Add rows: entries by row from 0, and the bounds of each row, [R]."""
-        self.entries.append((np.asarray(row) + self.rows, column, value))
-        self.low.append(low)
-        self.high.append(high)
-        self.rows += len(low)
-
-
 def _solved(arcs: Trellis, after: Floats, rules: Sequence[Rule]) -> tuple[Counts, Way] | None:
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import coo_array
-
     A = len(arcs.score)
-    program = _Program(A)
+    program = Program(A)
     _, at = np.unique(np.concatenate([[0], arcs.tail, arcs.head]), return_inverse=True)
     tail, head = at[1 : A + 1], at[A + 1 :]  # the beginning stays node 0
     inner = np.flatnonzero(arcs.end < arcs.T)
@@ -104,31 +79,20 @@ def _solved(arcs: Trellis, after: Floats, rules: Sequence[Rule]) -> tuple[Counts
     steps = arcs.steps
     for rule in rules:
         rule.enter(steps, program)
-    row, column, value = (np.concatenate(each) for each in zip(*program.entries, strict=True))
-    shape = (program.rows, program.columns)
-    matrix = coo_array((value.astype(np.float64), (row, column)), shape).tocsr()
-    rows = LinearConstraint(matrix, np.concatenate(program.low), np.concatenate(program.high))
     cost = np.zeros(program.columns)
     # What an arc loses against the best way on from its tail; a path loses the sum.
     cost[:A] = np.maximum(after[arcs.tail] - arcs.score - after[arcs.head], 0.0)
-    cost *= 1e3 / max(float(cost.max()), 1e-300)  # tolerances of HiGHS are absolute, 1e-6 and 1e-7
     whole = np.zeros(program.columns)
     whole[:A] = 1
     way: Way = "LP"
     for integrality in (np.zeros_like(whole), whole):
-        found = milp(
-            cost,
-            integrality=integrality,
-            bounds=Bounds(0.0, 1.0),
-            constraints=rows,
-            options={"mip_rel_gap": 0.0},
-        )
+        found = program.solve(cost, integrality)
         if found.status == 2:  # infeasible
             return None
         if found.x is None:
             raise RuntimeError(f"HiGHS did not solve the program of {A:,} arcs: {found.message}")
         z = found.x[:A]
-        if np.abs(z - np.round(z)).max(initial=0.0) < _WHOLE:
+        if np.abs(z - np.round(z)).max(initial=0.0) < WHOLE:
             return np.flatnonzero(z > 0.5), way
         way = "ILP"
     raise RuntimeError(f"HiGHS returned fractions of {A:,} arcs as an integral solution")
