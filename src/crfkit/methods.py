@@ -9,17 +9,22 @@
 `TRWS`               best labelling: sequential tree-reweighted message passing, with a bound
 `DualDecomposition`  best labelling: forests that must agree, with a bound
 `ICM`                best labelling: each variable in turn, from a start
+`LinearProgram`      best labelling: the local polytope, with its bound
+`IntegerProgram`     best labelling, proved, by HiGHS; under linear constraints (`Linear`)
+`CombiLP`            best labelling, proved: TRW-S, and an integer program where it leaves doubt
 ===================  =================================================================================
 """
 
 from crfkit.inference.methods.auto import Auto
 from crfkit.inference.methods.belief import BeliefPropagation
+from crfkit.inference.methods.combilp import CombiLP
 from crfkit.inference.methods.dual import DualDecomposition
 from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.enumeration import Enumeration
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import ICM
 from crfkit.inference.methods.method import Method, MethodError
+from crfkit.inference.methods.programs import IntegerProgram, Linear, LinearProgram
 from crfkit.inference.methods.reweighted import TreeReweighted
 from crfkit.inference.methods.trws import TRWS
 
@@ -28,10 +33,14 @@ __all__ = [
     "TRWS",
     "Auto",
     "BeliefPropagation",
+    "CombiLP",
     "DualDecomposition",
     "Elimination",
     "Enumeration",
     "How",
+    "IntegerProgram",
+    "Linear",
+    "LinearProgram",
     "Method",
     "MethodError",
     "TooWideError",

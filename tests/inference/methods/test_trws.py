@@ -107,7 +107,7 @@ def test_an_attractive_grid_is_solved_exactly() -> None:
     )
 
 
-@pytest.mark.parametrize("method", [*RELAXED, ICM(restarts=2)], ids=str)
+@pytest.mark.parametrize("method", [TRWS(sweeps=12), DualDecomposition(sweeps=5), ICM(restarts=2)], ids=str)
 def test_same_bits_for_any_number_of_threads(method: Method) -> None:
     potentials = grid(np.random.default_rng(1), 70, 80, 6, strength=0.7)
     one, three = method.best(potentials, 1), method.best(potentials, 3)

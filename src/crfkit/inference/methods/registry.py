@@ -18,6 +18,9 @@ METHODS: dict[str, tuple[str, str]] = {
     "trws": ("trws", "TRWS"),
     "dual": ("dual", "DualDecomposition"),
     "icm": ("icm", "ICM"),
+    "lp": ("programs", "LinearProgram"),
+    "ilp": ("programs", "IntegerProgram"),
+    "combilp": ("combilp", "CombiLP"),
 }
 
 

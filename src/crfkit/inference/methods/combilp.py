@@ -1,0 +1,100 @@
+"""CombiLP: TRW-S where it decides, an integer program where it leaves doubt (Savchynskyy et al. 2013).
+
+After TRW-S a labelling loses nothing in most factors. The variables of the others are solved as an integer
+program of their own. If its labels and those of the rest lose nothing in the factors between them, the whole
+is the best labelling: no labelling loses less in the program's part, and none less than nothing elsewhere.
+Otherwise the variables of those factors join the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import ClassVar
+
+import numpy as np
+
+from crfkit.arrays import Bools, Ids
+from crfkit.checks import check_number
+from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.polytope import solve_part
+from crfkit.inference.methods.programs import Search
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["CombiLP"]
+
+
+@dataclass(frozen=True)
+class CombiLP(Method):
+    """TRW-S, then an integer program for the part where it leaves doubt: the best labelling, with a proof.
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.methods import CombiLP
+    >>> differ = [[0.0, 1.0], [1.0, 0.0]]
+    >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], differ), ([1, 2], differ), ([0, 2], differ)])
+    >>> found = inference.decode(scores, method=CombiLP())
+    >>> found.score, found.how.exact.tolist()
+    (2.0, [True])
+    """
+
+    name: ClassVar[str] = "combilp"
+    sweeps: int = 1000  #: of TRW-S, at most
+    tol: float = 1e-7  #: of TRW-S: a sweep that lowers the bound by less, relative to it, is the last
+    seconds: float | None = None  #: after which the search stops, converged or not
+    columns: int = 100_000  #: of a program; more are refused
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_number("sweeps", self.sweeps, 1, whole=True)
+        check_number("tol", self.tol)
+        check_number("columns", self.columns, 1, whole=True)
+        if self.seconds is not None:
+            check_number("seconds", self.seconds)
+
+    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return the best labelling; what was found until then where the time is over."""
+        until = np.inf if self.seconds is None else monotonic() + self.seconds
+        search = Search(potentials, self.sweeps, self.tol, threads)
+        for n in search.open():
+            self._solve(search, int(n), until)
+        return search.labelled(self.name)
+
+    def _solve(self, search: Search, n: int, until: float) -> None:
+        mine = search.potentials.batch.graph_of == n
+        label = np.where(mine, search.label, 0).astype(np.int32)
+        everything = bool((label < 0).any())  # without a labelling to build on
+        inside = mine.copy() if everything else mine & _doubtful(search, np.maximum(label, 0), mine)
+        while True:
+            part = solve_part(
+                search.losses, inside, search.reach(n), integral=True, most=self.columns, until=until
+            )
+            if part is None:  # all that is left loses more than the labels that we have
+                search.prove(n, np.inf)
+                return
+            if part.loss < np.inf:
+                label = np.where(inside, part.label, label).astype(np.int32)
+                search.offer(n, label, improve=not inside[mine].all())
+            search.prove(n, part.least)
+            if not part.solved:
+                search.converged[n] = False
+                return
+            joined = inside | (_doubtful(search, label, mine & ~inside) & mine)
+            if (joined == inside).all():
+                search.prove(n, np.inf)
+            if n not in search.open():
+                return
+            inside = joined
+
+
+def _doubtful(search: Search, label: Ids, where: Bools) -> Bools:
+    """Return the variables of factors that touch `where` and lose something with a labelling, [V]."""
+    batch, losses = search.potentials.batch, search.losses
+    least = 1e-9 * (1.0 + np.abs(np.where(np.isfinite(losses.bound), losses.bound, 0.0)))[batch.graph_of]
+    out: Bools = (losses.node[batch.label_ptr[:-1] + label] > least) & where
+    for name in losses.given:
+        scope = batch.scopes[name]
+        lost = (losses.of(name, label) > least[scope[:, 0]]) & where[scope].any(axis=1)
+        out[scope[lost]] = True
+    return out
