@@ -38,6 +38,7 @@ SHAPES: dict[str, Callable[[np.random.Generator], GraphPotentials]] = {
 }
 ALL = frozenset(SHAPES)
 FORESTS = frozenset({"forest", "forbidding forest"})
+SOME = ALL - {"no labelling"}  # where a search without a proof cannot say that there is none
 PAIRS = ALL - {"arity 3", "arity 4"}
 QUERIES = ("log_partition", "marginals", "entropy", "decode", "kbest", "sample", "count")
 SUMS = QUERIES[:3]
@@ -67,6 +68,12 @@ LINES: dict[str, Line] = {
     "trws": Line(inexact=every(("decode",), ALL)),
     "dual": Line(inexact=every(("decode",), ALL)),
     "icm": Line(inexact=every(("decode",), ALL)),
+    "trws": Line({"decode": FORESTS | {"attractive grid"}}, {"decode": SOME}),
+    "dual": Line({"decode": FORESTS}, {"decode": SOME}),
+    "icm": Line({}, {"decode": SOME - {"forbidding grid"}}),
+    "lp": Line({"decode": FORESTS | {"attractive grid"}}, {"decode": SOME}),
+    "ilp": Line({"decode": ALL}),
+    "combilp": Line({"decode": ALL}),
 }
 
 
