@@ -570,33 +570,58 @@ class Factors:
     @property
     def groups(self) -> int: ...
 
-class MessagePlan:
-    def __init__(self, factors: Factors, schedule: int) -> None: ...
+class Blocks:
+    def __init__(self, factors: Factors, trees: bool) -> None: ...
     @property
-    def schedule(self) -> int: ...
+    def blocks(self) -> int: ...
     @property
-    def forests(self) -> int: ...
+    def classes(self) -> int: ...
 
-class MessageRun:
-    def __init__(
-        self,
-        kernels: Kernels,
-        factors: Factors,
-        plan: MessagePlan,
-        maxima: bool,
-        sweeps: int,
-        tolerance: float,
-        damping: float,
-        weight_seed: int | None,
-        threads: int,
-    ) -> None: ...
-    @property
-    def converged(self) -> NDArray[np.uint8]: ...
-    @property
-    def acyclic(self) -> NDArray[np.uint8]: ...
-    @property
-    def sweeps(self) -> NDArray[np.int64]: ...
-    def marginals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def clique(self, group: int, node: NDArray[np.float64]) -> NDArray[np.float64]: ...
-    def slack(self, node: NDArray[np.float64]) -> NDArray[np.float64]: ...
-    def labels(self) -> NDArray[np.int32]: ...
+def first_labelling(
+    factors: Factors, random: bool, seed: int, budget: int
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]: ...
+def gibbs_marginals(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.int32],
+    chains: int,
+    burn: int,
+    sweeps: int,
+    seed: int,
+    cliques: bool,
+    threads: int,
+) -> dict[str, Any]: ...
+def gibbs_sample(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.int32],
+    chains: int,
+    burn: int,
+    thin: int,
+    n: int,
+    seed: int,
+    threads: int,
+) -> dict[str, Any]: ...
+def anneal(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.int32],
+    restarts: int,
+    temperature: NDArray[np.float64],
+    most: int,
+    seed: int,
+    threads: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.uint8]]: ...
+def mean_field(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.float64],
+    tolerance: float,
+    most: int,
+    cliques: bool,
+    threads: int,
+) -> dict[str, Any]: ...

@@ -1,6 +1,5 @@
 """Methods for graphs: how queries of `crfkit.inference` are answered, as ``method=``.
 
-===================  =================================================================================
 `Auto`               exact where that is cheap, else the best that is known for the graph; the default
 `Elimination`        exact: variables are summed out one by one, as long as the tables fit the budget
 `Enumeration`        every labelling is scored: exact, for a few variables
@@ -12,17 +11,24 @@
 `LinearProgram`      best labelling: the local polytope, with its bound
 `IntegerProgram`     best labelling, proved, by HiGHS; under linear constraints (`Linear`)
 `CombiLP`            best labelling, proved: TRW-S, and an integer program where it leaves doubt
-===================  =================================================================================
+`Auto`             exact where that is cheap, else the best that is known for the graph; the default
+`Enumeration`      every labelling is scored: exact, for a few variables
+`MeanField`        a lower bound on log Z, and marginals of independent variables or trees
+`Gibbs`            marginals and samples by Markov chains, of single variables or trees
+`Annealing`        a labelling with a high score, by draws that grow cold
 """
 
+from crfkit.inference.methods.annealing import Annealing
 from crfkit.inference.methods.auto import Auto
 from crfkit.inference.methods.belief import BeliefPropagation
 from crfkit.inference.methods.combilp import CombiLP
 from crfkit.inference.methods.dual import DualDecomposition
 from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.enumeration import Enumeration
+from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import ICM
+from crfkit.inference.methods.mean_field import MeanField
 from crfkit.inference.methods.method import Method, MethodError
 from crfkit.inference.methods.programs import IntegerProgram, Linear, LinearProgram
 from crfkit.inference.methods.reweighted import TreeReweighted
@@ -46,3 +52,4 @@ __all__ = [
     "TooWideError",
     "TreeReweighted",
 ]
+__all__ = ["Annealing", "Auto", "Enumeration", "Gibbs", "How", "MeanField", "Method", "MethodError"]

@@ -107,8 +107,11 @@ def entropy(
     potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
 ) -> Any:
     """Return log Z - <marginals, scores>: the entropy of p(y), or the method's approximation of it."""
+    answering = method_of(method)
+    if not answering.sums:
+        raise answering.cannot("give the entropy")
     reduced = without_observed(potentials)
-    summed = method_of(method).marginals(reduced.potentials, True, threads_or_all(threads))
+    summed = answering.marginals(reduced.potentials, True, threads_or_all(threads))
     demand(summed.value)
     expected = reduced.potentials.expected_score(summed.clique)
     return _numbers(potentials, np.maximum(summed.value - expected, 0.0), summed.how)

@@ -21,6 +21,9 @@ METHODS: dict[str, tuple[str, str]] = {
     "lp": ("programs", "LinearProgram"),
     "ilp": ("programs", "IntegerProgram"),
     "combilp": ("combilp", "CombiLP"),
+    "annealing": ("annealing", "Annealing"),
+    "gibbs": ("gibbs", "Gibbs"),
+    "mean-field": ("mean_field", "MeanField"),
 }
 
 

@@ -1,0 +1,68 @@
+"""What methods that visit variables in turn have in common: blocks, labellings to start from, cliques."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import _native
+from crfkit.arrays import Floats, Ids
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["FOUND", "NONE", "blocks_of", "by_clique", "first_labellings", "notes_of"]
+
+FOUND, NONE = 0, 1  # how a search ended; 2: given up
+
+
+def blocks_of(potentials: GraphPotentials, trees: bool) -> _native.Blocks:
+    """Return blocks of variables that are visited together: trees, or single variables."""
+    if trees:  # which follow the strongest factors
+        return _native.Blocks(potentials.problem, True)
+    key = ("blocks", tuple(potentials.tables))
+    return potentials.batch.prepared(key, lambda: _native.Blocks(potentials.problem, False))
+
+
+def first_labellings(
+    potentials: GraphPotentials, count: int, seed: int, budget: int
+) -> tuple[Ids, NDArray[np.uint8]]:
+    """Return labellings to start from, [count, V], and how the searches ended for each graph, [N].
+
+    The first has the best local labels, the others have random ones. Labels are -1 where none was found.
+    """
+    rows, ends = [], []
+    for i in range(count):
+        label, end = _native.first_labelling(potentials.problem, i > 0, seed + i & 2**64 - 1, budget)
+        rows.append(label)
+        ends.append(end)
+    label = np.stack(rows)
+    end = np.minimum.reduce(ends)
+    # Where one search gave up and another did not, all start from what was found.
+    for i, each in enumerate(ends):
+        lost = (each != FOUND) & (end == FOUND)
+        if lost.any():
+            source = int(np.argmax([not (e[lost] != FOUND).any() for e in ends]))
+            place = lost[potentials.batch.graph_of]
+            label[i, place] = label[source, place]
+    return label, end
+
+
+def notes_of(end: NDArray[np.uint8]) -> tuple[str, ...]:
+    """Return what users must be told of searches for a first labelling."""
+    lost = np.flatnonzero(end > NONE)
+    if not lost.size:
+        return ()
+    return (f"no allowed labelling of graph {lost[0]} was found; method=Elimination() looks at all",)
+
+
+def by_clique(potentials: GraphPotentials, flat: Floats) -> dict[str, Floats]:
+    """Return marginals of factors, clique -> [M, L1, ..., La], that lie one after the other."""
+    made: dict[str, Any] = {}
+    first = 0
+    for name, table in potentials.tables.items():
+        shape = (len(potentials.batch.scopes[name]), *table.scores.shape[1:])
+        last = first + int(np.prod(shape))
+        made[name] = flat[first:last].reshape(shape)
+        first = last
+    return made

@@ -1,0 +1,146 @@
+"""Gibbs sampling: variables, or trees of them, drawn in turn given all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Floats, Ids
+from crfkit.checks import check_number
+from crfkit.inference.methods.blocks import FOUND, NONE, blocks_of, by_clique, first_labellings, notes_of
+from crfkit.inference.methods.how import How
+from crfkit.inference.methods.method import Labelled, Method, Summed
+from crfkit.native import kernels
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["Gibbs"]
+
+
+@dataclass(frozen=True)
+class Gibbs(Method):
+    """Marginals and samples from Markov chains; log Z is not estimated and is nan.
+
+    Marginals are means of the probabilities given all others (Rao-Blackwell). Chains have converged where
+    R-hat (Gelman & Rubin 1992, on halves of chains) of three numbers is low for a graph: its local scores,
+    the sum of its labels, and the same with random signs. Where scores of -inf cut the labellings into parts
+    that single changes do not join, chains stay in the part that they start in.
+
+    With ``block=True`` trees are drawn exactly given the rest, which mixes much faster where neighbours
+    agree strongly (Hamze & de Freitas 2004).
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.methods import Gibbs
+    >>> scores = Graph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.5]])])
+    >>> p = inference.marginals(scores, method=Gibbs(draws=500))["variable"][0]
+    >>> bool(abs(p[0] - inference.marginals(scores)["variable"][0][0]) < 0.02)
+    True
+    """
+
+    name: ClassVar[str] = "gibbs"
+    sums: ClassVar[bool] = False
+    draws: int = 1000  #: sweeps of each chain after burn-in whose probabilities are averaged
+    burn: int = 100  #: sweeps of each chain before
+    thin: int = 1  #: of samples: every so many sweeps give one
+    chains: int = 4  #: the first starts from the best local labels, the others from random ones
+    block: bool = False  #: draw trees of variables together
+    limit: float = 1.01  #: R-hat below which chains have converged
+    seed: int = 0  #: of marginals; samples have a seed of their own
+    budget: int = 2**24  #: cells that are looked at to find an allowed labelling
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_number("draws", self.draws, 1, whole=True)
+        check_number("burn", self.burn, whole=True)
+        check_number("thin", self.thin, 1, whole=True)
+        check_number("chains", self.chains, 1, whole=True)
+        check_number("limit", self.limit, 1)
+        check_number("seed", self.seed, whole=True)
+        check_number("budget", self.budget, 1, whole=True)
+
+    def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
+        """Refuse: draws do not tell log Z."""
+        raise self.cannot("estimate log Z")
+
+    def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
+        """Return estimates of the marginals; the value is nan, or -inf where there is no labelling."""
+        label, end = first_labellings(potentials, self.chains, self.seed, self.budget)
+        found = _native.gibbs_marginals(
+            kernels,
+            potentials.problem,
+            blocks_of(potentials, self.block),
+            label.ravel(),
+            self.chains,
+            self.burn,
+            self.draws,
+            self.seed,
+            cliques,
+            threads,
+        )
+        value = np.where(end == FOUND, np.nan, -np.inf)
+        how = self._how(potentials, end, found, self.draws)
+        return Summed(value, found["node"], by_clique(potentials, found["clique"]) if cliques else {}, how)
+
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+        """Return labellings after burn-in, from the chains in turn."""
+        label, end = first_labellings(potentials, min(self.chains, n), seed, self.budget)
+        found = _native.gibbs_sample(
+            kernels,
+            potentials.problem,
+            blocks_of(potentials, self.block),
+            label.ravel(),
+            len(label),
+            self.burn,
+            self.thin,
+            n,
+            seed,
+            threads,
+        )
+        drawn: Ids = found["label"]
+        score = np.where(end == FOUND, potentials.labelling_score(np.maximum(drawn, 0)), -np.inf)
+        sweeps = -(-n // len(label)) * self.thin
+        return Labelled(drawn, score, self._how(potentials, end, found, sweeps))
+
+    def _how(self, potentials: GraphPotentials, end: Any, found: dict[str, Any], sweeps: int) -> How:
+        graphs = potentials.batch.graphs
+        ratio = np.where(end == FOUND, r_hat(graphs, found["first"], found["sum"], sweeps), 1.0)
+        notes: tuple[str, ...] = ()
+        if (end == FOUND).any():
+            worst = int(np.argmax(ratio))
+            notes = (f"largest R-hat {ratio[worst]:.4g}, of graph {worst}",)
+        lost = np.flatnonzero(end > NONE)
+        if lost.size:
+            notes += (
+                f"no allowed labelling of graph {lost[0]} was found; method=Elimination() looks at all",
+            )
+        return How.of(
+            self.name,
+            graphs,
+            exact=end == NONE,
+            converged=(end <= NONE) & (ratio < self.limit),
+            sweeps=np.where(end == FOUND, self.burn + sweeps, 0),
+            notes=notes + notes_of(end),
+        )
+
+
+def r_hat(graphs: int, first: Floats, sums: Floats, sweeps: int) -> Floats:
+    """Return the largest R-hat of what was watched of each graph, [N]; inf where there are too few sweeps."""
+    count = np.array([sweeps // 2, sweeps - sweeps // 2], dtype=np.float64)[:, None]  # [2, 1]
+    if sweeps < 4:
+        return np.full(graphs, np.inf)
+    sums = sums.reshape(graphs, -1, 2, 3, 2)
+    shift = sums[..., 0] / count  # [N, chains, 2, 3]
+    within = (sums[..., 1] / count - shift**2) * count / (count - 1.0)
+    mean = (first.reshape(graphs, -1, 1, 3) + shift).reshape(graphs, -1, 3)
+    scale = 1e-12 * (1.0 + np.abs(mean).max(axis=1) ** 2)  # what rounding leaves of a constant
+    inside = np.maximum(within.mean(axis=(1, 2)), 0.0)  # [N, 3]
+    between = mean.var(axis=1, ddof=1)
+    still = (inside <= scale) & (between <= scale)
+    ratio = np.sqrt(1.0 - 1.0 / count[0] + between / np.where(inside > 0.0, inside, np.nan))
+    ratio = np.where(still, 1.0, np.where(inside > 0.0, ratio, np.inf))
+    largest: Floats = ratio.max(axis=1, initial=1.0)
+    return largest
