@@ -570,58 +570,18 @@ class Factors:
     @property
     def groups(self) -> int: ...
 
-class Blocks:
-    def __init__(self, factors: Factors, trees: bool) -> None: ...
-    @property
-    def blocks(self) -> int: ...
-    @property
-    def classes(self) -> int: ...
-
-def first_labelling(
-    factors: Factors, random: bool, seed: int, budget: int
-) -> tuple[NDArray[np.int32], NDArray[np.uint8]]: ...
-def gibbs_marginals(
-    kernels: Kernels,
-    factors: Factors,
-    blocks: Blocks,
-    start: NDArray[np.int32],
-    chains: int,
-    burn: int,
-    sweeps: int,
-    seed: int,
-    cliques: bool,
-    threads: int,
-) -> dict[str, Any]: ...
-def gibbs_sample(
-    kernels: Kernels,
-    factors: Factors,
-    blocks: Blocks,
-    start: NDArray[np.int32],
-    chains: int,
-    burn: int,
-    thin: int,
-    n: int,
-    seed: int,
-    threads: int,
-) -> dict[str, Any]: ...
-def anneal(
-    kernels: Kernels,
-    factors: Factors,
-    blocks: Blocks,
-    start: NDArray[np.int32],
-    restarts: int,
-    temperature: NDArray[np.float64],
-    most: int,
-    seed: int,
-    threads: int,
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.uint8]]: ...
-def mean_field(
-    kernels: Kernels,
-    factors: Factors,
-    blocks: Blocks,
-    start: NDArray[np.float64],
-    tolerance: float,
-    most: int,
-    cliques: bool,
-    threads: int,
-) -> dict[str, Any]: ...
+def max_flow(
+    excess: NDArray[np.float64],
+    source: NDArray[np.int32],
+    target: NDArray[np.int32],
+    capacity: NDArray[np.float64],
+    reverse: NDArray[np.float64],
+) -> tuple[float, NDArray[np.int32]]: ...
+def min_cut(problem: Factors) -> tuple[NDArray[np.int32], tuple[str, int, int]]: ...
+def roof_dual(
+    problem: Factors,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], tuple[str, int, int]]: ...
+def ordered_cut(problem: Factors) -> tuple[NDArray[np.int32], tuple[str, int, int]]: ...
+def moves(
+    problem: Factors, start: NDArray[np.int32] | None, swap: bool, cycles: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8], int, tuple[str, int, int]]: ...

@@ -16,6 +16,11 @@
 `MeanField`        a lower bound on log Z, and marginals of independent variables or trees
 `Gibbs`            marginals and samples by Markov chains, of single variables or trees
 `Annealing`        a labelling with a high score, by draws that grow cold
+`MinCut`           the best labelling of binary variables where pairs do not contradict each other
+`QPBO`             the labels of binary variables that are sure, and a bound; the others filled in
+`Expansion`        many labels: cuts, label after label; tables that are metric
+`Swap`             many labels: cuts, two labels after two labels
+`Ishikawa`         labels in an order, tables convex in their difference: exact
 """
 
 from crfkit.inference.methods.annealing import Annealing
@@ -53,3 +58,12 @@ __all__ = [
     "TreeReweighted",
 ]
 __all__ = ["Annealing", "Auto", "Enumeration", "Gibbs", "How", "MeanField", "Method", "MethodError"]
+from crfkit.inference.methods.cuts import MinCut
+from crfkit.inference.methods.expansion import Expansion, Swap
+from crfkit.inference.methods.ishikawa import Ishikawa
+from crfkit.inference.methods.qpbo import QPBO
+    "QPBO",
+    "Expansion",
+    "Ishikawa",
+    "MinCut",
+    "Swap",

@@ -25,6 +25,7 @@ ROOMS["engine/likelihood"] = {"shared", "engine", "engine/threads", "engine/line
 ROOMS["engine/sequential"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["graph"] = {"shared", "engine", "engine/threads"}
 ROOMS["graph/elimination"] = {"shared", "engine", "engine/threads", "graph"}
+ROOMS["graph/cuts"] = {"shared", "engine", "engine/threads", "graph"}
 ROOMS["python"] = {room for room in ROOMS if not room.startswith("kernels")}
 
 # Headers without inline functions that the linker could take from an object of another instruction set.

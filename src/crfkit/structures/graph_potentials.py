@@ -129,8 +129,9 @@ class GraphPotentials:
         total = np.zeros((*label.shape[:-1], self.batch.graphs))
         if self.constant is not None:
             total += self.constant
-        flat = total.reshape(-1, self.batch.graphs)
-        rows = label.reshape(-1, label.shape[-1])
+        count = int(np.prod(label.shape[:-1]))
+        flat = total.reshape(count, self.batch.graphs)
+        rows = label.reshape(count, label.shape[-1])
         for name, table in self.tables.items():
             scope = self.batch.scopes[name]
             if not len(scope):

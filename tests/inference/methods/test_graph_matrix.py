@@ -77,6 +77,14 @@ LINES: dict[str, Line] = {
     "annealing": Line(inexact={"decode": ALL}),
     "gibbs": Line(inexact=every(("marginals", "sample"), ALL)),
     "mean-field": Line(inexact=every(SUMS, ALL)),
+    "mincut": Line({"decode": frozenset({"attractive grid", "components"})}),
+    "qpbo": Line(
+        {"decode": frozenset({"attractive grid"})},
+        {"decode": frozenset({"grid", "forbidding grid", "components", "no labelling"})},
+    ),
+    "expansion": Line(inexact={"decode": PAIRS - {"forbidding grid", "no labelling"}}),
+    "swap": Line(inexact={"decode": PAIRS - {"forbidding grid", "no labelling"}}),
+    "ishikawa": Line({"decode": frozenset({"attractive grid"})}),
 }
 
 

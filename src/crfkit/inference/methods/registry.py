@@ -24,6 +24,11 @@ METHODS: dict[str, tuple[str, str]] = {
     "annealing": ("annealing", "Annealing"),
     "gibbs": ("gibbs", "Gibbs"),
     "mean-field": ("mean_field", "MeanField"),
+    "mincut": ("cuts", "MinCut"),
+    "qpbo": ("qpbo", "QPBO"),
+    "expansion": ("expansion", "Expansion"),
+    "swap": ("expansion", "Swap"),
+    "ishikawa": ("ishikawa", "Ishikawa"),
 }
 
 

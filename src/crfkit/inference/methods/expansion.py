@@ -1,0 +1,143 @@
+"""Good labellings of many labels by cuts: expansion and swap moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Bools, Floats
+from crfkit.inference.methods.cuts import allowed, refuse
+from crfkit.inference.methods.how import How
+from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.registry import method_of
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["Expansion", "Swap", "is_metric", "is_semimetric"]
+
+
+@dataclass(frozen=True)
+class _Moves(Method):
+    """What both kinds of moves have in common."""
+
+    start: Method | str | None = None  #: whose labels to begin with; None: each variable's best
+    cycles: int = 100  #: at most so many rounds of moves; it mostly takes three to six
+
+    def __post_init__(self) -> None:
+        if self.cycles < 1:
+            raise MethodError(f"cycles is {self.cycles}, expected 1 or more")
+
+    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return a labelling that no move improves."""
+        graphs, first = potentials.batch.graphs, None
+        if self.start is not None:
+            first = np.maximum(method_of(self.start).best(potentials, threads).label[0], 0)
+        label, cycles, done, fused, refused = _native.moves(
+            potentials.problem, first, isinstance(self, Swap), self.cycles
+        )
+        refuse(
+            self.name,
+            potentials,
+            refused,
+            forbids="forbids the labels that moves begin with; give start=, a method that finds others",
+        )
+        score = potentials.labelling_score(label)
+        notes = () if not fused else (f"{fused} moves by roof duality, for tables that are not metric",)
+        none = np.isneginf(score)  # a variable has no label
+        how = How.of(
+            self.name, graphs, exact=none, converged=done != 0, sweeps=cycles, lower=score, notes=notes
+        )
+        return Labelled(allowed(potentials, label, score)[None], score[None], how)
+
+
+@dataclass(frozen=True)
+class Expansion(_Moves):
+    """A labelling that gets no better when any set of variables takes some label.
+
+    Each move is a minimum cut, label after label, until none helps. If all tables are metric (`is_metric`;
+    the more labels differ, the lower the score: "potts", truncated distances), the energy, -score, ends
+    within a factor of two of the least where all labels that differ cost the same. Moves of other tables
+    are made as far as roof duality decides them, as ``how.notes`` says; scores never fall.
+
+    Boykov, Veksler & Zabih (2001).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.methods import Expansion
+    >>> graph = Graph({"pixel": 3}, look=["pixel"], near=["pixel", "pixel"])
+    >>> batch = graph.batch(sizes={"pixel": 4}, scopes={"near": [[0, 1], [1, 2], [2, 3]]})
+    >>> scores = batch.potentials(look=[[2.0, 0, 0], [0, 0.9, 0], [0, 0, 1], [0, 0, 3]], near=np.eye(3))
+    >>> inference.decode(scores, method=Expansion())["pixel"].tolist()
+    [0, 0, 2, 2]
+    """
+
+    name: ClassVar[str] = "expansion"
+
+
+@dataclass(frozen=True)
+class Swap(_Moves):
+    """A labelling that gets no better when variables of any two labels swap them.
+
+    Slower than `Expansion`, one move for each two labels; but the tables need not keep the triangle
+    inequality (`is_semimetric`), so that squared differences can be used.
+
+    Boykov, Veksler & Zabih (2001).
+
+    Examples
+    --------
+    >>> from crfkit import Graph, inference
+    >>> from crfkit.methods import Swap
+    >>> squares = [[0.0, -1.0, -4.0], [-1.0, 0.0, -1.0], [-4.0, -1.0, 0.0]]
+    >>> scores = Graph.from_factors([3, 3], [([0], [3.0, 0.0, 0.0]), ([1], [0, 0.0, 2.0]), ([0, 1], squares)])
+    >>> inference.decode(scores, method=Swap())["variable"].tolist()
+    [0, 0]
+    """
+
+    name: ClassVar[str] = "swap"
+
+
+def is_metric(scores: Floats) -> Bools:
+    """Return whether tables [K, L, L] are metric: every expansion of theirs is a cut.
+
+    That is ``score[a, a'] + score[b, b] >= score[a, b] + score[b, a']`` for all labels a, a', b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distance = np.abs(np.subtract.outer(range(4), range(4)))
+    >>> is_metric(-np.stack([distance, distance**2, np.minimum(distance, 2)])).tolist()
+    [True, False, True]
+    """
+    tables = _square(scores)
+    good = np.ones(len(tables), dtype=np.bool_)
+    for b in range(tables.shape[1]):
+        through = tables[:, :, b, None] + tables[:, b, None, :]
+        good &= (tables + tables[:, b, b, None, None] >= through).all(axis=(1, 2))
+    return good
+
+
+def is_semimetric(scores: Floats) -> Bools:
+    """Return whether tables [K, L, L] are semi-metric: every swap of theirs is a cut.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distance = np.abs(np.subtract.outer(range(4), range(4)))
+    >>> is_semimetric(np.stack([-(distance**2), distance])).tolist()
+    [True, False]
+    """
+    tables = _square(scores)
+    same = np.diagonal(tables, axis1=1, axis2=2)  # [K, L]
+    both = same[:, :, None] + same[:, None, :] >= tables + tables.transpose(0, 2, 1)
+    return np.asarray(both.all(axis=(1, 2)))
+
+
+def _square(scores: Floats) -> Floats:
+    tables = np.asarray(scores, dtype=np.float64)
+    if tables.ndim != 3 or tables.shape[1] != tables.shape[2]:
+        raise ValueError(f"the tables have shape {tables.shape}, expected [K, L, L]")
+    return tables

@@ -1,0 +1,140 @@
+"""Expansion and swap: scores never fall, metrics keep the known factor, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crfkit import Graph, inference
+from crfkit.arrays import Floats
+from crfkit.inference.methods.expansion import is_metric, is_semimetric
+from crfkit.methods import Enumeration, Expansion, Method, MethodError, MinCut, Swap
+from crfkit.structures import Table
+from crfkit.structures.graph_potentials import GraphPotentials
+
+L = 4
+DISTANCE = np.abs(np.subtract.outer(np.arange(L), np.arange(L))).astype(float)
+METRICS = {
+    "potts": 1.0 - np.eye(L),
+    "truncated": np.minimum(DISTANCE, 2.0),
+    "linear": DISTANCE,
+}
+
+
+def graphs(rng: np.random.Generator, near: Floats, graph_count: int = 3) -> GraphPotentials:
+    """A batch of random graphs of five variables; costs of single labels are not negative."""
+    ptr = np.arange(graph_count + 1) * 5
+    pairs = [
+        (5 * n + a, 5 * n + b)
+        for n in range(graph_count)
+        for a in range(5)
+        for b in range(5)
+        if a != b and rng.random() < 0.3
+    ]
+    graph = Graph({"x": L}, look=["x"], near=["x", "x"])
+    batch = graph.batch(graph_ptr=ptr, scopes={"near": np.array(pairs).reshape(-1, 2)})
+    look = -rng.exponential(size=(len(near) and 5 * graph_count, L)) * 2.0
+    return batch.potentials(look=look, near=Table(-near, scale=rng.uniform(0.1, 1.5, len(pairs))))
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("seed", range(20))
+def test_metrics_keep_the_known_factor(name: str, seed: int) -> None:
+    table = METRICS[name]
+    potentials = graphs(np.random.default_rng(seed), table)
+    most = Enumeration().best(potentials, 1).score[0]
+    found = Expansion().best(potentials, 1)
+    assert found.how.converged.all()
+    assert not found.how.notes
+    factor = 2.0 * table.max() / table[table > 0].min()
+    assert (found.score[0] <= most + 1e-9).all()
+    assert (-found.score[0] <= factor * -most + 1e-9).all()
+    np.testing.assert_allclose(potentials.labelling_score(found.label[0]), found.score[0])
+
+
+@pytest.mark.parametrize("method", [Expansion(), Swap()], ids=str)
+@pytest.mark.parametrize("seed", range(20))
+def test_no_move_helps_and_none_hurts_any_tables(method: Method, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    potentials = graphs(rng, rng.normal(size=(L, L)))
+    found = method.best(potentials, 1)
+    start = potentials.tables["look"].scores.argmax(axis=1)
+    assert (found.score[0] >= potentials.labelling_score(start) - 1e-12).all()
+    for v in range(potentials.batch.variables):  # a single variable is a move as well, if not by roof duality
+        if found.how.notes:
+            break
+        for y in range(L):
+            other = found.label[0].copy()
+            other[v] = y
+            assert (potentials.labelling_score(other) <= found.score[0] + 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_two_labels_are_cut_exactly(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    factors: list[tuple[list[int], Floats]] = [([v], rng.normal(size=2)) for v in range(6)]
+    factors += [(rng.permutation(6)[:2].tolist(), np.eye(2) * rng.exponential()) for _ in range(9)]
+    potentials = Graph.from_factors([2] * 6, factors)
+    exact = MinCut().best(potentials, 1).score
+    np.testing.assert_allclose(Expansion().best(potentials, 1).score, exact)
+    np.testing.assert_allclose(Swap().best(potentials, 1).score, exact)
+
+
+def test_a_graph_does_not_depend_on_the_others_of_its_batch() -> None:
+    rng = np.random.default_rng(5)
+    potentials = graphs(rng, METRICS["truncated"], 4)
+    found = Expansion().best(potentials, 1)
+    for n in range(4):
+        own = potentials.batch.graph_of == n
+        observed = np.where(own, -1, 0).astype(np.int32)
+        alone = inference.decode(potentials.given({"x": observed}), method=Expansion())
+        assert alone["x"][own].tolist() == found.label[0][own].tolist()
+    assert Expansion().best(potentials, 2).label.tolist() == found.label.tolist()
+
+
+def test_variables_of_different_widths_forbidden_labels_and_no_labelling() -> None:
+    factors: list[tuple[list[int], Floats]] = [
+        ([0], np.array([0.0, 1.0])),
+        ([1], np.array([-np.inf, 0.0, 0.4])),
+        ([0, 1], np.eye(2, 3) * 0.5),
+        ([2], np.array([-np.inf])),
+    ]
+    for method in (Expansion(), Swap()):
+        found = method.best(Graph.from_factors([2, 3], factors[:3]), 1)
+        assert found.label.tolist() == [[1, 1]]
+        found = method.best(Graph.from_factors([2, 3, 1], factors), 1)
+        assert found.label.tolist() == [[-1, -1, -1]]
+        assert found.score.tolist() == [[-np.inf]]
+        assert method.best(Graph.from_factors([], []), 1).score.tolist() == [[0.0]]
+
+
+def test_forbidden_pairs_need_a_start() -> None:
+    forbid = np.where(np.eye(3) == 1.0, -np.inf, 0.0)
+    factors: list[tuple[list[int], Floats]] = [([v], np.array([1.0, 0.5, 0.0])) for v in range(2)]
+    potentials = Graph.from_factors([3, 3], [*factors, ([0, 1], forbid)])
+    with pytest.raises(MethodError, match=r"factor 0 of clique '3x3' forbids the labels .*start="):
+        Expansion().best(potentials, 1)
+    found = Expansion(start="enumeration").best(potentials, 1)
+    assert found.score[0] == 1.5
+
+
+def test_options_and_wide_factors_are_refused() -> None:
+    with pytest.raises(MethodError, match="cycles is 0, expected 1 or more"):
+        Expansion(cycles=0)
+    with pytest.raises(MethodError, match="swap: clique '2x2x2' joins too many variables"):
+        Swap().best(Graph.from_factors([2] * 3, [([0, 1, 2], np.zeros((2, 2, 2)))]), 1)
+    with pytest.raises(ValueError, match=r"expected \[K, L, L\]"):
+        is_metric(np.zeros((2, 2)))
+
+
+def test_too_few_cycles_are_not_convergence() -> None:
+    potentials = graphs(np.random.default_rng(0), METRICS["linear"])
+    how = Expansion(cycles=1).best(potentials, 1).how
+    assert not how.converged.all()
+    assert how.sweeps.tolist() == [1, 1, 1]
+
+
+def test_metrics_are_known() -> None:
+    tables = -np.stack([*METRICS.values(), DISTANCE**2])
+    assert is_metric(tables).tolist() == [True, True, True, False]
+    assert is_semimetric(np.concatenate([tables, -tables])).tolist() == [True] * 4 + [False] * 4
