@@ -1,69 +1,71 @@
 """Methods for graphs: how queries of `crfkit.inference` are answered, as ``method=``.
 
+===================  =================================================================================
 `Auto`               exact where that is cheap, else the best that is known for the graph; the default
 `Elimination`        exact: variables are summed out one by one, as long as the tables fit the budget
 `Enumeration`        every labelling is scored: exact, for a few variables
 `BeliefPropagation`  messages until they rest: exact without cycles, Bethe's approximation with them
 `TreeReweighted`     an upper bound on log Z by messages on weighted trees
+`MeanField`          a lower bound on log Z, and marginals of independent variables or trees
+`Gibbs`              marginals and samples by Markov chains, of single variables or trees
+`Annealing`          a labelling with a high score, by draws that grow cold
+`MinCut`             the best labelling of binary variables where pairs do not contradict each other
+`QPBO`               the labels of binary variables that are sure, and a bound; the others filled in
+`Expansion`          many labels: cuts, label after label; tables that are metric
+`Swap`               many labels: cuts, two labels after two labels
+`Ishikawa`           labels in an order, tables convex in their difference: exact
 `TRWS`               best labelling: sequential tree-reweighted message passing, with a bound
 `DualDecomposition`  best labelling: forests that must agree, with a bound
 `ICM`                best labelling: each variable in turn, from a start
 `LinearProgram`      best labelling: the local polytope, with its bound
 `IntegerProgram`     best labelling, proved, by HiGHS; under linear constraints (`Linear`)
 `CombiLP`            best labelling, proved: TRW-S, and an integer program where it leaves doubt
-`Auto`             exact where that is cheap, else the best that is known for the graph; the default
-`Enumeration`      every labelling is scored: exact, for a few variables
-`MeanField`        a lower bound on log Z, and marginals of independent variables or trees
-`Gibbs`            marginals and samples by Markov chains, of single variables or trees
-`Annealing`        a labelling with a high score, by draws that grow cold
-`MinCut`           the best labelling of binary variables where pairs do not contradict each other
-`QPBO`             the labels of binary variables that are sure, and a bound; the others filled in
-`Expansion`        many labels: cuts, label after label; tables that are metric
-`Swap`             many labels: cuts, two labels after two labels
-`Ishikawa`         labels in an order, tables convex in their difference: exact
+===================  =================================================================================
 """
 
 from crfkit.inference.methods.annealing import Annealing
 from crfkit.inference.methods.auto import Auto
 from crfkit.inference.methods.belief import BeliefPropagation
 from crfkit.inference.methods.combilp import CombiLP
+from crfkit.inference.methods.cuts import MinCut
 from crfkit.inference.methods.dual import DualDecomposition
 from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.enumeration import Enumeration
+from crfkit.inference.methods.expansion import Expansion, Swap
 from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import ICM
+from crfkit.inference.methods.ishikawa import Ishikawa
 from crfkit.inference.methods.mean_field import MeanField
 from crfkit.inference.methods.method import Method, MethodError
 from crfkit.inference.methods.programs import IntegerProgram, Linear, LinearProgram
+from crfkit.inference.methods.qpbo import QPBO
 from crfkit.inference.methods.reweighted import TreeReweighted
 from crfkit.inference.methods.trws import TRWS
 
 __all__ = [
     "ICM",
+    "QPBO",
     "TRWS",
+    "Annealing",
     "Auto",
     "BeliefPropagation",
     "CombiLP",
     "DualDecomposition",
     "Elimination",
     "Enumeration",
+    "Expansion",
+    "Gibbs",
     "How",
     "IntegerProgram",
+    "Ishikawa",
     "Linear",
     "LinearProgram",
+    "MeanField",
     "Method",
     "MethodError",
+    "MinCut",
+    "Swap",
     "TooWideError",
     "TreeReweighted",
 ]
-__all__ = ["Annealing", "Auto", "Enumeration", "Gibbs", "How", "MeanField", "Method", "MethodError"]
-from crfkit.inference.methods.cuts import MinCut
-from crfkit.inference.methods.expansion import Expansion, Swap
-from crfkit.inference.methods.ishikawa import Ishikawa
-from crfkit.inference.methods.qpbo import QPBO
-    "QPBO",
-    "Expansion",
-    "Ishikawa",
-    "MinCut",
-    "Swap",
