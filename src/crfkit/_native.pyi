@@ -585,3 +585,147 @@ def ordered_cut(problem: Factors) -> tuple[NDArray[np.int32], tuple[str, int, in
 def moves(
     problem: Factors, start: NDArray[np.int32] | None, swap: bool, cycles: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8], int, tuple[str, int, int]]: ...
+
+class Elimination:
+    def __init__(self, budget: float) -> None: ...
+    def sum(
+        self, kernels: Kernels, factors: Factors, marginals: bool, cliques: bool, threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], list[NDArray[Any]]]: ...
+    def best(
+        self, kernels: Kernels, factors: Factors, threads: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...
+    def cells(self, factors: Factors, threads: int) -> NDArray[np.float64]: ...
+
+class MessagePlan:
+    def __init__(self, factors: Factors, schedule: int) -> None: ...
+    @property
+    def schedule(self) -> int: ...
+    @property
+    def forests(self) -> int: ...
+
+class MessageRun:
+    def __init__(
+        self,
+        kernels: Kernels,
+        factors: Factors,
+        plan: MessagePlan,
+        maxima: bool,
+        sweeps: int,
+        tolerance: float,
+        damping: float,
+        weight_seed: int | None,
+        threads: int,
+    ) -> None: ...
+    @property
+    def converged(self) -> NDArray[np.uint8]: ...
+    @property
+    def acyclic(self) -> NDArray[np.uint8]: ...
+    @property
+    def sweeps(self) -> NDArray[np.int64]: ...
+    def marginals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def clique(self, group: int, node: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def labels(self) -> NDArray[np.int32]: ...
+
+class Blocks:
+    def __init__(self, factors: Factors, trees: bool) -> None: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def classes(self) -> int: ...
+
+def first_labelling(
+    factors: Factors, random: bool, seed: int, budget: int
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]: ...
+def gibbs_marginals(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.int32],
+    chains: int,
+    burn: int,
+    sweeps: int,
+    seed: int,
+    cliques: bool,
+    threads: int,
+) -> dict[str, Any]: ...
+def gibbs_sample(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.int32],
+    chains: int,
+    burn: int,
+    thin: int,
+    n: int,
+    seed: int,
+    threads: int,
+) -> dict[str, Any]: ...
+def anneal(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.int32],
+    restarts: int,
+    temperature: NDArray[np.float64],
+    most: int,
+    seed: int,
+    threads: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.uint8]]: ...
+def mean_field(
+    kernels: Kernels,
+    factors: Factors,
+    blocks: Blocks,
+    start: NDArray[np.float64],
+    tolerance: float,
+    most: int,
+    cliques: bool,
+    threads: int,
+) -> dict[str, Any]: ...
+
+class SmallGraphs:
+    def __init__(self, factors: Factors, least_share: int, threads: int) -> None: ...
+    def covered(self) -> NDArray[np.bool_]: ...
+    @property
+    def covers_all(self) -> bool: ...
+    @property
+    def components(self) -> int: ...
+    @property
+    def patterns(self) -> int: ...
+    def log_partition(
+        self, kernels: Kernels, factors: Factors, value: NDArray[np.float64], threads: int
+    ) -> None: ...
+    def marginals(
+        self,
+        kernels: Kernels,
+        factors: Factors,
+        value: NDArray[np.float64],
+        node: NDArray[np.float64],
+        clique: Sequence[NDArray[np.float64]],
+        threads: int,
+    ) -> None: ...
+    def best(
+        self,
+        kernels: Kernels,
+        factors: Factors,
+        value: NDArray[np.float64],
+        label: NDArray[np.int32],
+        threads: int,
+    ) -> None: ...
+
+class VisitOrder:
+    def __init__(self, factors: Factors) -> None: ...
+    @property
+    def levels(self) -> int: ...
+
+class Visits:
+    def __init__(
+        self, kernels: Kernels, factors: Factors, order: VisitOrder, forests: bool, both: bool
+    ) -> None: ...
+    def sweep(self, active: NDArray[np.uint8], choose: bool, threads: int) -> None: ...
+    def improve(self, active: NDArray[np.uint8], rounds: int, threads: int) -> bool: ...
+    def bound(self) -> NDArray[np.float64]: ...
+    def score(self) -> NDArray[np.float64]: ...
+    def label(self) -> NDArray[np.int32]: ...
+    def set_label(self, label: NDArray[np.int32]) -> None: ...
+    def left(self) -> NDArray[np.float64]: ...
+    def given(self, group: int) -> NDArray[np.float64]: ...
