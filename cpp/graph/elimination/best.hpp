@@ -33,11 +33,13 @@ inline bool best_labelling(const Component& c, const Factors& f, const Reduction
       if (most == kNone) return false;
       for (std::int64_t i = 0; i < program.table[t].cells; ++i) x[i] -= most;
     }
-    double* out = make(step.out);
-    contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), table[step.a].get(),
+    const double* a = table[step.a].get();
+    double* out =
+        step.in_place ? (table[step.out] = std::move(table[step.a])).get() : make(step.out);
+    contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), a,
              step.b < 0 ? nullptr : table[step.b].get(), out, program.table[step.out].cells,
              threads);
-    if (step.b < 0 && step.summed.empty()) table[step.a].reset();
+    if (step.turns()) table[step.a].reset();
   }
   if (table[program.step.back().out][0] == kNone) return false;
   std::vector<std::int32_t> state(program.width.size());

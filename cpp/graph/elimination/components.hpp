@@ -14,8 +14,8 @@
 
 #include "engine/threads/parallel.hpp"
 #include "graph/elimination/component.hpp"
-#include "graph/elimination/order.hpp"
 #include "graph/elimination/plan.hpp"
+#include "graph/elimination/search.hpp"
 
 namespace crfkit {
 
@@ -170,13 +170,13 @@ class Components {
       std::sort(near.begin(), near.end());
       near.erase(std::unique(near.begin(), near.end()), near.end());
     }
-    const Order order = find_order(graph, budget, threads);
-    component[c].cells = order.cells;
-    if (!order.complete) return;
-    Planner planner(shape_[c], scope_[c]);
-    const bool fits = planner.plan(order.variable, budget);
+    const SearchedJoins found = find_joins(graph, shape_[c], scope_[c], budget, threads);
+    component[c].cells = found.cells;
+    if (!found.complete) return;
+    Planner planner(shape_[c], scope_[c], found.joins);
     component[c].cells = planner.cells();
-    if (fits) component[c].program = std::make_shared<const Program>(planner.take());
+    if (planner.cells() <= budget)
+      component[c].program = std::make_shared<const Program>(planner.take());
   }
 
   std::vector<std::int32_t> of_, local_;                       // [V] component, number within it

@@ -3,8 +3,7 @@
 // Greedy orders by weighted min-fill, min-fill and min-size, with ties broken by chance (of a fixed
 // seed), and the one that costs least is kept: the cost is the sum of cells of all steps, not the
 // width.  How long is searched depends on what there is to gain, counted in operations and never by
-// a clock, so that the same graph has the same order always.  A search whose tables cannot fit the
-// budget ends at once.
+// a clock, so that the same graph has the same order always.
 #pragma once
 
 #include <algorithm>
@@ -217,28 +216,28 @@ class GreedyOrder {
   std::int64_t done_ = 0;
 };
 
-// The best order that was found.  Incomplete if none keeps its messages within `budget` cells:
-// `cells` then says how many are needed at least, by the best order that was seen.
-inline Order find_order(const PrimalGraph& graph, double budget, int threads) {
+// The best order that was found; incomplete if the graph is hopelessly wide: messages of more than
+// `most` cells, or too large to say.
+inline Order find_order(const PrimalGraph& graph, double most, int threads) {
   using Rule = GreedyOrder::Rule;
-  constexpr std::int64_t kFirst = std::int64_t{1} << 27;   // operations of one order
-  constexpr std::int64_t kSearch = std::int64_t{1} << 28;  // of all
+  constexpr std::int64_t kFirst = std::int64_t{1} << 26;   // operations of one order
+  constexpr std::int64_t kSearch = std::int64_t{1} << 24;  // of all
   constexpr int kOrders = 32, kRound = 4;
   const bool large = graph.size() > 100000;
-  const Rule rules[kRound] = {Rule::fill, Rule::weighted_fill, Rule::size, Rule::fill};
+  const Rule rules[kRound] = {Rule::weighted_fill, Rule::size, Rule::fill, Rule::weighted_fill};
   GreedyOrder first(graph, large ? Rule::size : Rule::fill, 0);
-  Order best = first.run(budget, 1e300, kFirst);
+  Order best = first.run(most, 1e300, kFirst);
   std::int64_t done = first.operations();
   if (large) return best;
   for (int round = 0; round * kRound < kOrders; ++round) {
     // Searching is worth a share of what the sums will cost.
-    const double worth = best.complete ? best.work / 4.0 : static_cast<double>(kSearch);
+    const double worth = best.complete ? best.work / 16.0 : static_cast<double>(kSearch);
     if (static_cast<double>(done) > std::min(worth, static_cast<double>(kSearch))) break;
     Order found[kRound];
     std::int64_t spent[kRound];
     parallel_for(kRound, threads, [&](std::int64_t i) {
       GreedyOrder greedy(graph, rules[i], static_cast<std::uint64_t>(round * kRound + i + 1));
-      found[i] = greedy.run(budget, best.complete ? best.work : 1e300, kFirst);
+      found[i] = greedy.run(most, best.complete ? best.work : 1e300, kFirst);
       spent[i] = greedy.operations();
     });
     for (int i = 0; i < kRound; ++i) {
@@ -246,10 +245,6 @@ inline Order find_order(const PrimalGraph& graph, double budget, int threads) {
       if (found[i].complete && (!best.complete || found[i].work < best.work))
         best = std::move(found[i]);
     }
-  }
-  if (!best.complete) {  // how much too wide it is
-    best = GreedyOrder(graph, Rule::fill, 0).run(1e300, 1e300, kFirst);
-    best.complete = false;
   }
   return best;
 }

@@ -1,4 +1,4 @@
-// From an order of elimination to a program: which tables are multiplied, and how they lie.
+// From joins to a program: what is summed where, and how the tables lie.
 //
 // Inner loops are long where the fastest variables of a table are those that are touched last: a
 // step runs through the variables of its larger table that the smaller one does not have.  Tables
@@ -10,96 +10,59 @@
 #include <utility>
 #include <vector>
 
+#include "graph/elimination/joins.hpp"
 #include "graph/elimination/program.hpp"
 
 namespace crfkit {
 
 class Planner {
  public:
-  // `scope`: variables of each leaf.
-  Planner(std::vector<std::int32_t> width, const std::vector<std::vector<std::int32_t>>& scope) {
+  // The cells are counted; nothing of that size is made.
+  Planner(std::vector<std::int32_t> width, const Scopes& leaves, const Joins& joins) {
     made_.width = std::move(width);
-    at_.resize(made_.width.size());
-    made_.leaves = static_cast<std::int32_t>(scope.size());
-    for (const std::vector<std::int32_t>& axis : scope) enlist(axis, -1);
+    made_.leaves = static_cast<std::int32_t>(leaves.size());
+    const Scopes kept = kept_variables(made_.width.size(), leaves, joins);
+    std::vector<std::int32_t> name;  // of the tables of `joins`
+    for (const std::vector<std::int32_t>& axis : leaves) name.push_back(enlist(axis));
+    for (std::size_t t = 0; t < leaves.size(); ++t)  // variables that no other leaf has
+      if (kept[t].size() < leaves[t].size()) name[t] = add(name[t], -1, kept[t]);
+    for (std::size_t j = 0; j < joins.size(); ++j)
+      name.push_back(add(name[joins[j].first], name[joins[j].second], kept[leaves.size() + j]));
   }
 
-  // False if the tables have more cells than `budget`: nothing of that size is made.
-  bool plan(const std::vector<std::int32_t>& order, double budget) {
-    for (const std::int32_t x : order) {
-      eliminate(x);
-      if (made_.cells > budget) return false;
-    }
-    arrange();
-    return true;
-  }
-
-  Program take() { return std::move(made_); }
   double cells() const { return made_.cells; }
+
+  Program take() {
+    arrange();
+    return std::move(made_);
+  }
 
  private:
   static constexpr std::int64_t kRun = 16;    // cells side by side that are enough
   static constexpr std::int64_t kTurn = 256;  // cells of tables that are worth turning
 
-  std::int32_t enlist(std::vector<std::int32_t> axis, std::int32_t step) {
-    const std::int32_t t = static_cast<std::int32_t>(made_.table.size());
-    for (const std::int32_t v : axis) at_[v].push_back(t);
+  std::int32_t enlist(std::vector<std::int32_t> axis) {
     made_.cells += made_.many_cells(axis);
-    made_.table.push_back({std::move(axis), 1, step, -1});
-    return t;
+    made_.table.push_back({std::move(axis), 1, -1, -1});
+    return static_cast<std::int32_t>(made_.table.size()) - 1;
   }
 
-  std::vector<std::int32_t> together(std::int32_t a, std::int32_t b) const {
-    std::vector<std::int32_t> both = made_.table[a].axis;
-    for (const std::int32_t v : made_.table[b].axis)
-      if (!elimination::has(both, v)) both.push_back(v);
-    return both;
-  }
-
-  std::int32_t multiply(std::int32_t a, std::int32_t b, std::int32_t summed) {
-    std::vector<std::int32_t> axis = b < 0 ? made_.table[a].axis : together(a, b);
-    std::vector<std::int32_t> gone;
-    if (summed >= 0) {
-      axis.erase(std::find(axis.begin(), axis.end(), summed));
-      gone.push_back(summed);
-    }
-    const std::int32_t s = static_cast<std::int32_t>(made_.step.size());
-    const std::int32_t out = enlist(std::move(axis), s);
-    made_.step.push_back({a, b, out, std::move(gone)});
-    made_.table[a].used = s;
-    if (b >= 0) made_.table[b].used = s;
+  std::int32_t add(std::int32_t a, std::int32_t b, const std::vector<std::int32_t>& kept) {
+    static const std::vector<std::int32_t> none;
+    if (b >= 0 && made_.table[b].axis.size() > made_.table[a].axis.size()) std::swap(a, b);
+    const std::vector<std::int32_t> both =
+        elimination::together(made_.table[a].axis, b < 0 ? none : made_.table[b].axis);
+    std::vector<std::int32_t> summed;
+    std::set_difference(both.begin(), both.end(), kept.begin(), kept.end(),
+                        std::back_inserter(summed));
+    const bool in_place =
+        b >= 0 && a >= made_.leaves && kept.size() == made_.table[a].axis.size() && summed.empty();
+    const std::int32_t out = enlist(kept), step = static_cast<std::int32_t>(made_.step.size());
+    if (in_place) made_.cells -= made_.many_cells(kept);
+    made_.table[out].made = made_.table[a].used = step;
+    if (b >= 0) made_.table[b].used = step;
+    made_.step.push_back({a, b, out, std::move(summed), in_place});
     return out;
-  }
-
-  void eliminate(std::int32_t x) {
-    std::vector<std::int32_t> bucket;
-    for (const std::int32_t t : at_[x])
-      if (made_.table[t].used < 0) bucket.push_back(t);
-    if (bucket.size() == 1) {
-      ProgramTable& only = made_.table[bucket[0]];
-      if (only.made < 0) {
-        multiply(bucket[0], -1, x);
-      } else {  // the step that makes it sums x as well
-        made_.cells -= made_.many_cells(only.axis) * (1.0 - 1.0 / made_.width[x]);
-        only.axis.erase(std::find(only.axis.begin(), only.axis.end(), x));
-        made_.step[only.made].summed.push_back(x);
-      }
-      return;
-    }
-    while (bucket.size() > 2) {  // the two whose product is smallest
-      std::size_t first = 1, second = 0;
-      double least = 1e300;
-      for (std::size_t i = 0; i < bucket.size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-          const double cells = made_.many_cells(together(bucket[i], bucket[j]));
-          if (cells < least) least = cells, first = i, second = j;
-        }
-      }
-      const std::int32_t product = multiply(bucket[first], bucket[second], -1);
-      bucket[second] = product;
-      bucket.erase(bucket.begin() + static_cast<std::ptrdiff_t>(first));
-    }
-    multiply(bucket[0], bucket[1], x);
   }
 
   // ---- how tables lie
@@ -144,7 +107,7 @@ class Planner {
                          made_.table[t].used};
     made_.table[t].used = copy.made;
     made_.table.push_back(std::move(copy));
-    steps.push_back({t, -1, turned, {}});
+    steps.push_back({t, -1, turned, {}, false});
     t = turned;
   }
 
@@ -171,7 +134,7 @@ class Planner {
 
   void lay_out(Step& step, std::vector<Step>& after) {
     const auto cells = [&](std::int32_t t) { return made_.many_cells(made_.table[t].axis); };
-    if (step.b >= 0 && cells(step.b) > cells(step.a)) std::swap(step.a, step.b);
+    if (step.b >= 0 && !step.in_place && cells(step.b) > cells(step.a)) std::swap(step.a, step.b);
     static const std::vector<std::int32_t> none;
     const auto axis = [&](std::int32_t t) -> const std::vector<std::int32_t>& {
       return t < 0 ? none : made_.table[t].axis;
@@ -191,7 +154,7 @@ class Planner {
       turn(step.a, ending_in(axis(step.a), run), after);
       if (same) turn(step.b, ending_in(axis(step.b), run), after);
     }
-    made_.table[step.out].axis = ending_in(out, run);
+    made_.table[step.out].axis = step.in_place ? axis(step.a) : ending_in(out, run);
   }
 
   // The fastest variables of a, of those that are wanted; where b has them too, b's as well.
@@ -221,7 +184,6 @@ class Planner {
   }
 
   Program made_;
-  std::vector<std::vector<std::int32_t>> at_;  // [n] tables that have a variable
 };
 
 }  // namespace crfkit

@@ -32,6 +32,11 @@ struct ProgramTable {
 struct Step {
   std::int32_t a, b, out;            // tables; b is -1 where a alone is summed, or turned
   std::vector<std::int32_t> summed;  // variables of a or b that out does not have
+  bool in_place = false;  // out has the cells of a, which is not a leaf, and takes its place
+
+  bool turns() const {
+    return b < 0 && summed.empty();
+  }  // out is a, with its variables in another order
 };
 
 struct Loops {

@@ -67,26 +67,23 @@ class ComponentSum {
       Numbers* b = step.b < 0 ? nullptr : &table_[step.b];
       const ProgramTable& made = program_.table[step.out];
       const Loops loops = program_.loops(step.a, step.b, step.out);
-      out.make(made.cells);
-      if (logs_) {
-        contract_logs(loops, a.cell.get(), b ? b->cell.get() : nullptr, out.cell.get());
-      } else {
-        const double terms = std::log2(loops.work / static_cast<double>(made.cells));
-        if (!safe(a, b, terms) && !(tighten(step.a) && (!b || tighten(step.b)))) {
+      const double terms = std::log2(loops.work / static_cast<double>(made.cells));
+      if (!logs_ && !safe(a, b, terms)) {
+        if (!tighten(step.a) || (b && !tighten(step.b)))
           return -std::numeric_limits<double>::infinity();  // a table without a number above 0
-        }
-        if (!safe(a, b, terms)) {
-          lost_ = true;
-          return 0.0;
-        }
-        contract(kernels_.sum, 0.0, loops, a.cell.get(), b ? b->cell.get() : nullptr,
-                 out.cell.get(), made.cells, threads_);
-        out.exponent = a.exponent + (b ? b->exponent : 0);
-        out.low = a.low + (b ? b->low : 0.0);
-        out.high = a.high + (b ? b->high : 0.0) + terms;
+        if ((lost_ = !safe(a, b, terms))) return 0.0;
       }
-      const bool turned = step.b < 0 && step.summed.empty();
-      if (!keep || turned) a.cell.reset();
+      const double* from = a.cell.get();
+      if (step.in_place) {
+        out.cell = std::move(a.cell);
+      } else {
+        out.make(made.cells);
+      }
+      combine(loops, from, b ? b->cell.get() : nullptr, out.cell.get(), made.cells);
+      out.exponent = a.exponent + (b ? b->exponent : 0);
+      out.low = a.low + (b ? b->low : 0.0);
+      out.high = a.high + (b ? b->high : 0.0) + terms;
+      if (!keep || step.turns()) a.cell.reset();
       if (!keep && b) b->cell.reset();
     }
     const Numbers& last = table_[program_.step.back().out];
@@ -95,6 +92,15 @@ class ComponentSum {
     if (!(z > 0.0)) return -std::numeric_limits<double>::infinity();
     bits_ = std::log2(z) + static_cast<double>(last.exponent);
     return z_ = std::log(z) + static_cast<double>(last.exponent) * std::log(2.0) + peaks_;
+  }
+
+  void combine(const Loops& loops, const double* a, const double* b, double* c,
+               std::int64_t cells) const {
+    if (logs_) {
+      contract_logs(loops, a, b, c);
+    } else {
+      contract(kernels_.sum, 0.0, loops, a, b, c, cells, threads_);
+    }
   }
 
   void make_leaf(std::int32_t t) {
@@ -141,49 +147,114 @@ class ComponentSum {
     return true;
   }
 
-  // ---- the reverse pass: the adjoint of each table takes its place
+  // ---- the reverse pass: adjoints of tables, from the last to the leaves
 
   void reverse(MarginalsOut& out) {
-    std::vector<Numbers> adjoint(program_.table.size());
-    Numbers& root = adjoint[program_.step.back().out];
+    adjoint_.clear();
+    adjoint_.resize(program_.table.size());
+    joint_.clear();
+    joint_.resize(program_.table.size());
+    Numbers& root = adjoint_[program_.step.back().out];
     root.make(1);
     root.cell[0] = logs_ ? 0.0 : 1.0;
     choose_leaves();
     for (std::size_t s = program_.step.size(); s-- > 0;) {
       const Step& step = program_.step[s];
-      Numbers& above = adjoint[step.out];
-      table_[step.out].cell.reset();
+      Numbers& above = adjoint_[step.out];
+      if (!step.in_place) {
+        if (step.turns() && needs_value(step.a)) {  // it was given up for the turned one
+          const bool joint = joint_[step.out].cell != nullptr;
+          Numbers &from = (joint ? joint_ : table_)[step.out],
+                  &to = (joint ? joint_ : table_)[step.a];
+          const std::int64_t cells = program_.table[step.a].cells;
+          to.make(cells);
+          to.exponent = from.exponent;
+          combine(program_.loops(step.out, -1, step.a), from.cell.get(), nullptr, to.cell.get(),
+                  cells);
+          from.cell.reset();
+        }
+        table_[step.out].cell.reset();
+      }
       if (!logs_ && !counts(step, above)) {
         lost_ = true;
         return;
       }
-      make_adjoint(step.a, step.b, step.out, adjoint);
-      if (step.b >= 0) make_adjoint(step.b, step.a, step.out, adjoint);
+      if (step.in_place) {
+        part(step);
+      } else {
+        make_adjoint(step.a, step.b, step.out);
+        if (step.b >= 0) make_adjoint(step.b, step.a, step.out);
+      }
       above.cell.reset();
       for (const std::int32_t t : {step.a, step.b}) {
         if (t < 0) continue;
-        if (t < program_.leaves) finish_leaf(t, adjoint[t], out);
-        table_[t].cell.reset();
+        if (t < program_.leaves) finish_leaf(t, adjoint_[t], out);
+        if (!needs_value(t)) table_[t].cell.reset();
       }
     }
   }
 
-  void make_adjoint(std::int32_t t, std::int32_t other, std::int32_t from,
-                    std::vector<Numbers>& adjoint) {
+  // Whether the step that makes a table needs its value in the reverse pass.
+  bool needs_value(std::int32_t t) const {
+    const std::int32_t made = program_.table[t].made;
+    if (made < 0) return false;
+    const Step& step = program_.step[made];
+    return step.in_place || (step.turns() && needs_value(step.a));
+  }
+
+  void make_adjoint(std::int32_t t, std::int32_t other, std::int32_t from) {
     const std::int64_t cells = program_.table[t].cells;
     const Loops loops = program_.loops(from, other, t);
-    Numbers& made = adjoint[t];
+    const Numbers& above = adjoint_[from];
+    Numbers& made = adjoint_[t];
     made.make(cells);
-    const Numbers& above = adjoint[from];
-    const double* b = other < 0 ? nullptr : table_[other].cell.get();
-    if (logs_) {
-      contract_logs(loops, above.cell.get(), b, made.cell.get());
-      return;
-    }
-    contract(kernels_.sum, 0.0, loops, above.cell.get(), b, made.cell.get(), cells, threads_);
+    combine(loops, above.cell.get(), other < 0 ? nullptr : table_[other].cell.get(),
+            made.cell.get(), cells);
     made.exponent = above.exponent + (other < 0 ? 0 : table_[other].exponent);
     made.high = above.high + (other < 0 ? 0.0 : table_[other].high) +
                 std::log2(loops.work / static_cast<double>(cells));
+  }
+
+  // A step in place, out = a * b in the cells of a: a itself is gone.  But adjoint * value of out
+  // is that of a as well, cell by cell, and its sums are those of b (the same marginals); the
+  // adjoint of b is these by b.  Where b is 0 they are 0, and so is all that leads there.
+  void part(const Step& step) {
+    Numbers &above = adjoint_[step.out], &value = table_[step.out], &b = table_[step.b];
+    const std::int64_t cells = program_.table[step.b].cells;
+    Numbers& made = adjoint_[step.b];
+    made.make(cells);
+    Numbers joint = std::move(joint_[step.out]);
+    const bool known = joint.cell != nullptr;
+    const double* from = known ? joint.cell.get() : value.cell.get();
+    combine(program_.loops(step.out, known ? -1 : step.out, step.b), from,
+            known ? nullptr : above.cell.get(), made.cell.get(), cells);
+    made.exponent = (known ? joint.exponent : value.exponent + above.exponent) - b.exponent;
+    if (!logs_) tighten(made, cells);
+    for (std::int64_t i = 0; i < cells; ++i) {
+      double& x = made.cell[i];
+      if (logs_) {
+        if (x > -std::numeric_limits<double>::infinity()) x -= b.cell[i];
+      } else if (b.cell[i] > 0.0) {
+        x /= b.cell[i];
+      }
+    }
+    if (!logs_) tighten(made, cells);
+    if (needs_value(step.a)) {
+      if (!known) {
+        joint.cell = std::move(value.cell);
+        joint.exponent = value.exponent + above.exponent;
+        combine(program_.loops(step.out, step.out, step.out), joint.cell.get(), above.cell.get(),
+                joint.cell.get(), program_.table[step.out].cells);
+      }
+      joint_[step.a] = std::move(joint);
+    }
+    value.cell.reset();
+    Numbers& rest = adjoint_[step.a];
+    rest.cell = std::move(above.cell);
+    combine(program_.loops(step.out, step.b, step.out), rest.cell.get(), b.cell.get(),
+            rest.cell.get(), program_.table[step.out].cells);
+    rest.exponent = above.exponent + b.exponent;
+    rest.high = above.high + b.high;
   }
 
   // Whether what underflows in the adjoints of a step is nothing beside Z.
@@ -194,6 +265,11 @@ class ComponentSum {
       const double exponents = static_cast<double>(above.exponent + a.exponent +
                                                    (step.b < 0 ? 0 : table_[step.b].exponent));
       const double highest = std::max({0.0, above.high, a.high, b_high});
+      if (step.in_place && !joint_[step.out].cell) {
+        const Numbers& value = table_[step.out];
+        const double scaled = bits_ - static_cast<double>(above.exponent + value.exponent);
+        if (scaled < kCounts + highest || above.high + value.high > kLarge - 64) return false;
+      }
       return bits_ - exponents > kCounts + highest &&
              std::max(0.0, above.high) + std::max(0.0, a.high) + std::max(0.0, b_high) <
                  kLarge - 64;
@@ -202,6 +278,7 @@ class ComponentSum {
     if (!tighten(above, program_.table[step.out].cells)) return true;  // nothing leads to Z
     if (table_[step.a].cell) tighten(step.a);
     if (step.b >= 0) tighten(step.b);
+    if (step.in_place && table_[step.out].cell) tighten(step.out);
     return holds();
   }
 
@@ -239,7 +316,8 @@ class ComponentSum {
   const ContractionKernels& kernels_;
   int threads_;
   bool logs_ = false, lost_ = false;
-  std::vector<Numbers> table_;
+  std::vector<Numbers> table_, adjoint_;
+  std::vector<Numbers> joint_;  // adjoint * value, where steps in place follow each other
   std::vector<std::vector<std::uint8_t>> wants_;
   double peaks_ = 0.0, bits_ = 0.0, z_ = 0.0;  // sum of the leaves' maxima, log2 and log of Z
 };

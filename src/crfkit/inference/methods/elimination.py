@@ -30,11 +30,11 @@ class TooWideError(MethodError):
     def __init__(self, graph: int, cells: float, budget: int) -> None:
         """Keep the graph, the cells that it needs, and the budget."""
         super().__init__(
-            f"graph {graph} is too wide for exact inference: its tables have about {cells:.3g} cells, the "
+            f"graph {graph} is too wide for exact inference: its tables need {cells:.3g} cells or more, the "
             f"budget is {budget:.3g}; give Elimination(budget=...) more, or use BeliefPropagation()"
         )
         self.graph = graph  #: the first that is too wide
-        self.cells = cells  #: that it needs, by the best order that was found
+        self.cells = cells  #: that it needs, by the best order that was found, or that were counted before it was given up
         self.budget = budget
 
 
