@@ -1,4 +1,5 @@
-// ConnectedParts that share a pattern with others, swept in lanes; all other components are left out.
+// ConnectedParts that share a pattern with others, swept in lanes; all other components are left
+// out.
 #pragma once
 
 #include <algorithm>
@@ -45,6 +46,18 @@ class SmallGraphs {
     return count;
   }
   std::int64_t patterns() const { return static_cast<std::int64_t>(shared_.size()); }
+
+  // Cells of the largest component of each graph.
+  std::vector<double> cells(const Factors& f) const {
+    check(f);
+    std::vector<double> made(f.graphs);
+    for (const Shared& one : shared_)
+      for (const std::int64_t i : one.members) {
+        double& most = made[graph_of(f, i)];
+        most = std::max(most, static_cast<double>(one.compiled.program().cells));
+      }
+    return made;
+  }
 
   // Adds log Z of the components to their graphs; marginals where `node`, of factors where
   // `clique`.
@@ -152,8 +165,11 @@ class SmallGraphs {
 
   void add(const Factors& f, const std::vector<double>& each, double* value) const {
     for (const Shared& one : shared_)
-      for (const std::int64_t i : one.members)
-        value[f.graph[components_.variable[components_.variable_ptr[i]]]] += each[i];
+      for (const std::int64_t i : one.members) value[graph_of(f, i)] += each[i];
+  }
+
+  std::int32_t graph_of(const Factors& f, std::int64_t i) const {
+    return f.graph[components_.variable[components_.variable_ptr[i]]];
   }
 
   std::vector<bool> covered_;

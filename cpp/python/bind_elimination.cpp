@@ -52,6 +52,49 @@ Found best(Elimination& self, const Kernels& kernels, const KeptFactors& factors
   return Found(nb::make_tuple(give(std::move(label)), give(std::move(cells))));
 }
 
+using Labellings = std::span<std::int32_t>;
+
+// The k best labellings go to `label` [k, V]; how many there are [N], and the cells of each graph.
+Tuple<Given<std::int64_t>, Given<double>> kbest(Elimination& self, const Kernels& kernels,
+                                                const KeptFactors& factors, std::int64_t k,
+                                                Labellings label, int threads) {
+  check_threads(threads);
+  check_length("label", label.size(), k * factors.view().variables);
+  Elimination::Listed listed;
+  {
+    nb::gil_scoped_release release;
+    listed = self.kbest(kernels, factors.view(), k, label.data(), threads);
+  }
+  return Tuple<Given<std::int64_t>, Given<double>>(
+      nb::make_tuple(give(std::move(listed.count)), give(std::move(listed.cells))));
+}
+
+Given<double> sample(Elimination& self, const Kernels& kernels, const KeptFactors& factors,
+                     std::int64_t n, std::uint64_t seed, Labellings label, int threads) {
+  check_threads(threads);
+  check_length("label", label.size(), n * factors.view().variables);
+  std::vector<double> cells;
+  {
+    nb::gil_scoped_release release;
+    cells = self.sample(kernels, factors.view(), n, seed, label.data(), threads);
+  }
+  return give(std::move(cells));
+}
+
+// Counts modulo a prime [N], and the cells of each graph.
+Tuple<Given<std::uint64_t>, Given<double>> count(Elimination& self, const KeptFactors& factors,
+                                                 std::uint64_t prime, int threads) {
+  check_threads(threads);
+  if (prime < 2 || prime >= std::uint64_t{1} << 61) refuse("prime is not below 2^61");
+  Elimination::Counts counts;
+  {
+    nb::gil_scoped_release release;
+    counts = self.count(factors.view(), prime, threads);
+  }
+  return Tuple<Given<std::uint64_t>, Given<double>>(
+      nb::make_tuple(give(std::move(counts.count)), give(std::move(counts.cells))));
+}
+
 Given<double> cells(Elimination& self, const KeptFactors& factors, int threads) {
   check_threads(threads);
   std::vector<double> found;
@@ -69,6 +112,9 @@ void bind_elimination(nb::module_& m) {
       .def(nb::init<double>(), "budget"_a)
       .def("sum", &sum, "kernels"_a, "factors"_a, "marginals"_a, "cliques"_a, "threads"_a)
       .def("best", &best, "kernels"_a, "factors"_a, "threads"_a)
+      .def("kbest", &kbest, "kernels"_a, "factors"_a, "k"_a, "label"_a, "threads"_a)
+      .def("sample", &sample, "kernels"_a, "factors"_a, "n"_a, "seed"_a, "label"_a, "threads"_a)
+      .def("count", &count, "factors"_a, "prime"_a, "threads"_a)
       .def("cells", &cells, "factors"_a, "threads"_a);
 }
 

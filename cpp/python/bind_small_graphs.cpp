@@ -43,6 +43,12 @@ void bind_small_graphs(nb::module_& m) {
              std::copy(graphs.covered().begin(), graphs.covered().end(), made.data.get());
              return made.give();
            })
+      .def(
+          "cells",
+          [](const SmallGraphs& graphs, const KeptFactors& factors) {
+            return give(graphs.cells(factors.view()));
+          },
+          "factors"_a)
       .def_prop_ro("covers_all", &SmallGraphs::covers_all)
       .def_prop_ro("components", &SmallGraphs::components)
       .def_prop_ro("patterns", &SmallGraphs::patterns)

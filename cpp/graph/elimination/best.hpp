@@ -13,16 +13,52 @@
 
 namespace crfkit {
 
+// The largest score of what lies below each cell of each table.
+struct BestTables {
+  std::vector<std::unique_ptr<double[]>> table;  // relative to the best of each leaf
+  bool found = true;                             // whether there is a labelling
+
+  BestTables(const Component& c, const Factors& f, const Reduction& left,
+             const ContractionKernels& kernels, int threads)
+      : table(c.program->table.size()) {
+    const Program& program = *c.program;
+    const auto make = [&](std::int32_t t) {
+      table[t] = std::unique_ptr<double[]>(new double[program.table[t].cells]);
+      return table[t].get();
+    };
+    constexpr double kNone = -std::numeric_limits<double>::infinity();
+    for (const Step& step : program.step) {
+      for (const std::int32_t t : {step.a, step.b}) {
+        if (t < 0 || t >= program.leaves) continue;
+        double* x = make(t);
+        c.fill(f, left, t, x);
+        double most = kNone;  // scores relative to the best, so that sums stay small and exact
+        for (std::int64_t i = 0; i < program.table[t].cells; ++i) most = std::max(most, x[i]);
+        if (most == kNone) {
+          found = false;
+          return;
+        }
+        for (std::int64_t i = 0; i < program.table[t].cells; ++i) x[i] -= most;
+      }
+      double* out = make(step.out);
+      contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), table[step.a].get(),
+               step.b < 0 ? nullptr : table[step.b].get(), out, program.table[step.out].cells,
+               threads);
+      if (step.b < 0 && step.summed.empty()) table[step.a].reset();
+    }
+    found = table[program.step.back().out][0] > kNone;
+  }
+};
+
 // Writes the labels of the component's variables; false if it has no labelling.
 inline bool best_labelling(const Component& c, const Factors& f, const Reduction& left,
                            const ContractionKernels& kernels, int threads, std::int32_t* label) {
   const Program& program = *c.program;
-  std::vector<std::unique_ptr<double[]>> table(program.table.size());
-  const auto make = [&](std::int32_t t) {
-    table[t] = std::unique_ptr<double[]>(new double[program.table[t].cells]);
-    return table[t].get();
-  };
+  const BestTables best_tables(c, f, left, kernels, threads);
+  if (!best_tables.found) return false;
+  const std::vector<std::unique_ptr<double[]>>& table = best_tables.table;
   constexpr double kNone = -std::numeric_limits<double>::infinity();
+<<<<<<< HEAD
   for (const Step& step : program.step) {
     for (const std::int32_t t : {step.a, step.b}) {
       if (t < 0 || t >= program.leaves) continue;
@@ -42,6 +78,8 @@ inline bool best_labelling(const Component& c, const Factors& f, const Reduction
     if (step.turns()) table[step.a].reset();
   }
   if (table[program.step.back().out][0] == kNone) return false;
+=======
+>>>>>>> 97df859 (inference/methods: k best, draws and counts by elimination; lanes)
   std::vector<std::int32_t> state(program.width.size());
   for (std::size_t s = program.step.size(); s-- > 0;) {
     const Step& step = program.step[s];

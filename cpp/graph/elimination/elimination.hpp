@@ -13,6 +13,9 @@
 #include "engine/threads/parallel.hpp"
 #include "graph/elimination/best.hpp"
 #include "graph/elimination/components.hpp"
+#include "graph/elimination/count.hpp"
+#include "graph/elimination/draws.hpp"
+#include "graph/elimination/kbest.hpp"
 #include "graph/elimination/sums.hpp"
 #include "shared/kernels.hpp"
 
@@ -59,8 +62,7 @@ class Elimination {
     const std::vector<double> start = begin(f, left, *all);
     std::vector<std::uint8_t> none(f.graphs), failed(all->component.size());
     for (std::int64_t n = 0; n < f.graphs; ++n) none[n] = start[n] == kNone;
-    for (std::int64_t v = 0; v < f.variables; ++v)
-      label[v] = left.width[v] == 1 ? left.label_of(static_cast<std::int32_t>(v), 0) : -1;
+    set_known(f, left, 1, label);
     each(*all, threads, [&](std::size_t i, int inner) {
       failed[i] = !best_labelling(all->component[i], f, left, *kernels.contraction, inner, label);
     });
@@ -68,6 +70,106 @@ class Elimination {
     for (std::int64_t v = 0; v < f.variables; ++v)
       if (none[f.graph[v]]) label[v] = -1;
     return cells;
+  }
+
+  struct Listed {
+    std::vector<std::int64_t> count;  // [N] labellings that were found
+    std::vector<double> cells;        // [N]
+  };
+
+  // The k best labellings [k, V], best first; -1 where a graph has fewer.
+  Listed kbest(const Kernels& kernels, const Factors& f, std::int64_t k, std::int32_t* label,
+               int threads) {
+    const Reduction left(f);
+    const std::shared_ptr<const Components> all = plan(f, left, threads);
+    Listed made = {std::vector<std::int64_t>(f.graphs), cells_of(f, *all)};
+    if (!within(made.cells)) return made;
+    struct OfComponent {
+      std::vector<double> score;
+      std::vector<std::int32_t> state;  // [score, variables of the component]
+    };
+    std::vector<OfComponent> listed(all->component.size());
+    each(*all, threads, [&](std::size_t i, int inner) {
+      BestLists lists(all->component[i], f, left, *kernels.contraction, inner);
+      listed[i].score = lists.scores(k);
+      for (std::size_t rank = 0; rank < listed[i].score.size(); ++rank) {
+        const std::vector<std::int32_t>& state = lists.labelling(static_cast<std::int64_t>(rank));
+        listed[i].state.insert(listed[i].state.end(), state.begin(), state.end());
+      }
+    });
+    const std::vector<double> start = begin(f, left, *all);
+    std::vector<std::vector<std::size_t>> of_graph(f.graphs);
+    for (std::size_t i = 0; i < listed.size(); ++i) of_graph[all->component[i].graph].push_back(i);
+    set_known(f, left, k, label);
+    parallel_for(f.graphs, threads, [&](std::int64_t n) {
+      if (start[n] == kNone) return;
+      BestSums sums(k);
+      for (const std::size_t i : of_graph[n]) sums.add(listed[i].score);
+      made.count[n] = sums.count();
+      for (std::int64_t rank = 0; rank < sums.count(); ++rank) {
+        const std::vector<std::int64_t> numbers = sums.numbers(rank);
+        for (std::size_t j = 0; j < numbers.size(); ++j) {
+          const Component& c = all->component[of_graph[n][j]];
+          const std::int32_t* state =
+              listed[of_graph[n][j]].state.data() + numbers[j] * c.variable.size();
+          for (std::size_t v = 0; v < c.variable.size(); ++v)
+            label[rank * f.variables + c.variable[v]] = left.label_of(c.variable[v], state[v]);
+        }
+      }
+    });
+    for (std::int64_t rank = 0; rank < k; ++rank)
+      for (std::int64_t v = 0; v < f.variables; ++v)
+        if (rank >= made.count[f.graph[v]]) label[rank * f.variables + v] = -1;
+    return made;
+  }
+
+  // Independent draws [n, V]; -1 in graphs without a labelling.
+  std::vector<double> sample(const Kernels& kernels, const Factors& f, std::int64_t n,
+                             std::uint64_t seed, std::int32_t* label, int threads) {
+    const Reduction left(f);
+    const std::shared_ptr<const Components> all = plan(f, left, threads);
+    const std::vector<double> cells = cells_of(f, *all);
+    if (!within(cells)) return cells;
+    const std::vector<double> start = begin(f, left, *all);
+    std::vector<std::uint8_t> none(f.graphs), failed(all->component.size());
+    for (std::int64_t g = 0; g < f.graphs; ++g) none[g] = start[g] == kNone;
+    std::vector<std::int32_t> within(f.variables), seen(f.graphs);
+    for (std::int64_t v = 0; v < f.variables; ++v) within[v] = seen[f.graph[v]]++;
+    set_known(f, left, n, label);
+    const Draws draws = {n, seed, within.data(), f.variables, label};
+    each(*all, threads, [&](std::size_t i, int inner) {
+      failed[i] = !draw_labellings(all->component[i], f, left, *kernels.contraction, inner, draws);
+    });
+    for (std::size_t i = 0; i < failed.size(); ++i) none[all->component[i].graph] |= failed[i];
+    for (std::int64_t d = 0; d < n; ++d)
+      for (std::int64_t v = 0; v < f.variables; ++v)
+        if (none[f.graph[v]]) label[d * f.variables + v] = -1;
+    return cells;
+  }
+
+  struct Counts {
+    std::vector<std::uint64_t> count;  // [N]
+    std::vector<double> cells;         // [N]
+  };
+
+  // How many labellings are allowed, modulo a prime below 2^61.
+  Counts count(const Factors& f, std::uint64_t prime, int threads) {
+    const Reduction left(f);
+    const std::shared_ptr<const Components> all = plan(f, left, threads);
+    Counts made = {std::vector<std::uint64_t>(f.graphs), cells_of(f, *all)};
+    if (!within(made.cells)) return made;
+    const std::vector<double> start = begin(f, left, *all);
+    for (std::int64_t n = 0; n < f.graphs; ++n) made.count[n] = start[n] > kNone;
+    std::vector<std::uint64_t> each_count(all->component.size());
+    each(*all, threads, [&](std::size_t i, int) {
+      each_count[i] = count_labellings(all->component[i], f, left, prime);
+    });
+    const Residues ring = {prime};
+    for (std::size_t i = 0; i < each_count.size(); ++i) {
+      std::uint64_t& total = made.count[all->component[i].graph];
+      total = ring.times(total, each_count[i]);
+    }
+    return made;
   }
 
   double budget() const { return budget_; }
@@ -89,6 +191,15 @@ class Elimination {
 
   bool within(const std::vector<double>& cells) const {
     return std::all_of(cells.begin(), cells.end(), [&](double n) { return n <= budget_; });
+  }
+
+  // Labels of variables with one label left in labellings [k, V]; -1 elsewhere.
+  static void set_known(const Factors& f, const Reduction& left, std::int64_t k,
+                        std::int32_t* label) {
+    for (std::int64_t i = 0; i < k; ++i)
+      for (std::int64_t v = 0; v < f.variables; ++v)
+        label[i * f.variables + v] =
+            left.width[v] == 1 ? left.label_of(static_cast<std::int32_t>(v), 0) : -1;
   }
 
   std::vector<double> cells_of(const Factors& f, const Components& all) const {

@@ -17,6 +17,7 @@
 #include "graph/elimination/component.hpp"
 #include "graph/elimination/contract.hpp"
 #include "graph/elimination/semiring.hpp"
+#include "graph/elimination/trace.hpp"
 #include "shared/contraction.hpp"
 
 namespace crfkit {
@@ -47,6 +48,28 @@ class ComponentSum {
       if (out && value > -std::numeric_limits<double>::infinity()) reverse(*out);
     }
     return value;
+  }
+
+  // Sums that keep all tables, for draws; false if there is no labelling.
+  bool keep_tables() {
+    logs_ = false;
+    double value = forward(true);
+    if (lost_) logs_ = true, value = forward(true);
+    return value > -std::numeric_limits<double>::infinity();
+  }
+
+  // Weights of the choices of a step, up to a factor: the largest is above 0.
+  void weights(const Step& step, const Choices& choices, std::vector<double>& out) const {
+    out.clear();
+    const double* a = table_[step.a].cell.get();
+    const double* b = step.b < 0 ? nullptr : table_[step.b].cell.get();
+    double most = -std::numeric_limits<double>::infinity();
+    choices.each([&](std::int64_t i, std::int64_t j) {
+      out.push_back(logs_ ? a[i] + (b ? b[j] : 0.0) : a[i] * (b ? b[j] : 1.0));
+      most = std::max(most, out.back());
+    });
+    if (logs_)
+      for (double& x : out) x = std::exp(x - most);
   }
 
  private:

@@ -13,11 +13,23 @@ namespace crfkit {
 // variables, in order of their labels (the first of `summed` slowest).
 class Choices {
  public:
-  Choices(const Program& program, const Step& step, const std::vector<std::int32_t>& state)
-      : step_(step) {
+  Choices(const Program& program, const Step& step) : step_(step) {
     for (const std::int32_t v : step.summed) loops_.push_back({program.width[v], 0, 0, 0});
-    place(program, state, step.a, a_, &Loop::a);
-    if (step.b >= 0) place(program, state, step.b, b_, &Loop::b);
+    find(program, step.a, &Loop::a, &Known::a);
+    if (step.b >= 0) find(program, step.b, &Loop::b, &Known::b);
+  }
+  Choices(const Program& program, const Step& step, const std::vector<std::int32_t>& state)
+      : Choices(program, step) {
+    move(state);
+  }
+
+  // To another out: the states of all variables that are not summed.
+  void move(const std::vector<std::int32_t>& state) {
+    a_ = b_ = 0;
+    for (const Known& known : known_) {
+      a_ += known.a * state[known.variable];
+      b_ += known.b * state[known.variable];
+    }
   }
 
   // Calls visit(place in a, place in b) for each choice.
@@ -47,16 +59,22 @@ class Choices {
   }
 
  private:
-  void place(const Program& program, const std::vector<std::int32_t>& state, std::int32_t t,
-             std::int64_t& base, std::int64_t Loop::* stride) {
+  struct Known {  // a variable that is not summed
+    std::int32_t variable;
+    std::int64_t a, b;  // strides
+  };
+
+  void find(const Program& program, std::int32_t t, std::int64_t Loop::* summed,
+            std::int64_t Known::* known) {
     const std::vector<std::int32_t>& axis = program.table[t].axis;
     std::int64_t at = 1;
     for (std::size_t i = axis.size(); i-- > 0;) {
       const auto found = std::find(step_.summed.begin(), step_.summed.end(), axis[i]);
       if (found == step_.summed.end()) {
-        base += at * state[axis[i]];
+        known_.push_back({axis[i], 0, 0});
+        known_.back().*known = at;
       } else {
-        loops_[found - step_.summed.begin()].*stride = at;
+        loops_[found - step_.summed.begin()].*summed = at;
       }
       at *= program.width[axis[i]];
     }
@@ -64,6 +82,7 @@ class Choices {
 
   const Step& step_;
   std::vector<Loop> loops_;
+  std::vector<Known> known_;
   std::int64_t a_ = 0, b_ = 0;
 };
 

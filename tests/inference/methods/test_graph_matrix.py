@@ -61,7 +61,7 @@ EXACT = Line(every(QUERIES, ALL))
 #: One line for each method; a method may be listed under the name of the registry only once.
 LINES: dict[str, Line] = {
     "auto": EXACT,
-    "elimination": Line(every((*SUMS, "decode"), ALL)),
+    "elimination": EXACT,
     "enumeration": EXACT,
     "belief-propagation": Line(every((*SUMS, "decode"), FORESTS), every((*SUMS, "decode"), ALL)),
     "tree-reweighted": Line(inexact=every(SUMS, ALL)),

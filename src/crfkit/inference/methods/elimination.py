@@ -9,14 +9,16 @@ an answer needs is counted before memory is taken.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Ids
+from crfkit.inference.counting import exact_counts
 from crfkit.inference.methods.how import How
+from crfkit.inference.methods.lanes import Lanes, Rest, constant_of, lanes_of
 from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
 from crfkit.native import kernels
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -53,6 +55,7 @@ class Elimination(Method):
 
     name: ClassVar[str] = "elimination"
     budget: int = 2**27  #: cells of all tables of a component; one takes 8 bytes
+    lanes: bool = True  #: sweep small components that are alike together
 
     def __post_init__(self) -> None:
         """Check the budget."""
@@ -61,13 +64,24 @@ class Elimination(Method):
 
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z of each graph."""
-        value, cells, _, _ = self._plans(potentials).sum(kernels, potentials.problem, False, False, threads)
-        self._demand(cells)
-        return value, self._how(cells)
+        lanes = self._lanes(potentials, threads)
+        if lanes is None:
+            value, cells, _, _ = self._plans(potentials).sum(
+                kernels, potentials.problem, False, False, threads
+            )
+            self._demand(cells)
+            return value, self._how(cells)
+        value, cells = lanes.log_partition(threads), lanes.cells
+        if lanes.rest is not None:
+            others, how = self._alone().log_partition(lanes.rest.potentials, threads)
+            cells = self._with_rest(lanes.rest, value, others, cells, how)
+        return value + constant_of(potentials), self._how(cells)
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return exact marginals."""
-        batch = potentials.batch
+        batch, lanes = potentials.batch, self._lanes(potentials, threads)
+        if lanes is not None:
+            return self._marginals_in_lanes(lanes, cliques, threads)
         value, cells, node, tables = self._plans(potentials).sum(
             kernels, potentials.problem, True, cliques, threads
         )
@@ -82,19 +96,115 @@ class Elimination(Method):
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling of each graph."""
-        label, cells = self._plans(potentials).best(kernels, potentials.problem, threads)
-        self._demand(cells)
-        batch = potentials.batch
-        none = np.zeros(batch.graphs, dtype=bool)
-        none[batch.graph_of[label < 0]] = True
-        score = potentials.labelling_score(np.maximum(label, 0))
-        score[none] = -np.inf
+        batch, lanes = potentials.batch, self._lanes(potentials, threads)
+        if lanes is None:
+            label, cells = self._plans(potentials).best(kernels, potentials.problem, threads)
+            self._demand(cells)
+            return self._labelled(potentials, label[None], cells)
+        score, label = lanes.best(threads)
+        cells = lanes.cells
+        if lanes.rest is not None:
+            found = self._alone().best(lanes.rest.potentials, threads)
+            cells = self._with_rest(lanes.rest, score, found.score[0], cells, found.how)
+            label[lanes.rest.part.variables] = found.label[0]
+        score = score + constant_of(potentials)
+        label[np.isneginf(score)[batch.graph_of]] = -1
         return Labelled(label[None], score[None], self._how(cells))
+
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
+        """Return the k best labellings of each graph; equal scores come in an order that repeats."""
+        label = self._labels(potentials, k, "labellings")
+        count, cells = self._plans(potentials).kbest(
+            kernels, potentials.problem, k, label.reshape(-1), threads
+        )
+        self._demand(cells)
+        score = potentials.labelling_score(np.maximum(label, 0))
+        score[np.arange(k)[:, None] >= count] = -np.inf
+        # Sums in another order round differently: labellings that score almost the same may swap.
+        for n in np.flatnonzero((score[1:] > score[:-1]).any(axis=0)):
+            order, mine = np.argsort(-score[:, n], kind="stable"), potentials.batch.graph_of == n
+            score[:, n] = score[order, n]
+            label[:, mine] = label[np.ix_(order, np.flatnonzero(mine))]
+        return Labelled(label, score, self._how(cells))
+
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+        """Return n independent draws of each graph: seed, graph, draw and variable decide a label."""
+        label = self._labels(potentials, n, "draws")
+        cells = self._plans(potentials).sample(
+            kernels, potentials.problem, n, seed, label.reshape(-1), threads
+        )
+        self._demand(cells)
+        return self._labelled(potentials, label, cells)
+
+    def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
+        """Return how many labellings are allowed: sums modulo primes, put together."""
+        batch, plans, problem = potentials.batch, self._plans(potentials), potentials.problem
+        cells = plans.cells(problem, threads)
+        self._demand(cells)
+        bits = np.bincount(batch.graph_of, np.log2(batch.width), minlength=batch.graphs)
+        bound = 1 << int(bits.max(initial=0.0) + 1.0)
+
+        def residues(prime: int) -> list[int]:
+            found: list[int] = plans.count(problem, prime, threads)[0].tolist()
+            return found
+
+        return exact_counts(residues, batch.graphs, bound), self._how(cells)
 
     def estimate(self, potentials: GraphPotentials, threads: int = 1) -> Mapping[str, Any]:
         """Return the cells of each graph, which may be above the budget, and their bytes, [N]."""
         cells = self._plans(potentials).cells(potentials.problem, threads)
         return {"cells": cells, "bytes": 8.0 * cells}
+
+    def _lanes(self, potentials: GraphPotentials, threads: int) -> Lanes | None:
+        """Return the small components that share a program; None: there are none within the budget."""
+        if not self.lanes:
+            return None
+        lanes = lanes_of(potentials, threads)
+        fits = lanes.programs.components > 0 and lanes.cells.max(initial=0.0) <= self.budget
+        return lanes if fits else None
+
+    def _alone(self) -> Elimination:
+        return replace(self, lanes=False)
+
+    def _marginals_in_lanes(self, lanes: Lanes, cliques: bool, threads: int) -> Summed:
+        potentials = lanes.potentials
+        value, node, clique = lanes.marginals(cliques, threads)
+        cells, batch = lanes.cells, potentials.batch
+        if lanes.rest is not None:
+            summed = self._alone().marginals(lanes.rest.potentials, cliques, threads)
+            cells = self._with_rest(lanes.rest, value, summed.value, cells, summed.how)
+            lanes.rest.fill(node, clique, summed, batch)
+        value = value + constant_of(potentials)
+        none = np.isneginf(value)[batch.graph_of]  # [V]
+        if none.any():
+            node[np.repeat(none, batch.width)] = 0.0
+            for name, table in clique.items():
+                table[none[batch.scopes[name][:, 0]]] = 0.0
+        return Summed(value, node, clique, self._how(cells))
+
+    def _with_rest(self, rest: Rest, value: Floats, others: Floats, cells: Floats, how: How) -> Floats:
+        """Add the values of what is not in lanes, [n], to those of graphs; return the cells of graphs."""
+        rest.add(value, others)
+        most = cells.copy()
+        np.maximum.at(most, rest.graph, how.cells)
+        return most
+
+    def _labels(self, potentials: GraphPotentials, k: int, what: str) -> Ids:
+        """Return room for k labellings, within the budget."""
+        V = potentials.batch.variables
+        if k * V > self.budget:
+            raise MethodError(
+                f"{k} {what} of {V} variables need {k * V:.3g} cells, the budget is {self.budget:.3g}; ask "
+                "for fewer, or give Elimination(budget=...) more"
+            )
+        return np.full((k, V), -1, dtype=np.int32)
+
+    def _labelled(self, potentials: GraphPotentials, label: Ids, cells: Floats) -> Labelled:
+        """Return labellings [k, V] with their scores; -1 in graphs that have none."""
+        batch = potentials.batch
+        score = potentials.labelling_score(np.maximum(label, 0))
+        score[:, batch.graph_of[label[0] < 0]] = -np.inf
+        return Labelled(label, score, self._how(cells))
 
     def _plans(self, potentials: GraphPotentials) -> _native.Elimination:
         """Return what makes plans for this batch, and keeps the last."""

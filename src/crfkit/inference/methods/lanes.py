@@ -6,19 +6,57 @@ components whose pattern is rare, or whose tables are large.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Bools, Floats, Ids
+from crfkit.arrays import Bools, Floats, Ids, ranges
+from crfkit.inference.methods.method import Summed
 from crfkit.native import kernels
+from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.parts import Part, components, part_of
 
-__all__ = ["Lanes", "lanes_of"]
+__all__ = ["Lanes", "Rest", "constant_of", "lanes_of"]
 
 #: Components that must have a pattern in common: fewer would leave most lanes empty.
 LEAST_SHARE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """Components of some potentials as graphs of their own."""
+
+    part: Part  #: of the batch of all components
+    potentials: GraphPotentials
+    graph: Ids  #: [n] which graph of the whole each of them is of
+
+    def add(self, to: Floats, value: Floats) -> None:
+        """Add a number of each component, [n], to those of whole graphs, [N]."""
+        to += np.bincount(self.graph, value, minlength=len(to))
+
+    def fill(self, node: Floats, clique: Mapping[str, Floats], summed: Summed, whole: GraphBatch) -> None:
+        """Write marginals of these components where they are in the whole."""
+        variables, factors = self.part.variables, self.part.factors
+        node[ranges(whole.label_ptr[variables], self.part.batch.width.astype(np.int64))] = summed.node
+        for name, table in clique.items():
+            table[factors[name]] = summed.clique[name]
+
+
+def rest_of(potentials: GraphPotentials, covered: Bools) -> Rest:
+    """Return the components with variables that are not covered."""
+    split = components(potentials.batch)
+
+    def make() -> Part:
+        chosen = np.zeros(split.batch.graphs, dtype=np.bool_)
+        chosen[split.batch.graph_of[~covered]] = True
+        return part_of(split.batch, chosen)
+
+    part = potentials.batch.prepared(("rest of lanes", *potentials.tables), make)
+    return Rest(part, part.potentials(split.potentials(potentials)), split.graph[part.graphs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +71,20 @@ class Lanes:
         """Whether every component is swept in lanes."""
         return self.programs.covers_all
 
-    @property
+    @cached_property
     def covered(self) -> Bools:
         """Which variables are of components that are swept in lanes, [V]."""
         return self.programs.covered()
+
+    @cached_property
+    def cells(self) -> Floats:
+        """Cells of the largest covered component of each graph, [N]."""
+        return self.programs.cells(self.potentials.problem)
+
+    @cached_property
+    def rest(self) -> Rest | None:
+        """The components that are not covered."""
+        return None if self.all else rest_of(self.potentials, self.covered)
 
     def log_partition(self, threads: int) -> Floats:
         """Return the sum of log Z over the covered components of each graph, [N], without the constant."""
@@ -88,3 +136,8 @@ def lanes_of(potentials: GraphPotentials, threads: int = 1) -> Lanes:
     problem = potentials.problem
     programs = potentials.batch.prepared(key, lambda: _native.SmallGraphs(problem, LEAST_SHARE, threads))
     return Lanes(potentials, programs)
+
+
+def constant_of(potentials: GraphPotentials) -> Floats:
+    """Return the score of every labelling of each graph, [N]."""
+    return np.zeros(potentials.batch.graphs) if potentials.constant is None else potentials.constant
