@@ -40,11 +40,13 @@ struct BestTables {
         }
         for (std::int64_t i = 0; i < program.table[t].cells; ++i) x[i] -= most;
       }
-      double* out = make(step.out);
-      contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), table[step.a].get(),
+      const double* a = table[step.a].get();
+      double* out =
+          step.in_place ? (table[step.out] = std::move(table[step.a])).get() : make(step.out);
+      contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), a,
                step.b < 0 ? nullptr : table[step.b].get(), out, program.table[step.out].cells,
                threads);
-      if (step.b < 0 && step.summed.empty()) table[step.a].reset();
+      if (step.turns()) table[step.a].reset();
     }
     found = table[program.step.back().out][0] > kNone;
   }
@@ -58,28 +60,6 @@ inline bool best_labelling(const Component& c, const Factors& f, const Reduction
   if (!best_tables.found) return false;
   const std::vector<std::unique_ptr<double[]>>& table = best_tables.table;
   constexpr double kNone = -std::numeric_limits<double>::infinity();
-<<<<<<< HEAD
-  for (const Step& step : program.step) {
-    for (const std::int32_t t : {step.a, step.b}) {
-      if (t < 0 || t >= program.leaves) continue;
-      double* x = make(t);
-      c.fill(f, left, t, x);
-      double most = kNone;  // scores relative to the best, so that sums stay small and exact
-      for (std::int64_t i = 0; i < program.table[t].cells; ++i) most = std::max(most, x[i]);
-      if (most == kNone) return false;
-      for (std::int64_t i = 0; i < program.table[t].cells; ++i) x[i] -= most;
-    }
-    const double* a = table[step.a].get();
-    double* out =
-        step.in_place ? (table[step.out] = std::move(table[step.a])).get() : make(step.out);
-    contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), a,
-             step.b < 0 ? nullptr : table[step.b].get(), out, program.table[step.out].cells,
-             threads);
-    if (step.turns()) table[step.a].reset();
-  }
-  if (table[program.step.back().out][0] == kNone) return false;
-=======
->>>>>>> 97df859 (inference/methods: k best, draws and counts by elimination; lanes)
   std::vector<std::int32_t> state(program.width.size());
   for (std::size_t s = program.step.size(); s-- > 0;) {
     const Step& step = program.step[s];

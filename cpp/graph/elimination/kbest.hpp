@@ -103,9 +103,10 @@ class BestLists {
     return choices;
   }
 
-  // A table that was turned has no numbers of its own any more: a table's best is that of the cell.
+  // A table that was turned, or whose place was taken, has no numbers of its own any more: where
+  // there is no choice, the best is that of the cell.
   double best(const Step& step, std::int64_t a, std::int64_t b, const Place& out) const {
-    if (step.b < 0 && step.summed.empty()) return best_.table[out.table][out.cell];
+    if (step.summed.empty()) return best_.table[out.table][out.cell];
     return best_.table[step.a][a] + (step.b < 0 ? 0.0 : best_.table[step.b][b]);
   }
 
