@@ -13,13 +13,14 @@
 
 namespace crfkit {
 
-// The largest score of what lies below each cell of each table.
+// The largest score of what lies below each cell of each table; `keep`: also of tables whose place
+// another could take.
 struct BestTables {
   std::vector<std::unique_ptr<double[]>> table;  // relative to the best of each leaf
   bool found = true;                             // whether there is a labelling
 
   BestTables(const Component& c, const Factors& f, const Reduction& left,
-             const ContractionKernels& kernels, int threads)
+             const ContractionKernels& kernels, int threads, bool keep = false)
       : table(c.program->table.size()) {
     const Program& program = *c.program;
     const auto make = [&](std::int32_t t) {
@@ -41,8 +42,8 @@ struct BestTables {
         for (std::int64_t i = 0; i < program.table[t].cells; ++i) x[i] -= most;
       }
       const double* a = table[step.a].get();
-      double* out =
-          step.in_place ? (table[step.out] = std::move(table[step.a])).get() : make(step.out);
+      double* out = step.in_place && !keep ? (table[step.out] = std::move(table[step.a])).get()
+                                           : make(step.out);
       contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), a,
                step.b < 0 ? nullptr : table[step.b].get(), out, program.table[step.out].cells,
                threads);

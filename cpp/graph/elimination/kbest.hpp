@@ -21,7 +21,9 @@ class BestLists {
  public:
   BestLists(const Component& c, const Factors& f, const Reduction& left,
             const ContractionKernels& kernels, int threads)
-      : program_(*c.program), best_(c, f, left, kernels, threads), state_(program_.width.size()) {
+      : program_(*c.program),
+        best_(c, f, left, kernels, threads, true),
+        state_(program_.width.size()) {
     std::int64_t total = 0;
     for (const ProgramTable& table : program_.table) first_.push_back(total), total += table.cells;
     for (const Step& step : program_.step) choices_.emplace_back(program_, step);
@@ -103,10 +105,9 @@ class BestLists {
     return choices;
   }
 
-  // A table that was turned, or whose place was taken, has no numbers of its own any more: where
-  // there is no choice, the best is that of the cell.
+  // A table that was turned has no numbers of its own any more: a table's best is that of the cell.
   double best(const Step& step, std::int64_t a, std::int64_t b, const Place& out) const {
-    if (step.summed.empty()) return best_.table[out.table][out.cell];
+    if (step.turns()) return best_.table[out.table][out.cell];
     return best_.table[step.a][a] + (step.b < 0 ? 0.0 : best_.table[step.b][b]);
   }
 
