@@ -45,7 +45,13 @@ MODELS = (
 )
 #: query -> (tool, method): which are compared
 RUNS: dict[str, tuple[tuple[str, str], ...]] = {
-    "MAR": (("crfkit", "elimination"), ("pyagrum", ""), ("pgmpy", ""), ("crfkit", "bp"), ("pgmax", "")),
+    "MAR": (
+        ("crfkit", "elimination"),
+        ("pyagrum", ""),
+        ("pgmpy", ""),
+        ("crfkit", "belief-propagation"),
+        ("pgmax", ""),
+    ),
     "MPE": (("crfkit", "auto"), ("pytoulbar2", "")),
 }
 GRIDS = ((6, 2), (12, 2), (6, 5))  #: side, labels

@@ -91,7 +91,8 @@ def test_a_model_without_variables(tmp_path: Path) -> None:
 
 def test_options_of_methods(model: Path) -> None:
     told = run("infer", model, "--method", "enumeration", "--option", "most=3", status=2).stderr
-    assert "has 48 labellings, more than the 3" in told
+    assert "m.uai: graph 0 has 48 labellings, more than the 3" in told
+    assert "(here: --method, --budget, --option)" in told
     run("infer", model, "--method", "enumeration", "--option", "most=48")
 
 
@@ -132,6 +133,12 @@ def test_wrong_and_impossible_evidence(tmp_path: Path) -> None:
     for query in ("MAR", "MPE"):
         told = run("infer", model, "--evid", evidence, "--query", query, status=2).stderr
         assert f"m.uai: every labelling has probability 0 given {evidence}" in told
+
+
+def test_what_is_not_exact_has_bounds(model: Path) -> None:
+    told = run("infer", model, "--query", "MPE", "--method", "icm").stderr
+    assert "the best score is at least " in told
+    assert "at most" not in told
 
 
 def test_the_help_names_all_methods() -> None:

@@ -59,7 +59,7 @@ def infer(
 
       crfkit infer grid.uai --evid grid.uai.evid --query MAR
       crfkit infer model.fg --query MPE --method trws --json
-      crfkit infer model.uai.gz --query PR --method bp --option tol=1e-9
+      crfkit infer model.uai.gz --method belief-propagation --option tol=1e-9
     """
     task = query.upper()
     if task == "MMAP":
@@ -95,7 +95,7 @@ def infer(
     from crfkit.data.sink import write_bytes
 
     write_bytes(output, [answer.encode()])
-    say(f"crfkit: {_summary(how)}; {done - read:.2f} s", quiet)
+    say(f"crfkit: {how}{_bounds(task, how)}; {done - read:.2f} s", quiet)
 
 
 def _method(name: str, budget: str | None, options: Sequence[str], seed: int | None) -> Method:
@@ -168,13 +168,14 @@ def _answer(
     """Return the answer as text, as plain data, and how it was found."""
     from crfkit.data.graphs.results import result_text
     from crfkit.inference import graphs
+    from crfkit.inference.methods.method import MethodError
     from crfkit.inference.results import NoLabellingError
 
-    if task == "PR":
-        total = graphs.log_partition(potentials, method=method, threads=threads)
-        log10 = float(total) / math.log(10.0)
-        return result_text(task, log10), {"log10_z": _plain(log10), "ln_z": _plain(float(total))}, total.how
     try:
+        if task == "PR":
+            total = graphs.log_partition(potentials, method=method, threads=threads)
+            log10, ln = float(total) / math.log(10.0), float(total)
+            return result_text(task, log10), {"log10_z": _plain(log10), "ln_z": _plain(ln)}, total.how
         if task == "MAR":
             found = graphs.marginals(potentials, cliques=False, method=method, threads=threads)
             rows = found.node["variable"]
@@ -183,6 +184,8 @@ def _answer(
         best = graphs.decode(potentials, method, threads=threads)
         labels = best.labels["variable"].tolist()
         return result_text(task, labels), {"score": best.score, "labels": labels}, best.how
+    except MethodError as error:
+        raise ValueError(f"{model}: {error} (here: --method, --budget, --option)") from None
     except NoLabellingError:
         given = "" if evidence is None else f" given {evidence}"
         raise ValueError(
@@ -208,15 +211,15 @@ def _described(how: How) -> dict[str, Any]:
     }
 
 
-def _summary(how: How) -> str:
-    """Return what an answer is worth: method, exact or not, bounds of ln Z or of the score."""
-    lower, upper = float(how.lower[0]), float(how.upper[0])
-    bounds = ""
-    if not how.exact[0] and (math.isfinite(lower) or math.isfinite(upper)):
-        least = f"at least {lower:.6g}" if math.isfinite(lower) else ""
-        most = f"at most {upper:.6g}" if math.isfinite(upper) else ""
-        bounds = f"; ln of the value: {' and '.join(filter(None, [least, most]))}"
-    return f"{how}{bounds}"
+def _bounds(task: str, how: How) -> str:
+    """Return bounds of what is not exact: of log10 Z, or of the best score, a natural logarithm."""
+    if how.exact[0]:
+        return ""
+    what, unit = ("the best score", 1.0) if task == "MPE" else ("log10 Z", math.log(10.0))
+    lower, upper = float(how.lower[0]) / unit, float(how.upper[0]) / unit
+    said = [f"at least {lower:.8g}"] if math.isfinite(lower) else []
+    said += [f"at most {upper:.8g}"] if math.isfinite(upper) else []
+    return f"; {what} is {' and '.join(said)}" if said else ""
 
 
 @contextmanager
