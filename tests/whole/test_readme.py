@@ -24,6 +24,16 @@ PROMISES: dict[str, list[str]] = {
         "segment:word[..]=New York",
         "[0, 4, 8, 12, 16, 20, 20]",
     ],
+    "docs/graphs.md": [
+        "14 wrong pixels, 35 without neighbours",
+        "['B', 'O', 'B', 'I']",
+        "['B', 'I', 'B', 'I']",
+        "[0.77 1.   0.86 1.   0.59 0.62 0.66 1.  ]",
+        "('beach', 'sea')",
+        "[1 1 1 1 0]",
+        "[32, 32, 32]",
+        "[0.45 0.51 0.78 0.77 0.45] (5, 6)",
+    ],
     "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
 }
 

@@ -62,6 +62,8 @@ def _how(whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part,
             getattr(every, name)[part.graphs] = getattr(how, name)
     sweeps = np.zeros(N, dtype=np.int64)
     np.maximum.at(sweeps, split.graph, every.sweeps)
+    cells = np.full(N, np.nan)  # of the largest component
+    np.fmax.at(cells, split.graph, every.cells)
     order = np.argsort(split.graph, kind="stable")
     ends = pointers(np.bincount(split.graph, minlength=N))
     names = np.empty(N, dtype=object)
@@ -75,7 +77,7 @@ def _how(whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part,
         sweeps,
         split.values(every.lower, whole),
         _or_impossible(split.values(every.upper, whole)),
-        np.bincount(split.graph, np.nan_to_num(every.cells), minlength=N).astype(np.float64),
+        cells,
         tuple(dict.fromkeys(note for _, how in pieces for note in how.notes)),
     )
 

@@ -1,0 +1,84 @@
+"""Auto is exact within its budget, component by component, and says what was not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import Graph, inference, scopes
+from crfkit.methods import Auto, BeliefPropagation, Elimination, MethodError
+from crfkit.structures.parts import components
+from tests.cases.graphs import grid, random_graph
+
+SIDE = 40  # 2**40 cells and more: too wide
+
+
+def wide_and_narrow() -> Any:
+    """Return two graphs: a wide grid with a chain beside it, and a chain."""
+    rng = np.random.default_rng(0)
+    first, chain = SIDE * SIDE, 10
+    right, down = scopes.grid((SIDE, SIDE))
+    step = scopes.chain([0, chain])
+    edge = np.concatenate([right, down, step + first, step + first + chain])
+    graph = Graph({"node": 2}, look=["node"], edge=["node", "node"])
+    V = first + 2 * chain
+    batch = graph.batch(graph_ptr=[0, first + chain, V], scopes={"edge": edge})
+    return batch.potentials(look=rng.normal(size=(V, 2)), edge=0.2 * np.eye(2))
+
+
+def test_sums_of_wide_and_narrow_components() -> None:
+    scores = wide_and_narrow()
+    found = inference.marginals(scores)
+    how = found.how
+    assert how.exact.tolist() == [False, True]
+    assert how.method.tolist() == ["belief-propagation + elimination", "elimination"]
+    assert "1 component has more than the 134217728 cells" in how.notes[0]
+    rough = inference.marginals(scores, method=BeliefPropagation())
+    np.testing.assert_allclose(found["node"], rough["node"], atol=1e-9)
+    np.testing.assert_allclose(found.log_partition, rough.log_partition, rtol=1e-9)
+    np.testing.assert_allclose(found.clique["edge"], rough.clique["edge"], atol=1e-9)
+    np.testing.assert_allclose(inference.log_partition(scores), found.log_partition)
+    again = inference.marginals(scores, threads=1)
+    np.testing.assert_array_equal(again["node"], found["node"])
+    exact = inference.marginals(scores.select([1]), method=Elimination())
+    np.testing.assert_allclose(found["node"][-10:], exact["node"], atol=1e-12)
+
+
+def test_the_best_labelling_of_wide_and_narrow_components() -> None:
+    scores = wide_and_narrow()
+    found = inference.decode(scores)
+    assert found.how.exact[1]
+    np.testing.assert_allclose(inference.score(scores, found), found.score)
+    assert (found.how.upper >= np.asarray(found.score) - 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_small_budget_changes_only_what_is_too_wide(seed: int) -> None:
+    whole = random_graph(np.random.default_rng(seed), graphs=4, variables=8, forbidden=0.0, labels=(2, 3))
+    exact, small = inference.marginals(whole), inference.marginals(whole, method=Auto(budget=20))
+    assert exact.how.exact.all()
+    sure = small.how.exact
+    np.testing.assert_allclose(small.log_partition[sure], exact.log_partition[sure], atol=1e-9)
+    wide = Elimination(20).estimate(components(whole.batch).potentials(whole))["cells"] > 20
+    assert bool(wide.any()) == bool(small.how.notes)
+    best = inference.decode(whole, method=Auto(budget=20))
+    right = inference.decode(whole)
+    np.testing.assert_allclose(np.asarray(best.score)[best.how.exact], right.score[best.how.exact])
+    assert (np.asarray(best.score) <= right.score + 1e-9).all()
+    assert (best.how.upper >= right.score - 1e-9).all()
+
+
+def test_one_wide_graph_is_answered_whole() -> None:
+    scores = replace(grid(np.random.default_rng(0), SIDE, SIDE, 2), constant=np.array([3.0]))
+    value = inference.log_partition(scores)
+    assert not value.how.exact[0]
+    rough = inference.log_partition(scores, method=BeliefPropagation())
+    assert value == rough
+
+
+def test_wrong_budgets() -> None:
+    with pytest.raises(MethodError, match="budget is 0"):
+        Auto(budget=0)
