@@ -45,6 +45,8 @@ LEVELS = {
 EXCEPTIONS = {
     ("crfkit.data.dataset", "crfkit.features.conjunctions"): "the type of what a dataset only carries",
     ("crfkit.data.dataset", "crfkit.features.recipe"): "the type of what a dataset only carries",
+    ("crfkit.structures.graph_batch", "crfkit.inference.estimates"): "`batch.estimate()` asks the methods",
+    ("crfkit.structures.graph_potentials", "crfkit.inference.estimates"): "the same of potentials",
     ("crfkit.models.model", "crfkit.training.events"): "a model keeps the Summary of its training",
     ("crfkit.models.files.summary", "crfkit.training.events"): "the model file holds that Summary",
     ("crfkit.cli.demo", "crfkit.demo"): "`crfkit demo` runs the demonstrations",

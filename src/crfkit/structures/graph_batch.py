@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from crfkit.arrays import Ids, Pointers, as_seq_ptr, pointers
 from crfkit.structures.clique_features import CliqueFeatures, as_features
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_potentials import GraphPotentials, Table, as_table
+
+if TYPE_CHECKING:
+    from crfkit.inference.estimates import Estimate
 
 __all__ = ["GraphBatch", "make_batch"]
 
@@ -79,6 +82,25 @@ class GraphBatch:
         from crfkit.structures.parts import part_of
 
         return part_of(self, graphs).batch
+
+    def estimate(self) -> Estimate:
+        """Return what each method would need for these graphs: cells, bytes, seconds; prints as a table.
+
+        Nothing is summed. Scores may forbid labels, which makes elimination cheaper: with them at hand ask
+        `GraphPotentials.estimate`.
+
+        Examples
+        --------
+        >>> from crfkit import Graph, scopes
+        >>> graph = Graph({"pixel": 2}, near=["pixel", "pixel"])
+        >>> near = np.concatenate(scopes.grid((100, 100)))
+        >>> batch = graph.batch(sizes={"pixel": 10_000}, scopes={"near": near})
+        >>> batch.estimate()["elimination"].cells > 2**27  # too wide to be exact
+        True
+        """
+        from crfkit.inference.estimates import estimate
+
+        return estimate(self)
 
     def potentials(self, **tables: Table | ArrayLike) -> GraphPotentials:
         """Return the scores of all factors.

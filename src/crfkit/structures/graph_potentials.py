@@ -15,6 +15,7 @@ from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores
 from crfkit.structures.cliques import Clique
 
 if TYPE_CHECKING:
+    from crfkit.inference.estimates import Estimate
     from crfkit.structures.graph import Graph
     from crfkit.structures.graph_batch import GraphBatch
 
@@ -123,6 +124,12 @@ class GraphPotentials:
         from crfkit.structures.parts import part_of
 
         return part_of(self.batch, graphs).potentials(self)
+
+    def estimate(self) -> Estimate:
+        """Return what each method would need, given what is known and forbidden: see `GraphBatch.estimate`."""
+        from crfkit.inference.estimates import estimate
+
+        return estimate(self)
 
     def labelling_score(self, label: Ids) -> Floats:
         """Score labellings [..., V] of all graphs, [..., N]."""
