@@ -22,6 +22,12 @@ struct Contraction {
   const double* b;
   double* c;
   bool add;  // to what c holds already; else each cell of c is met once, but for k and i
+  // Where one table does not lie side by side with the other two: its places along i, [i.extent],
+  // at most kPlaces.  Of b; of c (then `add` is set); or of a, where b is one number.
+  const std::int32_t* place = nullptr;
+  char odd = 0;  // 'a', 'b' or 'c'; 0: none
+
+  static constexpr std::int64_t kPlaces = 512;
 };
 
 struct ContractionKernels {

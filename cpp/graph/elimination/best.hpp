@@ -44,7 +44,7 @@ struct BestTables {
       const double* a = table[step.a].get();
       double* out = step.in_place && !keep ? (table[step.out] = std::move(table[step.a])).get()
                                            : make(step.out);
-      contract(kernels.best, kNone, program.loops(step.a, step.b, step.out), a,
+      contract(kernels.best, kNone, program.kernel_loops(step.a, step.b, step.out), a,
                step.b < 0 ? nullptr : table[step.b].get(), out, program.table[step.out].cells,
                threads);
       if (step.turns()) table[step.a].reset();

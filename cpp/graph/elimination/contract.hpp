@@ -14,21 +14,23 @@ namespace crfkit {
 using ContractionKernel = void (*)(const Contraction&);
 
 // c = sum of a * b (`zero` 0), or the maximum of a + b (`zero` -inf); b may be null.
-inline void contract(ContractionKernel kernel, double zero, const Loops& loops, const double* a,
-                     const double* b, double* c, std::int64_t cells, int threads) {
+inline void contract(ContractionKernel kernel, double zero, const KernelLoops& loops,
+                     const double* a, const double* b, double* c, std::int64_t cells, int threads) {
   constexpr double kWork = 1 << 19;  // products that are worth threads
   const double one = zero == 0.0 ? 1.0 : 0.0;
   Contraction all = {nullptr, 0, loops.n, loops.k, loops.i, a, b ? b : &one, c, false};
+  all.place = loops.place.empty() ? nullptr : loops.place.data(), all.odd = loops.odd;
   if (all.i.a == 0 && all.i.b != 0) {  // the kernel runs through a
     std::swap(all.a, all.b);
     const auto swap = [](Loop& l) { std::swap(l.a, l.b); };
     swap(all.n), swap(all.k), swap(all.i);
-    Loops turned = loops;
+    KernelLoops turned = loops;
+    if (turned.odd == 'a') turned.odd = 'b';
     for (Loop& loop : turned.outer) swap(loop);
     turned.n = all.n, turned.k = all.k, turned.i = all.i;
     return contract(kernel, zero, turned, all.a, all.b, c, cells, threads);
   }
-  const bool once = loops.meets_once();
+  const bool once = loops.meets_once() && loops.odd != 'c';
   all.add = !once;
   if (loops.work < kWork) {
     all.outer = loops.outer.data(), all.outers = static_cast<int>(loops.outer.size());
@@ -59,7 +61,7 @@ inline void contract(ContractionKernel kernel, double zero, const Loops& loops, 
     });
     return;
   }
-  if (loops.i.c == 1 && loops.i.extent >= 1 << 12) {
+  if (loops.i.c == 1 && !loops.odd && loops.i.extent >= 1 << 12) {
     const std::int64_t size = 1 << 11, count = (loops.i.extent + size - 1) / size;
     if (!once) std::fill_n(c, cells, zero);
     parallel_for(count, threads, [&](std::int64_t block) {

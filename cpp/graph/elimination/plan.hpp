@@ -39,6 +39,7 @@ class Planner {
 
  private:
   static constexpr std::int64_t kRun = 16;    // cells side by side that are enough
+  static constexpr double kNear = 1 << 14;    // cells of tables that may be jumped through
   static constexpr std::int64_t kTurn = 256;  // cells of tables that are worth turning
 
   std::int32_t enlist(std::vector<std::int32_t> axis) {
@@ -150,9 +151,14 @@ class Planner {
     std::vector<std::int32_t> run = common_run(step, wanted, same);
     const double enough = std::min(made_.many_cells(wanted), static_cast<double>(kRun));
     if (made_.many_cells(run) < enough && cells(step.a) >= kTurn) {
-      run = wanted;
-      turn(step.a, ending_in(axis(step.a), run), after);
-      if (same) turn(step.b, ending_in(axis(step.b), run), after);
+      run = common_run(step, out, false);  // b jumps
+      const double products = made_.many_cells(out) * made_.many_cells(step.summed);
+      if (products > 4.0 * cells(step.a) || (step.b >= 0 && cells(step.b) > kNear) ||
+          made_.many_cells(run) < std::min(made_.many_cells(out), static_cast<double>(kRun))) {
+        run = wanted;
+        turn(step.a, ending_in(axis(step.a), run), after);
+        if (same) turn(step.b, ending_in(axis(step.b), run), after);
+      }
     }
     made_.table[step.out].axis = step.in_place ? axis(step.a) : ending_in(out, run);
   }

@@ -52,6 +52,13 @@ struct Loops {
   }
 };
 
+// Loops for the kernels: the innermost may be several of them, through which two tables run side by
+// side and the third jumps.
+struct KernelLoops : Loops {
+  std::vector<std::int32_t> place;  // of the third table, for each step of i
+  char odd = 0;                     // which it is: 'a', 'b' or 'c'
+};
+
 struct Program {
   std::vector<std::int32_t> width;  // [n] labels of each variable
   std::vector<ProgramTable> table;  // leaves first
@@ -72,7 +79,14 @@ struct Program {
   }
 
   // How to contract tables `a` and `b` to `c`, whatever their roles in a step; b may be -1.
-  Loops loops(std::int32_t a, std::int32_t b, std::int32_t c) const;
+  Loops loops(std::int32_t a, std::int32_t b, std::int32_t c) const {
+    return inner_loops(all_loops(a, b, c), b < 0);
+  }
+  KernelLoops kernel_loops(std::int32_t a, std::int32_t b, std::int32_t c) const;
+
+ private:
+  std::vector<Loop> all_loops(std::int32_t a, std::int32_t b, std::int32_t c) const;
+  static Loops inner_loops(std::vector<Loop> all, bool alone);
 };
 
 namespace elimination {
@@ -83,7 +97,7 @@ inline bool has(const std::vector<std::int32_t>& axis, std::int32_t v) {
 
 }  // namespace elimination
 
-inline Loops Program::loops(std::int32_t a, std::int32_t b, std::int32_t c) const {
+inline std::vector<Loop> Program::all_loops(std::int32_t a, std::int32_t b, std::int32_t c) const {
   static const std::vector<std::int32_t> none;
   const std::vector<std::int32_t>* axes[3] = {&table[a].axis, b < 0 ? &none : &table[b].axis,
                                               &table[c].axis};
@@ -116,6 +130,10 @@ inline Loops Program::loops(std::int32_t a, std::int32_t b, std::int32_t c) cons
       all.push_back(loop);
     }
   }
+  return all;
+}
+
+inline Loops Program::inner_loops(std::vector<Loop> all, bool alone) {
   Loops made;
   for (const Loop& loop : all) made.work *= static_cast<double>(loop.extent);
   if (all.empty()) return made;
@@ -138,12 +156,72 @@ inline Loops Program::loops(std::int32_t a, std::int32_t b, std::int32_t c) cons
   made.k = pick([](const Loop& l) { return l.c == 0 ? static_cast<double>(l.extent) : 0.0; });
   const Loop inner = made.i;
   made.n = pick([&](const Loop& l) {
-    const bool moves = b < 0 && inner.a > 1;  // a table is turned: run through a's side
+    const bool moves = alone && inner.a > 1;  // a table is turned: run through a's side
     if (moves) return l.a == 1 ? static_cast<double>(l.extent) : 0.0;
     const bool wanted = inner.c == 0 || (inner.b == 0 ? l.a == 0 : inner.a == 0 ? l.b == 0 : false);
     return wanted ? static_cast<double>(l.extent) : 0.0;
   });
   made.outer = std::move(all);
+  return made;
+}
+
+inline KernelLoops Program::kernel_loops(std::int32_t a, std::int32_t b, std::int32_t c) const {
+  constexpr std::int64_t kEnough = 16;
+  std::vector<Loop> all = all_loops(a, b, c);
+  KernelLoops made;
+  static_cast<Loops&>(made) = inner_loops(all, b < 0);
+  const Loop& i = made.i;
+  if (made.work < 64.0 || (i.extent >= kEnough && i.a <= 1 && i.b <= 1 && i.c <= 1)) return made;
+  // Loops through which two tables (or c alone, where a is turned) run side by side.
+  const bool turned = b < 0;
+  const auto block = [&](std::int64_t Loop::* x, std::int64_t Loop::* y) {
+    std::vector<std::size_t> found;
+    std::int64_t size = 1;
+    for (bool more = true; more && size < kEnough * 4;) {
+      more = false;
+      for (std::size_t j = 0; j < all.size() && !more; ++j) {
+        if (all[j].*x != size || all[j].*y != size || std::count(found.begin(), found.end(), j))
+          continue;
+        if (size * all[j].extent > Contraction::kPlaces) continue;
+        found.push_back(j), size *= all[j].extent, more = true;
+      }
+    }
+    return std::pair(size, found);
+  };
+  auto best = block(&Loop::c, turned ? &Loop::c : &Loop::a);
+  char odd = turned ? 'a' : 'b';
+  if (!turned) {
+    if (auto other = block(&Loop::c, &Loop::b); other.first > best.first) best = other, odd = 'a';
+    if (auto other = block(&Loop::a, &Loop::b); other.first > best.first) best = other, odd = 'c';
+  }
+  const bool fits = i.a <= 1 && i.b <= 1 && i.c <= 1;
+  if (best.first < 8 || best.first < (fits ? 2 * i.extent : 1)) return made;
+  std::vector<Loop> rest;
+  for (std::size_t j = 0; j < all.size(); ++j)
+    if (!std::count(best.second.begin(), best.second.end(), j)) rest.push_back(all[j]);
+  std::int64_t Loop::* const jumps = odd == 'a' ? &Loop::a : odd == 'b' ? &Loop::b : &Loop::c;
+  made.place.assign(1, 0);
+  for (const std::size_t j : best.second) {
+    const std::size_t before = made.place.size();
+    for (std::int64_t y = 1; y < all[j].extent; ++y)
+      for (std::size_t at = 0; at < before; ++at)
+        made.place.push_back(static_cast<std::int32_t>(made.place[at] + y * (all[j].*jumps)));
+  }
+  made.odd = odd;
+  made.i = {best.first, odd != 'a', odd != 'b' && !turned, odd != 'c'};
+  made.n = made.k = {};
+  // What is near in the table that jumps comes soon.
+  std::stable_sort(rest.begin(), rest.end(),
+                   [&](const Loop& x, const Loop& y) { return x.*jumps > y.*jumps; });
+  if (!turned && odd != 'c') {
+    for (std::size_t j = rest.size(); j-- > 0;) {
+      if (rest[j].c != 0) continue;
+      made.k = rest[j];
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(j));
+      break;
+    }
+  }
+  made.outer = std::move(rest);
   return made;
 }
 

@@ -11,9 +11,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <vector>
 
+#include "graph/elimination/cells.hpp"
 #include "graph/elimination/component.hpp"
 #include "graph/elimination/contract.hpp"
 #include "graph/elimination/semiring.hpp"
@@ -24,11 +24,9 @@ namespace crfkit {
 
 // The numbers of a table of a program.
 struct Numbers {
-  std::unique_ptr<double[]> cell;
+  Cells cell;
   std::int64_t exponent = 0;
   double low = 0.0, high = 0.0;  // log2 bounds of the numbers above 0
-
-  void make(std::int64_t cells) { cell = std::unique_ptr<double[]>(new double[cells]); }
 };
 
 class ComponentSum {
@@ -89,8 +87,7 @@ class ComponentSum {
       Numbers &a = table_[step.a], &out = table_[step.out];
       Numbers* b = step.b < 0 ? nullptr : &table_[step.b];
       const ProgramTable& made = program_.table[step.out];
-      const Loops loops = program_.loops(step.a, step.b, step.out);
-      const double terms = std::log2(loops.work / static_cast<double>(made.cells));
+      const double terms = std::log2(program_.many_cells(step.summed));
       if (!logs_ && !safe(a, b, terms)) {
         if (!tighten(step.a) || (b && !tighten(step.b)))
           return -std::numeric_limits<double>::infinity();  // a table without a number above 0
@@ -100,14 +97,14 @@ class ComponentSum {
       if (step.in_place) {
         out.cell = std::move(a.cell);
       } else {
-        out.make(made.cells);
+        out.cell = pool_.take(made.cells);
       }
-      combine(loops, from, b ? b->cell.get() : nullptr, out.cell.get(), made.cells);
+      combine(step.a, step.b, step.out, from, b ? b->cell.get() : nullptr, out.cell.get());
       out.exponent = a.exponent + (b ? b->exponent : 0);
       out.low = a.low + (b ? b->low : 0.0);
       out.high = a.high + (b ? b->high : 0.0) + terms;
-      if (!keep || step.turns()) a.cell.reset();
-      if (!keep && b) b->cell.reset();
+      if (!keep || step.turns()) pool_.give(a.cell);
+      if (!keep && b) pool_.give(b->cell);
     }
     const Numbers& last = table_[program_.step.back().out];
     const double z = last.cell[0];
@@ -117,19 +114,23 @@ class ComponentSum {
     return z_ = std::log(z) + static_cast<double>(last.exponent) * std::log(2.0) + peaks_;
   }
 
-  void combine(const Loops& loops, const double* a, const double* b, double* c,
-               std::int64_t cells) const {
+  // The contraction of two tables, b may be -1 and null; returns log2 of products for each cell.
+  double combine(std::int32_t a, std::int32_t b, std::int32_t c, const double* from,
+                 const double* with, double* to) const {
+    const std::int64_t cells = program_.table[c].cells;
     if (logs_) {
-      contract_logs(loops, a, b, c);
-    } else {
-      contract(kernels_.sum, 0.0, loops, a, b, c, cells, threads_);
+      contract_logs(program_.loops(a, b, c), from, with, to);
+      return 0.0;
     }
+    const KernelLoops loops = program_.kernel_loops(a, b, c);
+    contract(kernels_.sum, 0.0, loops, from, with, to, cells, threads_);
+    return std::log2(loops.work / static_cast<double>(cells));
   }
 
   void make_leaf(std::int32_t t) {
     const std::int64_t cells = program_.table[t].cells;
     Numbers& leaf = table_[t];
-    leaf.make(cells);
+    leaf.cell = pool_.take(cells);
     double* x = leaf.cell.get();
     c_.fill(f_, left_, t, x);
     double most = -std::numeric_limits<double>::infinity(), least = -most;
@@ -178,7 +179,7 @@ class ComponentSum {
     joint_.clear();
     joint_.resize(program_.table.size());
     Numbers& root = adjoint_[program_.step.back().out];
-    root.make(1);
+    root.cell = pool_.take(1);
     root.cell[0] = logs_ ? 0.0 : 1.0;
     choose_leaves();
     for (std::size_t s = program_.step.size(); s-- > 0;) {
@@ -186,17 +187,16 @@ class ComponentSum {
       Numbers& above = adjoint_[step.out];
       if (!step.in_place) {
         if (step.turns() && needs_value(step.a)) {  // it was given up for the turned one
-          const bool joint = joint_[step.out].cell != nullptr;
+          const bool joint = static_cast<bool>(joint_[step.out].cell);
           Numbers &from = (joint ? joint_ : table_)[step.out],
                   &to = (joint ? joint_ : table_)[step.a];
           const std::int64_t cells = program_.table[step.a].cells;
-          to.make(cells);
+          to.cell = pool_.take(cells);
           to.exponent = from.exponent;
-          combine(program_.loops(step.out, -1, step.a), from.cell.get(), nullptr, to.cell.get(),
-                  cells);
-          from.cell.reset();
+          combine(step.out, -1, step.a, from.cell.get(), nullptr, to.cell.get());
+          pool_.give(from.cell);
         }
-        table_[step.out].cell.reset();
+        pool_.give(table_[step.out].cell);
       }
       if (!logs_ && !counts(step, above)) {
         lost_ = true;
@@ -208,11 +208,11 @@ class ComponentSum {
         make_adjoint(step.a, step.b, step.out);
         if (step.b >= 0) make_adjoint(step.b, step.a, step.out);
       }
-      above.cell.reset();
+      pool_.give(above.cell);
       for (const std::int32_t t : {step.a, step.b}) {
         if (t < 0) continue;
         if (t < program_.leaves) finish_leaf(t, adjoint_[t], out);
-        if (!needs_value(t)) table_[t].cell.reset();
+        if (!needs_value(t)) pool_.give(table_[t].cell);
       }
     }
   }
@@ -226,16 +226,13 @@ class ComponentSum {
   }
 
   void make_adjoint(std::int32_t t, std::int32_t other, std::int32_t from) {
-    const std::int64_t cells = program_.table[t].cells;
-    const Loops loops = program_.loops(from, other, t);
     const Numbers& above = adjoint_[from];
     Numbers& made = adjoint_[t];
-    made.make(cells);
-    combine(loops, above.cell.get(), other < 0 ? nullptr : table_[other].cell.get(),
-            made.cell.get(), cells);
+    made.cell = pool_.take(program_.table[t].cells);
+    const double terms = combine(from, other, t, above.cell.get(),
+                                 other < 0 ? nullptr : table_[other].cell.get(), made.cell.get());
     made.exponent = above.exponent + (other < 0 ? 0 : table_[other].exponent);
-    made.high = above.high + (other < 0 ? 0.0 : table_[other].high) +
-                std::log2(loops.work / static_cast<double>(cells));
+    made.high = above.high + (other < 0 ? 0.0 : table_[other].high) + terms;
   }
 
   // A step in place, out = a * b in the cells of a: a itself is gone.  But adjoint * value of out
@@ -245,12 +242,12 @@ class ComponentSum {
     Numbers &above = adjoint_[step.out], &value = table_[step.out], &b = table_[step.b];
     const std::int64_t cells = program_.table[step.b].cells;
     Numbers& made = adjoint_[step.b];
-    made.make(cells);
+    made.cell = pool_.take(cells);
     Numbers joint = std::move(joint_[step.out]);
-    const bool known = joint.cell != nullptr;
+    const bool known = static_cast<bool>(joint.cell);
     const double* from = known ? joint.cell.get() : value.cell.get();
-    combine(program_.loops(step.out, known ? -1 : step.out, step.b), from,
-            known ? nullptr : above.cell.get(), made.cell.get(), cells);
+    combine(step.out, known ? -1 : step.out, step.b, from, known ? nullptr : above.cell.get(),
+            made.cell.get());
     made.exponent = (known ? joint.exponent : value.exponent + above.exponent) - b.exponent;
     if (!logs_) tighten(made, cells);
     for (std::int64_t i = 0; i < cells; ++i) {
@@ -266,16 +263,14 @@ class ComponentSum {
       if (!known) {
         joint.cell = std::move(value.cell);
         joint.exponent = value.exponent + above.exponent;
-        combine(program_.loops(step.out, step.out, step.out), joint.cell.get(), above.cell.get(),
-                joint.cell.get(), program_.table[step.out].cells);
+        combine(step.out, step.out, step.out, joint.cell.get(), above.cell.get(), joint.cell.get());
       }
       joint_[step.a] = std::move(joint);
     }
-    value.cell.reset();
+    pool_.give(value.cell);
     Numbers& rest = adjoint_[step.a];
     rest.cell = std::move(above.cell);
-    combine(program_.loops(step.out, step.b, step.out), rest.cell.get(), b.cell.get(),
-            rest.cell.get(), program_.table[step.out].cells);
+    combine(step.out, step.b, step.out, rest.cell.get(), b.cell.get(), rest.cell.get());
     rest.exponent = above.exponent + b.exponent;
     rest.high = above.high + b.high;
   }
@@ -329,7 +324,7 @@ class ComponentSum {
     }
     for (std::int64_t i = 0; i < cells; ++i) p[i] /= total;
     spread(c_, f_, left_, t, p, wants_[t], out);
-    adjoint.cell.reset();
+    pool_.give(adjoint.cell);
   }
 
   const Component& c_;
@@ -339,6 +334,7 @@ class ComponentSum {
   const ContractionKernels& kernels_;
   int threads_;
   bool logs_ = false, lost_ = false;
+  CellPool pool_;
   std::vector<Numbers> table_, adjoint_;
   std::vector<Numbers> joint_;  // adjoint * value, where steps in place follow each other
   std::vector<std::vector<std::uint8_t>> wants_;

@@ -89,19 +89,64 @@ inline void run_along_a(const Contraction& q, Places p, std::int64_t count) {
     along_a<Op, 1, kAdd>(q, p, count);
 }
 
-// All three tables have i.
-template <class Op, bool kAdd>
-inline void run_along_all(const Contraction& q, Places p, std::int64_t count) {
+// All three tables have i: one k after the other, as their rows may lie far apart.
+template <class Op>
+inline void run_along_all(const Contraction& q, Places p, std::int64_t count, bool add) {
   for (std::int64_t n = 0; n < q.n.extent; ++n, p.a += q.n.a, p.b += q.n.b, p.c += q.n.c) {
-    for (std::int64_t i = 0; i < count; i += W) {
-      const int lanes = count - i < W ? static_cast<int>(count - i) : W;
-      Vec acc = splat(Op::kNothing);
-      for (std::int64_t k = 0; k < q.k.extent; ++k)
-        acc = Op::step(acc, load_part(p.a + k * q.k.a + i, lanes, Op::kNothing),
-                       load_part(p.b + k * q.k.b + i, lanes, Op::kNothing));
-      if (kAdd) acc = Op::plus(load_part(p.c + i, lanes, Op::kNothing), acc);
-      store_part(p.c + i, lanes, acc);
+    for (std::int64_t k = 0; k < q.k.extent; ++k) {
+      const double* a = p.a + k * q.k.a;
+      const double* b = p.b + k * q.k.b;
+      for (std::int64_t i = 0; i < count; i += W) {
+        const int lanes = count - i < W ? static_cast<int>(count - i) : W;
+        const Vec before =
+            add || k > 0 ? load_part(p.c + i, lanes, Op::kNothing) : splat(Op::kNothing);
+        store_part(p.c + i, lanes,
+                   Op::step(before, load_part(a + i, lanes, Op::kNothing),
+                            load_part(b + i, lanes, Op::kNothing)));
+      }
     }
+  }
+}
+
+// a and c run side by side, b jumps: its numbers are gathered, once for all rows that see the same.
+template <class Op>
+inline void run_with_places_of_b(const Contraction& q, Places p, double* gathered,
+                                 const double** last) {
+  const std::int64_t count = q.i.extent;
+  for (std::int64_t n = 0; n < q.n.extent; ++n, p.a += q.n.a, p.b += q.n.b, p.c += q.n.c) {
+    for (std::int64_t k = 0; k < q.k.extent; ++k) {
+      const double* a = p.a + k * q.k.a;
+      const double* b = p.b + k * q.k.b;
+      const bool add = q.add || k > 0;
+      if (*last != b)
+        for (std::int64_t i = 0; i < count; ++i) gathered[i] = b[q.place[i]];
+      *last = b;
+      for (std::int64_t i = 0; i < count; i += W) {
+        const int lanes = count - i < W ? static_cast<int>(count - i) : W;
+        const Vec before = add ? load_part(p.c + i, lanes, Op::kNothing) : splat(Op::kNothing);
+        store_part(p.c + i, lanes,
+                   Op::step(before, load_part(a + i, lanes, Op::kNothing), load(gathered + i)));
+      }
+    }
+  }
+}
+
+// a and b run side by side, c jumps.
+template <class Op>
+inline void run_with_places_of_c(const Contraction& q, Places p) {
+  for (std::int64_t i = 0; i < q.i.extent; ++i) {
+    double& out = p.c[q.place[i]];
+    out = Op::step(out, p.a[i], p.b[i]);
+  }
+}
+
+// c runs side by side, a jumps, b is one number.
+template <class Op>
+inline void run_with_places_of_a(const Contraction& q, Places p) {
+  const double b = *p.b;
+  for (std::int64_t i = 0; i < q.i.extent; ++i) {
+    const double x = Op::step(Op::kNothing, p.a[q.place[i]], b);
+    p.c[i] = q.add ? Op::plus(p.c[i], x) : x;
   }
 }
 
@@ -160,7 +205,7 @@ void run_inner(const Contraction& q, Places p) {
     if (i.a == 1 && i.b == 0 && i.c == 1) {
       add ? run_along_a<Op, true>(q, here, count) : run_along_a<Op, false>(q, here, count);
     } else if (i.a == 1 && i.b == 1 && i.c == 1) {
-      add ? run_along_all<Op, true>(q, here, count) : run_along_all<Op, false>(q, here, count);
+      run_along_all<Op>(q, here, count, add);
     } else if (i.a == 1 && i.b == 1 && i.c == 0) {
       run_dots<Op, true>(q, here, count, add);
     } else if (i.a == 1 && i.b == 0 && i.c == 0) {
@@ -175,8 +220,22 @@ template <class Op>
 void run(const Contraction& q) {
   std::int64_t at[64] = {};
   Places p = {q.a, q.b, q.c};
+  double gathered[Contraction::kPlaces + W];
+  const double* last = nullptr;
   for (;;) {
-    run_inner<Op>(q, p);
+    switch (q.odd) {
+      case 'a':
+        run_with_places_of_a<Op>(q, p);
+        break;
+      case 'b':
+        run_with_places_of_b<Op>(q, p, gathered, &last);
+        break;
+      case 'c':
+        run_with_places_of_c<Op>(q, p);
+        break;
+      default:
+        run_inner<Op>(q, p);
+    }
     int i = q.outers;
     while (i-- > 0) {
       const Loop& loop = q.outer[i];

@@ -36,7 +36,7 @@ class TooWideError(MethodError):
             f"budget is {budget:.3g}; give Elimination(budget=...) more, or use BeliefPropagation()"
         )
         self.graph = graph  #: the first that is too wide
-        self.cells = cells  #: that it needs, by the best order that was found, or that were counted before it was given up
+        self.cells = cells  #: that it needs, as far as they were counted
         self.budget = budget
 
 

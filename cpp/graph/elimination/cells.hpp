@@ -1,0 +1,53 @@
+// Memory for tables that come and go: large pieces are used again, as new ones cost page faults.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace crfkit {
+
+class Cells {
+ public:
+  Cells() = default;
+  explicit Cells(std::int64_t room) : cell_(new double[room]), room_(room) {}
+
+  double* get() const { return cell_.get(); }
+  double& operator[](std::int64_t i) const { return cell_[i]; }
+  explicit operator bool() const { return cell_ != nullptr; }
+  std::int64_t room() const { return cell_ ? room_ : 0; }
+
+ private:
+  std::unique_ptr<double[]> cell_;
+  std::int64_t room_ = 0;
+};
+
+class CellPool {
+ public:
+  Cells take(std::int64_t cells) {
+    std::size_t best = free_.size();
+    if (cells >= kLarge)
+      for (std::size_t i = 0; i < free_.size(); ++i)
+        if (free_[i].room() >= cells && free_[i].room() <= 2 * cells &&
+            (best == free_.size() || free_[i].room() < free_[best].room()))
+          best = i;
+    if (best == free_.size()) return Cells(cells);
+    std::swap(free_[best], free_.back());
+    Cells taken = std::move(free_.back());
+    free_.pop_back();
+    return taken;
+  }
+
+  void give(Cells& cells) {
+    Cells given = std::move(cells);
+    cells = Cells();
+    if (given.room() >= kLarge) free_.push_back(std::move(given));
+  }
+
+ private:
+  static constexpr std::int64_t kLarge = 1 << 14;
+  std::vector<Cells> free_;
+};
+
+}  // namespace crfkit
