@@ -66,27 +66,28 @@ class SmallGraphs {
     check(f);
     std::vector<double> each(components_.count());
     std::vector<unsigned char> again(components_.count());
-    const auto answer = [&](const Shared& one, const std::vector<std::int64_t>& members,
-                            bool logs) {
-      run(kernels, one, members, threads,
-          [&](const SmallProgram& program, const SmallBlock& block, const std::int64_t* member,
-              double* memory) {
-            double values[kSmallLanes];
-            const unsigned left_out =
-                kernels.sums(f, program, block, {logs, values, node, clique}, memory);
-            for (int l = 0; l < block.count; ++l) {
-              again[member[l]] = left_out >> l & 1;
-              each[member[l]] = values[l];
-            }
-          });
+    const auto answer = [&](bool logs) {
+      return [&, logs](const SmallProgram& program, const SmallBlock& block,
+                       const std::int64_t* member, double* memory) {
+        double values[kSmallLanes];
+        const unsigned left_out =
+            kernels.sums(f, program, block, {logs, values, node, clique}, memory);
+        for (int l = 0; l < block.count; ++l) {
+          again[member[l]] = left_out >> l & 1;
+          each[member[l]] = values[l];
+        }
+      };
     };
-    for (const Shared& one : shared_) {
-      answer(one, one.members, false);
-      std::vector<std::int64_t> rest;
-      for (const std::int64_t i : one.members)
-        if (again[i]) rest.push_back(i);
-      answer(one, rest, true);
+    std::vector<Piece> all, rest;
+    for (const Shared& one : shared_) cut(one, one.members, all);
+    run(kernels, all, threads, answer(false));
+    std::vector<std::vector<std::int64_t>> unsafe(shared_.size());
+    for (std::size_t i = 0; i < shared_.size(); ++i) {
+      for (const std::int64_t member : shared_[i].members)
+        if (again[member]) unsafe[i].push_back(member);
+      cut(shared_[i], unsafe[i], rest);
     }
+    run(kernels, rest, threads, answer(true));
     add(f, each, value);
   }
 
@@ -95,14 +96,15 @@ class SmallGraphs {
             std::int32_t* label) const {
     check(f);
     std::vector<double> each(components_.count());
-    for (const Shared& one : shared_)
-      run(kernels, one, one.members, threads,
-          [&](const SmallProgram& program, const SmallBlock& block, const std::int64_t* member,
-              double* memory) {
-            double values[kSmallLanes];
-            kernels.best(f, program, block, values, label, memory);
-            for (int l = 0; l < block.count; ++l) each[member[l]] = values[l];
-          });
+    std::vector<Piece> all;
+    for (const Shared& one : shared_) cut(one, one.members, all);
+    run(kernels, all, threads,
+        [&](const SmallProgram& program, const SmallBlock& block, const std::int64_t* member,
+            double* memory) {
+          double values[kSmallLanes];
+          kernels.best(f, program, block, values, label, memory);
+          for (int l = 0; l < block.count; ++l) each[member[l]] = values[l];
+        });
     add(f, each, value);
   }
 
@@ -140,25 +142,38 @@ class SmallGraphs {
     if (!same) refuse("the factors are not those that the programs were made for");
   }
 
-  // Calls work(program, block, members of the block, memory); blocks depend on `members` only.
+  struct Piece {  // of the work
+    const Shared* pattern;
+    const std::int64_t* member;
+    std::int64_t count;
+  };
+
+  static void cut(const Shared& one, const std::vector<std::int64_t>& members,
+                  std::vector<Piece>& pieces) {
+    constexpr std::size_t kSize = 64 * kSmallLanes;
+    for (std::size_t i = 0; i < members.size(); i += kSize)
+      pieces.push_back({&one, members.data() + i,
+                        static_cast<std::int64_t>(std::min(kSize, members.size() - i))});
+  }
+
+  // Calls work(program, block, members of the block, memory); blocks do not depend on threads.
   template <class Work>
-  void run(const SmallGraphKernels& kernels, const Shared& one,
-           const std::vector<std::int64_t>& members, int threads, Work work) const {
-    constexpr std::int64_t kBlocks = 64;  // of one piece of work
-    const SmallProgram program = one.compiled.program();
-    const std::int64_t count = static_cast<std::int64_t>(members.size()),
-                       size = kBlocks * kSmallLanes;
-    parallel_for((count + size - 1) / size, threads, [&](std::int64_t piece) {
+  void run(const SmallGraphKernels& kernels, const std::vector<Piece>& pieces, int threads,
+           const Work& work) const {
+    parallel_for(static_cast<std::int64_t>(pieces.size()), threads, [&](std::int64_t p) {
+      const Piece& piece = pieces[p];
+      const SmallProgram program = piece.pattern->compiled.program();
       std::vector<double> memory(kernels.memory(program));
-      for (std::int64_t first = piece * size; first < std::min(count, (piece + 1) * size);
-           first += kSmallLanes) {
+      for (std::int64_t first = 0; first < piece.count; first += kSmallLanes) {
+        const std::int64_t* member = piece.member + first;
+        const int lanes =
+            static_cast<int>(std::min<std::int64_t>(kSmallLanes, piece.count - first));
         const std::int32_t *factor[kSmallLanes], *variable[kSmallLanes];
-        const int lanes = static_cast<int>(std::min<std::int64_t>(kSmallLanes, count - first));
         for (int l = 0; l < lanes; ++l) {
-          factor[l] = components_.factor.data() + components_.factor_ptr[members[first + l]];
-          variable[l] = components_.variable.data() + components_.variable_ptr[members[first + l]];
+          factor[l] = components_.factor.data() + components_.factor_ptr[member[l]];
+          variable[l] = components_.variable.data() + components_.variable_ptr[member[l]];
         }
-        work(program, SmallBlock{factor, variable, lanes}, members.data() + first, memory.data());
+        work(program, SmallBlock{factor, variable, lanes}, member, memory.data());
       }
     });
   }

@@ -23,7 +23,8 @@ struct SmallPattern {
 };
 
 inline constexpr std::int32_t kMostSmallVariables = 256;
-inline constexpr std::int64_t kMostSmallCells = 1 << 14;  // of all products together
+inline constexpr std::int64_t kMostSmallCells = 1 << 14;  // of all products, and of all factors
+inline constexpr std::size_t kMostSmallList = 1 << 20;    // numbers in the lists of a program
 
 // Sets of variables of a small pattern.
 class SmallSet {
@@ -91,14 +92,16 @@ struct SmallOrder {
 
 class SmallCompiler {
  public:
-  // None where the products have too many cells.
+  // None where tables or lists are too large.
   static std::optional<SmallCompiler> of(const SmallPattern& pattern) {
     if (static_cast<std::int64_t>(pattern.width.size()) > kMostSmallVariables) return {};
     const SmallOrder by_cells(pattern, false), by_fill(pattern, true);
     const SmallOrder& order = by_fill.cells < by_cells.cells ? by_fill : by_cells;
     if (order.cells > kMostSmallCells) return {};
     SmallCompiler made(pattern);
+    if (made.kept_ > kMostSmallCells) return {};
     made.compile(order.variable);
+    if (made.list_.size() > kMostSmallList) return {};
     return made;
   }
 
@@ -217,6 +220,7 @@ class SmallCompiler {
   }
 
   void multiply(const Table& left, const Table* right, const Table& out, std::int32_t v) {
+    if (list_.size() > kMostSmallList) return;  // nobody will use it
     SmallProduct made = {};
     made.out = out.place;
     made.cells = out.cells;

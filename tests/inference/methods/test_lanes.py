@@ -201,6 +201,10 @@ def test_wide_graphs_are_left_out() -> None:
     long = [(v, v + 1) for v in range(299)]
     assert not lanes_of(copies(rng, 8, [2] * 300, long)).covered.any()
     assert lanes_of(copies(rng, 8, [2] * 200, long[:199])).all
+    many = [(0, 1)] * 3000  # factors with more cells than the products
+    assert not lanes_of(copies(rng, 8, [4, 4], many)).covered.any()
+    heavy = [*combinations(range(11), 2)] * 60  # products with lists that are too long
+    assert not lanes_of(copies(rng, 8, [2] * 11, heavy)).covered.any()
 
 
 def test_long_chains_keep_their_range() -> None:

@@ -13,7 +13,6 @@ from typing import ClassVar, TypeVar
 from crfkit.arrays import Bools, Floats
 from crfkit.inference.methods.belief import BeliefPropagation
 from crfkit.inference.methods.elimination import Elimination
-from crfkit.inference.methods.enumeration import Enumeration
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labelled, Method, Summed
 from crfkit.inference.methods.pieces import labelled_together, summed_together
@@ -83,15 +82,15 @@ class Auto(Method):
 
     def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
         """Return the k best labellings; graphs that are too wide are refused."""
-        return Enumeration().kbest(potentials, k, threads)
+        return Elimination(self.budget).kbest(potentials, k, threads)
 
     def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
         """Return n draws; graphs that are too wide are refused."""
-        return Enumeration().sample(potentials, n, seed, threads)
+        return Elimination(self.budget).sample(potentials, n, seed, threads)
 
     def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
         """Return how many labellings are allowed; graphs that are too wide are refused."""
-        return Enumeration().count(potentials, threads)
+        return Elimination(self.budget).count(potentials, threads)
 
     def _narrow(self, potentials: GraphPotentials, threads: int) -> Bools:
         """Return which graphs fit the budget, [N]."""

@@ -152,7 +152,14 @@ class Elimination(Method):
 
     def estimate(self, potentials: GraphPotentials, threads: int = 1) -> Mapping[str, Any]:
         """Return the cells of each graph, which may be above the budget, and their bytes, [N]."""
-        cells = self._plans(potentials).cells(potentials.problem, threads)
+        lanes = self._lanes(potentials, threads)
+        if lanes is None:
+            cells = self._plans(potentials).cells(potentials.problem, threads)
+        else:
+            cells = lanes.cells.copy()
+            if lanes.rest is not None:
+                rest = self._alone().estimate(lanes.rest.potentials, threads)["cells"]
+                np.maximum.at(cells, lanes.rest.graph, rest)
         return {"cells": cells, "bytes": 8.0 * cells}
 
     def _lanes(self, potentials: GraphPotentials, threads: int) -> Lanes | None:
