@@ -137,7 +137,7 @@ class Covering {
     std::vector<std::int64_t> size(p_.variables(), 0);
     for (const Sent& s : sent) ++size[root(s)];
     const std::int64_t total = static_cast<std::int64_t>(sent.size()),
-                       wanted = std::max<std::int64_t>(total / 64, 512);
+                       wanted = std::max<std::int64_t>(total / 128, 512);
     std::vector<std::int32_t> block_of(p_.variables(), 0);
     std::int32_t blocks = 0;
     std::int64_t filled = 0;

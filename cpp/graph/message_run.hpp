@@ -28,7 +28,10 @@ struct MessagePlan {
   MessagePlan(const Factors& f, Schedule wanted) : places(f), schedule(wanted) {
     if (schedule == Schedule::paths) {
       covering = std::make_unique<Covering>(places);
-      if (places.factors() && covering->forest.empty()) schedule = Schedule::sequential;
+      if (places.factors() && covering->forest.empty()) {
+        schedule = Schedule::sequential;
+        covering.reset();
+      }
     }
     if (schedule == Schedule::sequential) order = std::make_unique<Order>(places);
   }
@@ -97,9 +100,7 @@ class MessageRun {
         ranges(f),
         kernels_(*kernels.paths),
         scratches_(kernels_.scratch(places.sizes)),
-        change_(places.variable.size()),
-        moved_(places.variable.size()),
-        made_(places.variable.size()) {
+        stamp_(places.variable.size()) {
     choose_rules();
     run(MessageRule::maxima);
     run(MessageRule::sums);
@@ -116,15 +117,13 @@ class MessageRun {
             which,
             watched_,
             t.table.data(),
-            t.number.data(),
+            t.factor.data(),
             t.scale.empty() ? nullptr : t.scale.data(),
             options.weight,
             nullptr,
             active.data(),
             row.data(),
-            change_.data(),
-            moved_.data(),
-            made_.data(),
+            stamp_.data(),
             0,
             static_cast<float>(options.tolerance * 0.1)};
   }
@@ -179,7 +178,7 @@ class MessageRun {
     for (std::int64_t c = 0; c < C; ++c)
       if (wide[c]) rule[c] = MessageRule::log_sums;
     for (std::int64_t v = 0; v < V; ++v)
-      if (rule[places.component[v]] == MessageRule::sums) exponentiate_own(v);
+      if (rule[places.component[v]] == MessageRule::sums) exponentiate_rows(v);
   }
 
   // Scores of arity 1 as the first row of each variable, in logarithms; messages say nothing yet.
@@ -208,9 +207,12 @@ class MessageRun {
     }
     return sum;
   }
-  void exponentiate_own(std::int64_t v) {
-    for (std::int64_t i = places.row_ptr[v]; i < places.row_ptr[v + 1]; ++i)
-      row[i] = std::exp(row[i]);
+  void exponentiate_rows(std::int64_t v) {
+    const std::int64_t n = places.width[v], stride = row_stride(n);
+    double* to = row.data() + places.row_ptr[v];
+    kernels_.exponentiate(to, stride, 1.0, 0.0, to);
+    for (to += stride; to < row.data() + places.row_ptr[v + 1]; to += stride)
+      for (std::int64_t i = 0; i < stride; ++i) to[i] = i < n ? 1.0 : 0.0;
   }
 
   void run(MessageRule which) {
@@ -227,8 +229,7 @@ class MessageRun {
     }
     std::vector<std::uint8_t> active = variables_of(which, false);
     Messages m = view(which, active);
-    std::fill(moved_.begin(), moved_.end(), 0);
-    std::fill(made_.begin(), made_.end(), -1);
+    std::fill(stamp_.begin(), stamp_.end(), MessageStamp{0.0f, 0, -1});
     damping_.assign(options.damping > 0.0 ? places.variables() : 0, options.damping);
     if (plan.schedule == Schedule::residual) {
       follow_residuals(m, active);
@@ -250,9 +251,9 @@ class MessageRun {
         if (!active[v]) continue;
         const std::int32_t c = places.component[v];
         for (std::int64_t p = places.place_ptr[v]; p < places.place_ptr[v + 1]; ++p) {
-          if (change_[p] == -1.0f) next[c] = State::dead;
-          if (change_[p] == -2.0f && next[c] != State::dead) next[c] = State::underflows;
-          most[c] = std::max(most[c], change_[p]);
+          if (stamp_[p].change == -1.0f) next[c] = State::dead;
+          if (stamp_[p].change == -2.0f && next[c] != State::dead) next[c] = State::underflows;
+          most[c] = std::max(most[c], stamp_[p].change);
         }
       }
       bool left = false;
@@ -299,9 +300,10 @@ class MessageRun {
     const Order& order = *plan.order;
     const std::int64_t levels = static_cast<std::int64_t>(order.level_ptr.size()) - 1;
     for (const bool up : {true, false}) {
-      ++m.clock;
-      for (std::int64_t i = 0; i < levels; ++i)
+      for (std::int64_t i = 0; i < levels; ++i) {
+        ++m.clock;
         visit(m, up ? i : levels - 1 - i, up ? order.ahead : order.behind);
+      }
     }
   }
   void visit(const Messages& m, std::int64_t level, const std::vector<std::int32_t>& target) {
@@ -338,13 +340,14 @@ class MessageRun {
       queue.pop();
       const std::int32_t c = component(p);
       if (most != due[p] || state[c] != State::running) continue;
-      if (updates[c]++ >= options.sweeps * size[c]) {
+      if (updates[c] >= options.sweeps * size[c]) {
         state[c] = State::given_up;
         continue;
       }
-      due[p] = 0.0, made_[p] = -1;
+      ++updates[c];
+      due[p] = 0.0, stamp_[p].made = -1;
       scratches_.with([&](double* scratch) { kernels_.send(m, &p, one, 1, scratch); });
-      const double change = std::min(change_[p], 1.0f);
+      const double change = std::min(stamp_[p].change, 1.0f);
       if (change < 0.0) {
         state[c] = change == -1.0 ? State::dead : State::underflows;
         continue;
@@ -377,8 +380,7 @@ class MessageRun {
   Scratches scratches_;
   bool watched_ = false;
   std::vector<double> damping_;
-  std::vector<float> change_;
-  std::vector<std::int32_t> moved_, made_;
+  std::vector<MessageStamp> stamp_;
 };
 
 }  // namespace crfkit

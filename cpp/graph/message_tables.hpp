@@ -52,27 +52,27 @@ struct TableRanges {
 class MessageTables {
  public:
   std::vector<MessageTable> table;
-  std::vector<std::int32_t> number;  // [F]
-  std::vector<double> scale;         // [F], or empty
+  std::vector<MessageFactor> factor;  // [F]
+  std::vector<double> scale;          // [F], or empty
 
   MessageTables(const PathKernels& kernels, const Factors& f, const Places& places,
                 const TableRanges& ranges, MessageRule rule, const double* weight)
-      : number(places.factors()), kernels_(kernels), rule_(rule) {
-    std::vector<std::int64_t> first(f.groups, -1);  // table of a group
+      : factor(places.factors()), kernels_(kernels), rule_(rule) {
+    std::vector<Group> groups(f.groups);
     bool scaled = weight != nullptr;
     for (std::int64_t g = 0; g < f.groups; ++g) {
       const FactorGroup& group = f.group[g];
       if (group.arity < 2 || !group.count) continue;
-      first[g] = static_cast<std::int64_t>(table.size());
-      add(group, ranges.of[g]);
+      groups[g] = add(group, ranges.of[g]);
       scaled |= group.scale && !each(group);
     }
-    if (scaled) scale.assign(number.size(), 1.0);
+    if (scaled) scale.assign(factor.size(), 1.0);
     for (std::int64_t i = 0; i < places.factors(); ++i) {
       const FactorGroup& group = f.group[places.group[i]];
-      const std::int64_t m = places.which[i];
-      number[i] =
-          static_cast<std::int32_t>(first[places.group[i]] + (each(group) ? m : group.table_of(m)));
+      const Group& made = groups[places.group[i]];
+      const std::int64_t m = places.which[i], k = each(group) ? m : group.table_of(m);
+      factor[i] = {made.cell ? made.cell + k * group.cells : nullptr,
+                   static_cast<std::int32_t>(made.first + (made.many ? k : 0))};
       if (scaled && !each(group)) scale[i] = group.scale_of(m) / (weight ? weight[i] : 1.0);
     }
   }
@@ -89,53 +89,64 @@ class MessageTables {
     return kept_.back().data();
   }
 
-  void add(const FactorGroup& g, const std::vector<Range>& range) {
-    const MessageTable plain = {g.arity, g.shape, g.cells, nullptr, {nullptr, nullptr},
-                                nullptr, 0.0,     false};
-    if (each(g)) {
+  // Where the tables of a group are.
+  struct Group {
+    const double* cell = nullptr;  // [tables, cells]
+    std::int64_t first = 0;        // number in `table` ...
+    bool many = false;             // ... of the first of several, or of the only one
+  };
+
+  Group add(const FactorGroup& g, const std::vector<Range>& range) {
+    const MessageTable plain = {
+        g.arity, g.shape, g.cells, {nullptr, nullptr}, nullptr, 0.0, sums() && g.scale && !each(g)};
+    Group made;
+    made.first = static_cast<std::int64_t>(table.size());
+    if (!sums()) {
+      made.cell = g.table;
+    } else if (each(g)) {
       double* cell = room(g.count * g.cells);
-      for (std::int64_t m = 0; m < g.count; ++m, cell += g.cells) {
+      made.cell = cell;
+      for (std::int64_t m = 0; m < g.count; ++m, cell += g.cells)
         kernels_.exponentiate(g.scores(m), g.cells, g.scale[m], range[g.table_of(m)].most, cell);
-        table.push_back(plain);
-        table.back().cell = cell;
-      }
-      return;
-    }
-    const bool raw = sums() && g.scale;
-    for (std::int64_t k = 0; k < g.tables; ++k) {
-      const double* score = g.table + k * g.cells;
-      MessageTable t = plain;
-      t.raw = raw;
-      if (rule_ != MessageRule::log_sums && knows_same_only(g, score)) {
-        double* same = room(g.shape[0]);
-        const double shift = sums() ? range[k].most : 0.0;
-        for (std::int32_t i = 0; i < g.shape[0]; ++i)
-          same[i] = linear(score[i * (g.shape[0] + 1)] - shift, raw);
-        t.same = same, t.other = linear(score[1] - shift, raw);
-      } else if (!sums()) {
-        t.cell = score;
-      } else {
-        double* cell = room(g.cells);
-        if (raw) {
+    } else {
+      double* cell = room(g.tables * g.cells);
+      made.cell = cell;
+      for (std::int64_t k = 0; k < g.tables; ++k, cell += g.cells) {
+        const double* score = g.table + k * g.cells;
+        if (plain.raw) {
           for (std::int64_t i = 0; i < g.cells; ++i) cell[i] = score[i] - range[k].most;
         } else {
           kernels_.exponentiate(score, g.cells, 1.0, range[k].most, cell);
         }
-        t.cell = cell;
       }
-      if (t.cell && !g.scale && rule_ != MessageRule::log_sums) pack(g, t);
-      table.push_back(t);
     }
+    // Matrices, and tables of "same or not", are made where many factors share them.
+    made.many = rule_ != MessageRule::log_sums && !each(g) && g.count >= 4 * g.tables;
+    for (std::int64_t k = 0; k < (made.many ? g.tables : 1); ++k) {
+      table.push_back(plain);
+      if (!made.many) continue;
+      const double* score = g.table + k * g.cells;
+      MessageTable& t = table.back();
+      if (knows_same_only(g, score)) {
+        double* same = room(g.shape[0]);
+        const double shift = sums() ? range[k].most : 0.0;
+        for (std::int32_t i = 0; i < g.shape[0]; ++i)
+          same[i] = linear(score[i * (g.shape[0] + 1)] - shift, t.raw);
+        t.same = same, t.other = linear(score[1] - shift, t.raw);
+      } else if (!g.scale) {
+        pack(g, made.cell + k * g.cells, t);
+      }
+    }
+    return made;
   }
   double linear(double score, bool raw) const { return sums() && !raw ? std::exp(score) : score; }
 
-  // Matrices pay where many factors share a table.
-  void pack(const FactorGroup& g, MessageTable& t) {
-    if (g.arity != 2 || g.shape[0] <= kPad || g.shape[1] <= kPad || g.count < 4 * g.tables) return;
+  void pack(const FactorGroup& g, const double* cell, MessageTable& t) {
+    if (g.arity != 2 || g.shape[0] <= kPad || g.shape[1] <= kPad) return;
     const double none = sums() ? 0.0 : kForbidden;
     for (int axis = 0; axis < 2; ++axis) {
       double* packed = room(kernels_.packed_size(g.shape[1 - axis], g.shape[axis]));
-      kernels_.pack(t.cell, g.shape[0], g.shape[1], axis == 0, none, packed);
+      kernels_.pack(cell, g.shape[0], g.shape[1], axis == 0, none, packed);
       t.packed[axis] = packed;
     }
   }

@@ -44,6 +44,8 @@ struct Places {
   std::vector<std::int64_t> place_ptr;     // [V + 1]
   std::vector<std::int32_t> variable, factor, partner;  // [E]
   std::vector<std::int64_t> row_ptr;                    // [V + 1]
+  std::vector<MessageVariable> variables_packed;        // the same, side by side for the kernels
+  std::vector<MessagePlace> places_packed;
   MessageSizes sizes;
   std::vector<std::int32_t> component;  // [V]
   std::vector<std::int32_t> graph;      // [C] of a component
@@ -56,15 +58,12 @@ struct Places {
   explicit Places(const Factors& f) : width(f.width, f.width + f.variables) {
     number_factors(f);
     number_places(f);
+    pack();
     find_components(f);
   }
 
   MessageGraph view() const {
-    return {variables(),       static_cast<std::int64_t>(variable.size()),
-            width.data(),      place_ptr.data(),
-            row_ptr.data(),    variable.data(),
-            factor.data(),     partner.data(),
-            member_ptr.data(), member.data()};
+    return {variables_packed.data(), places_packed.data(), member_ptr.data(), member.data()};
   }
 
   // The sum over the factors of a set of their variables but one: edges of a tree, if it is one.
@@ -116,6 +115,25 @@ struct Places {
       if (arity == 2) {
         partner[member[first]] = member[first + 1];
         partner[member[first + 1]] = member[first];
+      }
+    }
+  }
+
+  void pack() {
+    for (std::int64_t v = 0; v < variables(); ++v)
+      variables_packed.push_back({row_ptr[v], static_cast<std::int32_t>(place_ptr[v]),
+                                  static_cast<std::int32_t>(place_ptr[v + 1] - place_ptr[v]),
+                                  width[v]});
+    places_packed.resize(variable.size());
+    for (std::int64_t i = 0; i < factors(); ++i) {
+      for (std::int64_t k = member_ptr[i]; k < member_ptr[i + 1]; ++k) {
+        const std::int32_t p = member[k], v = variable[p], other = partner[p];
+        places_packed[p] = {row_ptr[v] + (1 + p - place_ptr[v]) * row_stride(width[v]),
+                            v,
+                            other < 0 ? -1 : variable[other],
+                            other,
+                            static_cast<std::int32_t>(i),
+                            static_cast<std::int32_t>(k - member_ptr[i])};
       }
     }
   }

@@ -23,29 +23,50 @@ enum class MessageRule : int {
   log_sums = 2  // the same, summed: where probabilities could underflow, and for weights
 };
 
-// A table, or several factors' share of it.
+// What factors that share a table, or a shape of tables, have in common.
 struct MessageTable {
   int arity;
   const std::int32_t* shape;  // [arity]
   std::int64_t cells;         // product of the shape
-  const double* cell;         // the last variable fastest; null: see `same`
   const double* packed[2];    // pairs: matrices that lead to axis 0 and 1 (product.hpp), or null
   const double* same;         // [L] "same" tables: cells of equal labels ...
   double other;               // ... and of different ones
   bool raw;                   // sums: cells are scores, of which exp(scale * score) is to be taken
 };
 
+struct MessageFactor {
+  const double* cell;   // the last variable fastest; null: see `same`
+  std::int32_t number;  // of the table
+};
+
+struct MessagePlace {
+  std::int64_t row;       // where its message lies
+  std::int32_t variable;  // to which it goes
+  std::int32_t source;    // the other variable of a pair
+  std::int32_t partner;   // the place of that one; -1: in a larger factor
+  std::int32_t factor;
+  std::int32_t axis;  // of the variable in the factor
+};
+
+struct MessageVariable {
+  std::int64_t row;    // where its rows begin
+  std::int32_t place;  // the first of its places
+  std::int32_t places;
+  std::int32_t width;  // labels
+};
+
 struct MessageGraph {
-  std::int64_t variables;          // V
-  std::int64_t places;             // E
-  const std::int32_t* width;       // [V] labels
-  const std::int64_t* place_ptr;   // [V + 1] places of each variable
-  const std::int64_t* row_ptr;     // [V + 1] where its rows begin
-  const std::int32_t* variable;    // [E] of a place
-  const std::int32_t* factor;      // [E] of a place
-  const std::int32_t* partner;     // [E] the other place of a pair; -1: of a larger factor
-  const std::int64_t* member_ptr;  // [F + 1]
-  const std::int32_t* member;      // places of each factor, axis by axis
+  const MessageVariable* variable;  // [V]
+  const MessagePlace* place;        // [E]
+  const std::int64_t* member_ptr;   // [F + 1]
+  const std::int32_t* member;       // places of each factor, axis by axis
+};
+
+// What became of a message.
+struct MessageStamp {
+  float change;  // of the last update; -1: nothing is possible any more, -2: it could underflow
+  std::int32_t moved;  // clock at which it moved by more than `least`
+  std::int32_t made;   // clock at which it was made
 };
 
 // The largest numbers of what lies in the scratch.
@@ -65,19 +86,16 @@ struct Messages {
   MessageGraph graph;
   MessageSizes sizes;
   MessageRule rule;
-  bool watched;                // sums: whether rows could underflow, and must be looked after
-  const MessageTable* table;   // tables ...
-  const std::int32_t* number;  // [F] ... and which of them a factor has
-  const double* scale;         // [F] factor of its scores; null: 1
-  const double* weight;        // [F] how much of its messages counts (log_sums); null: 1
-  const double* damping;       // [V] share of the old message; null: 0
-  const std::uint8_t* active;  // [V] whether messages from here are wanted; null: all are
-  double* row;                 // [row_ptr[V]]
-  float* change;               // [E] of the last update, -1: nothing is possible any more,
-                               // -2: it could underflow
-  std::int32_t* moved;         // [E] clock at which the message moved by more than `least`
-  std::int32_t* made;          // [E] clock at which it was made
-  std::int32_t clock;          // of this pass; messages whose sources did not move since are kept
+  bool watched;  // sums: whether rows could underflow, and must be looked after
+  const MessageTable* table;
+  const MessageFactor* factor;  // [F]
+  const double* scale;          // [F] factor of its scores; null: 1
+  const double* weight;         // [F] how much of its messages counts (log_sums); null: 1
+  const double* damping;        // [V] share of the old message; null: 0
+  const std::uint8_t* active;   // [V] whether messages from here are wanted; null: all are
+  double* row;
+  MessageStamp* stamp;  // [E]
+  std::int32_t clock;   // of this pass; messages whose sources did not move since are kept
   float least;
 };
 
