@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "graph/visit_order.hpp"
@@ -27,9 +28,7 @@ class VisitTables {
       Kept& kept = kept_.back();
       VisitGroup made = {};
       made.factors = f.group[g];
-      for (std::int64_t i = 0; i < made.factors.count * made.factors.arity; ++i)
-        kept.scope.push_back(order.number[f.group[g].scope[i]]);
-      made.factors.scope = kept.scope.data();
+      sort(made, kept, order);
       place_rows(made, kept, both);
       if (made.factors.arity == 2) pack(made, kept);
       group.push_back(made);
@@ -42,16 +41,20 @@ class VisitTables {
   std::int64_t padded_row(std::int64_t n) const { return (n + lanes_ - 1) / lanes_ * lanes_; }
 
   const double* row(const VisitEntry& e) const {
-    return given.data() + group[e.group].given[e.factor] + group[e.group].row[e.axis];
+    return given.data() + e.given + group[e.group].row[e.axis];
   }
+
+  // Where the rows of a factor begin.
+  std::int64_t begin(std::int64_t g, std::int64_t m) const { return kept_[g].given[m]; }
 
   std::vector<double> unpadded(std::int64_t which) const {
     std::vector<double> out;
     if (number_of_.at(which) < 0) return out;
     const VisitGroup& g = group[number_of_[which]];
+    const Kept& kept = kept_[number_of_[which]];
     for (std::int64_t m = 0; m < g.factors.count; ++m)
       for (int a = 0; a < g.factors.arity; ++a) {
-        const double* from = given.data() + g.given[m] + g.row[a];
+        const double* from = given.data() + begin(number_of_[which], kept.number[m]) + g.row[a];
         out.insert(out.end(), from, from + g.factors.shape[a]);
       }
     return out;
@@ -59,11 +62,41 @@ class VisitTables {
 
  private:
   struct Kept {
-    std::vector<std::int32_t> scope;
+    std::vector<std::int32_t> scope, which;
+    std::vector<double> scale;
+    std::vector<std::int64_t> number;  // [M] what a factor of the problem became
     std::vector<std::int64_t> given, row, lines_at;
     std::int64_t size = 0;  // of all rows of a factor
     std::vector<double> lines, equal, unequal;
   };
+
+  // Factors in the order in which they are first visited.
+  static void sort(VisitGroup& made, Kept& kept, const VisitOrder& order) {
+    FactorGroup& g = made.factors;
+    const FactorGroup was = g;
+    std::vector<std::int64_t> first(was.count), from(was.count);
+    for (std::int64_t m = 0; m < was.count; ++m) {
+      first[m] = order.number[was.variables(m)[0]];
+      for (int a = 1; a < was.arity; ++a)
+        first[m] = std::min<std::int64_t>(first[m], order.number[was.variables(m)[a]]);
+    }
+    std::iota(from.begin(), from.end(), 0);
+    std::stable_sort(from.begin(), from.end(),
+                     [&](std::int64_t a, std::int64_t b) { return first[a] < first[b]; });
+    kept.number.resize(was.count), kept.scope.resize(was.count * was.arity);
+    made.each = was.tables > 1 && !was.which;
+    for (std::int64_t m = 0; m < was.count; ++m) {
+      kept.number[from[m]] = m;
+      for (int a = 0; a < was.arity; ++a)
+        kept.scope[m * was.arity + a] = order.number[was.variables(from[m])[a]];
+      if (made.each || was.which)
+        kept.which.push_back(static_cast<std::int32_t>(was.table_of(from[m])));
+      if (was.scale) kept.scale.push_back(was.scale[from[m]]);
+    }
+    g.scope = kept.scope.data();
+    g.which = made.each || was.which ? kept.which.data() : nullptr;
+    g.scale = was.scale ? kept.scale.data() : nullptr;
+  }
 
   // A pair visited by TRW-S needs one row: when the second variable is visited, what the first has
   // given is read for the last time.
@@ -82,26 +115,27 @@ class VisitTables {
   }
 
   void pack(VisitGroup& made, Kept& kept) const {
+    constexpr std::int64_t kMostLines = std::int64_t{1} << 25;  // a quarter of a gigabyte
     constexpr double zero = -std::numeric_limits<double>::infinity();
     const FactorGroup& g = made.factors;
     const std::int64_t A = g.shape[0], B = g.shape[1];
     made.lines_size = B * padded_row(A) + A * padded_row(B);
-    if (g.count == 0 || g.tables > (std::int64_t{1} << 24) / made.lines_size) return;
+    if (g.count == 0 || g.tables > kMostLines / made.lines_size) return;
     kept.lines_at = {0, B * padded_row(A)};
     kept.lines.assign(g.tables * made.lines_size, zero);
     for (std::int64_t k = 0; k < g.tables; ++k) {
       double* first = kept.lines.data() + k * made.lines_size;
+      const double* table = g.table + (made.each ? kept.which[k] : k) * A * B;
       double* second = first + kept.lines_at[1];
       for (std::int64_t a = 0; a < A; ++a)
         for (std::int64_t b = 0; b < B; ++b)
-          first[b * padded_row(A) + a] = second[a * padded_row(B) + b] =
-              g.table[k * A * B + a * B + b];
+          first[b * padded_row(A) + a] = second[a * padded_row(B) + b] = table[a * B + b];
     }
     made.lines = kept.lines.data(), made.lines_at = kept.lines_at.data();
     if (A != B || A < 3) return;
     kept.equal.assign(g.tables * padded_row(A), zero);
     for (std::int64_t k = 0; k < g.tables; ++k) {
-      const double *table = g.table + k * A * B, unequal = table[1];
+      const double *table = g.table + (made.each ? kept.which[k] : k) * A * B, unequal = table[1];
       kept.unequal.push_back(unequal);
       for (std::int64_t a = 0; a < A; ++a)
         for (std::int64_t b = 0; b < B; ++b) {
@@ -120,19 +154,18 @@ class VisitTables {
       std::int32_t group;
       std::int64_t factor;
     };
-    std::vector<std::int64_t> begin(variables + 1, 0);
+    std::vector<std::int64_t> next(variables + 1, 0);
     const auto first = [](const FactorGroup& g, std::int64_t m) {
       return *std::min_element(g.variables(m), g.variables(m) + g.arity);
     };
     for (const VisitGroup& g : group)
-      for (std::int64_t m = 0; m < g.factors.count; ++m) ++begin[first(g.factors, m) + 1];
-    for (std::int64_t n = 0; n < variables; ++n) begin[n + 1] += begin[n];
-    std::vector<Place> place(begin.back());
+      for (std::int64_t m = 0; m < g.factors.count; ++m) ++next[first(g.factors, m) + 1];
+    for (std::int64_t n = 0; n < variables; ++n) next[n + 1] += next[n];
+    std::vector<Place> place(next.back());
     for (std::size_t g = 0; g < group.size(); ++g) {
       kept_[g].given.resize(group[g].factors.count);
-      group[g].given = kept_[g].given.data();
       for (std::int64_t m = 0; m < group[g].factors.count; ++m)
-        place[begin[first(group[g].factors, m)]++] = {static_cast<std::int32_t>(g), m};
+        place[next[first(group[g].factors, m)]++] = {static_cast<std::int32_t>(g), m};
     }
     std::int64_t size = 0;
     for (const Place& p : place) {
@@ -143,8 +176,8 @@ class VisitTables {
     for (std::size_t g = 0; g < group.size(); ++g)
       for (std::int64_t m = 0; m < group[g].factors.count; ++m)
         for (int a = 0; a < group[g].factors.arity; ++a)
-          std::fill_n(given.begin() + group[g].given[m] + group[g].row[a],
-                      group[g].factors.shape[a], 0.0);
+          std::fill_n(given.begin() + begin(g, m) + group[g].row[a], group[g].factors.shape[a],
+                      0.0);
   }
 
   int lanes_;

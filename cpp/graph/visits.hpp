@@ -193,7 +193,7 @@ class VisitEngine {
         const auto [low, high] = std::minmax_element(scope, scope + group.arity);
         for (int a = 0; a < group.arity; ++a) {
           const std::int64_t k = next[scope[a]]++;
-          entry_[k] = {static_cast<std::int32_t>(g), a, m};
+          entry_[k] = {static_cast<std::int32_t>(g), a, m, tables_.begin(g, m)};
           is_first_[k] = scope[a] == *low, is_last_[k] = scope[a] == *high;
         }
       }

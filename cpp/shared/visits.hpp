@@ -18,8 +18,8 @@ namespace crfkit {
 
 struct VisitGroup {
   FactorGroup factors;           // scope: numbers of visits
-  const std::int64_t* given;     // [M] where the rows of a factor begin in Visits::given
-  const std::int64_t* row;       // [a] where the row of a place begins there
+  const std::int64_t* row;       // [a] where the row of a place begins among those of a factor
+  bool each;                     // whether factor m has the lines and scores of table m
   const double* lines;           // tables of pairs, two for each: rows by the other label, padded,
                                  // of the second variable and of the first; null: use the table
   const std::int64_t* lines_at;  // [2] where those of the first and of the second place begin
@@ -31,6 +31,7 @@ struct VisitGroup {
 struct VisitEntry {
   std::int32_t group, axis;
   std::int64_t factor;
+  std::int64_t given;  // where the rows of the factor begin in Visits::given
 };
 
 struct Visits {

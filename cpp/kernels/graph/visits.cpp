@@ -50,21 +50,20 @@ double row_max(const double* row, std::int64_t n) {
 struct Cells {
   const Visits& v;
   const VisitGroup& g;
-  std::int64_t m;
-  int axis;  // whose row is filled
+  const VisitEntry& e;  // whose row is filled
   bool labelled;
   std::int64_t number;
   double scale;
 
-  bool pinned(int a) const { return labelled && g.factors.variables(m)[a] < number; }
-  const double* given(int a) const { return v.given + g.given[m] + g.row[a]; }
-  std::int32_t label(int a) const { return v.label[g.factors.variables(m)[a]]; }
+  bool pinned(int a) const { return labelled && g.factors.variables(e.factor)[a] < number; }
+  const double* given(int a) const { return v.given + e.given + g.row[a]; }
+  std::int32_t label(int a) const { return v.label[g.factors.variables(e.factor)[a]]; }
 
-  // out[x] = max over the cells with label x at `axis`
+  // out[x] = max over the cells with label x at the place
   void fill(double* out) const {
-    const std::int64_t own = whole(g.factors.shape[axis]);
+    const std::int64_t own = whole(g.factors.shape[e.axis]);
     for (std::int64_t x = 0; x < own; ++x) out[x] = kZero;
-    walk(0, g.factors.scores(m), 0, 0.0, out);
+    walk(0, g.factors.scores(e.factor), 0, 0.0, out);
   }
 
  private:
@@ -73,7 +72,7 @@ struct Cells {
     if (a == last) return line(cells, own, sum, out);
     std::int64_t step = 1;
     for (int b = a + 1; b <= last; ++b) step *= g.factors.shape[b];
-    if (a == axis) {
+    if (a == e.axis) {
       for (std::int32_t x = 0; x < g.factors.shape[a]; ++x)
         walk(a + 1, cells + x * step, x, sum, out);
     } else if (pinned(a)) {
@@ -88,13 +87,15 @@ struct Cells {
   void line(const double* cells, std::int64_t own, double sum, double* out) const {
     const int last = g.factors.arity - 1;
     const int n = g.factors.shape[last];
-    if (last == axis) {
-      for (int x = 0; x < n; x += W) {
-        const Vec scores = load_part(cells + x, n - x, kZero) * scale + sum;
-        store(out + x, max(load(out + x), scores));
+    if (last == e.axis) {
+      // The last vector overlaps the one before: a maximum may be taken twice.
+      for (int x = 0; n >= W && x < n; x += W) {
+        const int at = x + W <= n ? x : n - W;
+        store(out + at, max(load(out + at), load(cells + at) * scale + sum));
       }
-      if (n % W) {  // scale may be 0, where there is no -inf but in the padding
-        for (std::int64_t x = n; x < whole(n); ++x) out[x] = kZero;
+      for (int x = 0; n < W && x < n; ++x) {
+        const double score = cells[x] * scale + sum;
+        out[x] = score > out[x] ? score : out[x];
       }
       return;
     }
@@ -103,11 +104,15 @@ struct Cells {
       best = cells[label(last)] * scale;
     } else {
       const double* more = given(last);
-      Vec most = splat(kZero);
-      int x = 0;
-      for (; x + W <= n; x += W) most = max(most, load(cells + x) * scale + load(more + x));
-      best = max_of(most);
-      for (; x < n; ++x) {
+      if (n >= W) {
+        Vec most = splat(kZero);
+        for (int x = 0; x < n; x += W) {
+          const int at = x + W <= n ? x : n - W;
+          most = max(most, load(cells + at) * scale + load(more + at));
+        }
+        best = max_of(most);
+      }
+      for (int x = 0; n < W && x < n; ++x) {
         const double score = cells[x] * scale + more[x];
         best = score > best ? score : best;
       }
@@ -116,20 +121,24 @@ struct Cells {
   }
 };
 
+std::int64_t table_of(const VisitGroup& g, std::int64_t m) {
+  return g.each ? m : g.factors.table_of(m);
+}
+
 const double* lines_of(const VisitGroup& g, std::int64_t m, int axis) {
-  return g.lines + g.factors.table_of(m) * g.lines_size + g.lines_at[axis];
+  return g.lines + table_of(g, m) * g.lines_size + g.lines_at[axis];
 }
 
 // The largest score of the factor for each label of the variable, but for what it has given itself.
 void pull(const Visits& v, const VisitEntry& e, double* out) {
   const VisitGroup& g = v.group[e.group];
   const double scale = g.factors.scale_of(e.factor);
-  if (!g.lines) return Cells{v, g, e.factor, e.axis, false, 0, scale}.fill(out);
+  if (!g.lines) return Cells{v, g, e, false, 0, scale}.fill(out);
   const std::int64_t own = whole(g.factors.shape[e.axis]), others = g.factors.shape[1 - e.axis];
-  const double* given = v.given + g.given[e.factor] + g.row[1 - e.axis];
+  const double* given = v.given + e.given + g.row[1 - e.axis];
   if (g.equal) {
-    const double* equal = g.equal + g.factors.table_of(e.factor) * own;
-    const Vec apart = splat(row_max(given, own) + g.unequal[g.factors.table_of(e.factor)] * scale);
+    const double* equal = g.equal + table_of(g, e.factor) * own;
+    const Vec apart = splat(row_max(given, own) + g.unequal[table_of(g, e.factor)] * scale);
     for (std::int64_t x = 0; x < own; x += W)
       store(out + x, max(load(equal + x) * scale + load(given + x), apart));
     return;
@@ -154,7 +163,7 @@ void choose(const Visits& v, std::int64_t i, double* sum, double* row) {
     bool before = false;
     for (int a = 0; a < g.factors.arity; ++a) before |= scope[a] < i;
     if (!before) {
-      const double* given = v.given + g.given[e.factor] + g.row[e.axis];
+      const double* given = v.given + e.given + g.row[e.axis];
       for (std::int64_t x = 0; x < n; x += W) store(sum + x, load(sum + x) - load(given + x));
       continue;
     }
@@ -165,7 +174,7 @@ void choose(const Visits& v, std::int64_t i, double* sum, double* row) {
         store(sum + x, load(sum + x) + load(scores + x) * scale);
       continue;
     }
-    Cells{v, g, e.factor, e.axis, true, i, scale}.fill(row);
+    Cells{v, g, e, true, i, scale}.fill(row);
     for (std::int64_t x = 0; x < n; x += W) store(sum + x, load(sum + x) + load(row + x));
   }
   std::int32_t best = -1;
@@ -188,7 +197,7 @@ void visit(const Visits& v, const VisitPass& pass, std::int64_t i, double* scrat
       pull(v, e, mine);
     } else {  // what it would be, had nothing changed
       const VisitGroup& g = v.group[e.group];
-      const double* given = v.given + g.given[e.factor] + g.row[e.axis];
+      const double* given = v.given + e.given + g.row[e.axis];
       for (std::int64_t x = 0; x < n; x += W) store(mine + x, -load(given + x));
     }
     for (std::int64_t x = 0; x < n; x += W) store(sum + x, load(sum + x) + load(mine + x));
@@ -212,7 +221,7 @@ void visit(const Visits& v, const VisitPass& pass, std::int64_t i, double* scrat
     if (!pass.pull[k] && pass.push[k] == 0.0) continue;
     const Vec share = splat(pass.push[k]);
     const double* mine = pulled + (k - first) * n;
-    double* given = v.given + g.given[e.factor] + g.row[e.axis];
+    double* given = v.given + e.given + g.row[e.axis];
     for (std::int64_t x = 0; x < n; x += W) {
       const Vec score = load(sum + x);
       const Vec back = (score - down) * share - load(mine + x);
