@@ -168,12 +168,17 @@ def test_nothing_allowed_is_no_labelling(method: Method) -> None:
         inference.decode(scores, method=method)
 
 
-@pytest.mark.parametrize(
-    "method", [LinearProgram(columns=10), IntegerProgram(columns=10), CombiLP(columns=10)]
-)
+@pytest.mark.parametrize("method", [LinearProgram(columns=10), IntegerProgram(columns=10)], ids=str)
 def test_too_many_columns_are_refused_with_their_number(method: Method) -> None:
     with pytest.raises(MethodError, match=r"a program of 32 columns would be needed, more than columns=10"):
         method.best(frustrated(), 1)
+
+
+def test_combilp_says_why_it_has_no_proof() -> None:
+    found = CombiLP(columns=10).best(frustrated(), 1)
+    assert not found.how.converged.any()
+    assert not found.how.exact.any()
+    assert "graph 0 is not proved: a program of 32 columns would be needed" in str(found.how)
 
 
 def frustrated() -> GraphPotentials:

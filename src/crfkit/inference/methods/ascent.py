@@ -8,6 +8,7 @@ lowers the bound by too little.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
@@ -32,6 +33,7 @@ class Ascent:
     bound: Floats  #: [N] what no labelling is above
     sweeps: Pointers  #: [N]
     converged: Bools  #: [N]
+    notes: tuple[str, ...] = ()
 
     @property
     def exact(self) -> Bools:
@@ -44,7 +46,7 @@ class Ascent:
         if lost.size:
             raise MethodError(
                 f"{name} found no allowed labelling of graph {lost[0]}, though there may be one; use "
-                "method=Elimination(), CombiLP() or IntegerProgram()"
+                "method=Elimination() or CombiLP(seconds=None)"
             )
         how = How.of(
             name,
@@ -54,6 +56,7 @@ class Ascent:
             sweeps=self.sweeps,
             lower=self.score,
             upper=np.maximum(self.bound, self.score),
+            notes=self.notes,
         )
         return Labelled(self.label[None], self.score[None], how)
 
@@ -73,16 +76,22 @@ def visits_of(potentials: GraphPotentials, *, forests: bool = False, both: bool 
 
 
 def ascend(
-    visits: _native.Visits, potentials: GraphPotentials, sweeps: int, tol: float, threads: int
+    visits: _native.Visits,
+    potentials: GraphPotentials,
+    sweeps: int,
+    tol: float,
+    threads: int,
+    until: float = np.inf,
 ) -> Ascent:
-    """Sweep until every graph is done, or `sweeps` are over."""
+    """Sweep until every graph is done, `sweeps` are over, or it is `until` by the clock."""
     batch = potentials.batch
     N = batch.graphs
     label = np.full(batch.variables, -1, dtype=np.int32)
     score, bound, done = np.full(N, -np.inf), np.full(N, np.inf), np.zeros(N, dtype=np.bool_)
     taken, stalled = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.bool_)
     for sweep in range(1, sweeps + 1):
-        last = sweep == sweeps or bool((stalled | done).all())
+        late = monotonic() > until
+        last = sweep == sweeps or late or bool((stalled | done).all())
         choose = last or sweep <= 3 or sweep % 5 == 0
         active = (~done).astype(np.uint8)
         visits.sweep(active, choose, threads)
@@ -100,6 +109,6 @@ def ascend(
             replaced = better[batch.graph_of]
             label[replaced] = visits.label()[replaced]
             done |= stalled | same_score(score, bound)
-        if done.all():
+        if late or done.all():
             break
     return Ascent(label, score, bound, taken, stalled | same_score(score, bound))

@@ -17,7 +17,7 @@ import numpy as np
 from crfkit.arrays import Bools, Ids
 from crfkit.checks import check_number
 from crfkit.inference.methods.method import Labelled, Method
-from crfkit.inference.methods.polytope import solve_part
+from crfkit.inference.methods.polytope import TooLargeError, solve_part
 from crfkit.inference.methods.programs import Search
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -42,8 +42,8 @@ class CombiLP(Method):
     name: ClassVar[str] = "combilp"
     sweeps: int = 1000  #: of TRW-S, at most
     tol: float = 1e-7  #: of TRW-S: a sweep that lowers the bound by less, relative to it, is the last
-    seconds: float | None = None  #: after which the search stops, converged or not
-    columns: int = 100_000  #: of a program; more are refused
+    seconds: float | None = 60.0  #: after which the search stops, proved or not; None: never, which repeats
+    columns: int = 100_000  #: of a program; where it would need more, the answer is that of TRW-S
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -55,10 +55,15 @@ class CombiLP(Method):
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling; what was found until then where the time is over."""
-        until = np.inf if self.seconds is None else monotonic() + self.seconds
-        search = Search(potentials, self.sweeps, self.tol, threads)
+        seconds = np.inf if self.seconds is None else self.seconds
+        begin = monotonic()
+        search = Search(potentials, self.sweeps, self.tol, threads, begin + 0.5 * seconds)
         for n in search.open():
-            self._solve(search, int(n), until)
+            try:
+                self._solve(search, int(n), begin + seconds)
+            except TooLargeError as error:
+                search.converged[n] = False
+                search.notes.append(f"graph {n} is not proved: {error}")
         return search.labelled(self.name)
 
     def _solve(self, search: Search, n: int, until: float) -> None:

@@ -20,7 +20,11 @@ from crfkit.inference.highs import WHOLE, Program
 from crfkit.inference.methods.losses import Cells, Kept, Losses
 from crfkit.inference.methods.method import MethodError
 
-__all__ = ["Part", "Row", "solve_part"]
+__all__ = ["Part", "Row", "TooLargeError", "solve_part"]
+
+
+class TooLargeError(MethodError):
+    """A program that would have more columns than are allowed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +176,7 @@ class _Columns:
         parts = {name: part[self.of_cell[name] == number] for name, part in self.cells.items()}
         columns = len(labels) + sum(len(part.loss) for part in parts.values())
         if columns > most:
-            raise MethodError(
+            raise TooLargeError(
                 f"a program of {columns:,} columns would be needed, more than columns={most:,}; use "
                 "method=TRWS() or CombiLP(), or give more columns="
             )

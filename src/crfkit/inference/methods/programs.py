@@ -51,15 +51,18 @@ class Linear:
 class Search:
     """What is known of the best labellings of a batch: TRW-S, its losses, labels and bounds so far."""
 
-    def __init__(self, potentials: GraphPotentials, sweeps: int, tol: float, threads: int) -> None:
+    def __init__(
+        self, potentials: GraphPotentials, sweeps: int, tol: float, threads: int, until: float = np.inf
+    ) -> None:
         self.potentials, self.threads = potentials, threads
         self.visits: _native.Visits = visits_of(potentials, both=True)
-        self.ascent: Ascent = ascend(self.visits, potentials, sweeps, tol, threads)
+        self.ascent: Ascent = ascend(self.visits, potentials, sweeps, tol, threads, until)
         self.label, self.score = self.ascent.label.copy(), self.ascent.score.copy()
         self.bound = self.ascent.bound.copy()
         self.losses: Losses = losses_of(self.visits, potentials)
         self.bound = np.minimum(self.bound, self.losses.bound)
         self.converged = np.ones(len(self.score), dtype=np.bool_)
+        self.notes: list[str] = []
 
     def open(self) -> Pointers:
         """Return the graphs whose best labelling is not known yet."""
@@ -91,8 +94,8 @@ class Search:
 
     def labelled(self, name: str) -> Labelled:
         """Return the answer of a method; an error where no labels were found."""
-        return replace(
-            self.ascent, label=self.label, score=self.score, bound=self.bound, converged=self.converged
+        return Ascent(
+            self.label, self.score, self.bound, self.ascent.sweeps, self.converged, tuple(self.notes)
         ).labelled(name)
 
 
