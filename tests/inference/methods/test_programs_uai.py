@@ -1,0 +1,36 @@
+"""Models of the UAI competitions that elimination cannot do: the best labelling is found and proved.
+
+The values are in ``index.tsv``, beside the models; see the column ``MPE_proved_by``.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+from crfkit import inference, load_graph
+from crfkit.methods import CombiLP
+
+DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[4] / "shared/data")) / "uai"
+
+
+def proved(name: str) -> float:
+    with (DATA / "index.tsv").open() as lines:
+        rows = {row["name"]: row for row in csv.DictReader(lines, delimiter="\t")}
+    return float(rows[name]["MPE_ln"])
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no shared data")
+@pytest.mark.parametrize(
+    "name", ["GeomSurf-7-gm256", "SegmentationMAP_17", "Segmentation_13", "Promedus_17", "Pedigree_12"]
+)
+def test_the_best_labelling_is_proved(name: str) -> None:
+    path = next(path for path in (DATA / f"{name}.uai", DATA / f"{name}.uai.gz") if path.exists())
+    scores = load_graph(path, evidence=DATA / f"{name}.uai.evid")
+    found = inference.decode(scores, method=CombiLP(seconds=None))
+    assert found.how.exact.all()
+    assert found.score == pytest.approx(proved(name), abs=1e-5)
+    assert inference.score(scores, found) == pytest.approx(found.score, rel=1e-12)
