@@ -722,6 +722,10 @@ class SmallGraphs:
         threads: int,
     ) -> None: ...
 
+def tree_ep(
+    factors: Factors, tolerance: float, most: int, budget: float, cliques: bool, threads: int
+) -> dict[str, Any]: ...
+
 class VisitOrder:
     def __init__(self, factors: Factors) -> None: ...
     @property

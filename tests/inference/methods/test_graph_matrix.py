@@ -73,6 +73,7 @@ LINES: dict[str, Line] = {
     "combilp": Line({"decode": ALL}),
     "annealing": Line(inexact={"decode": ALL}),
     "gibbs": Line(inexact=every(("marginals", "sample"), ALL)),
+    "tree-ep": Line(every(SUMS, FORESTS), every(SUMS, ALL)),
     "mean-field": Line(inexact=every(SUMS, ALL)),
     "mincut": Line({"decode": frozenset({"attractive grid", "components"})}),
     "qpbo": Line(

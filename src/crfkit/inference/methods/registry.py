@@ -24,6 +24,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "annealing": ("annealing", "Annealing"),
     "gibbs": ("gibbs", "Gibbs"),
     "mean-field": ("mean_field", "MeanField"),
+    "tree-ep": ("tree_ep", "ExpectationPropagation"),
     "mincut": ("cuts", "MinCut"),
     "qpbo": ("qpbo", "QPBO"),
     "expansion": ("expansion", "Expansion"),
