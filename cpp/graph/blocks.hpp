@@ -30,7 +30,8 @@ struct Blocks {
   Blocks(const Factors& f, bool trees_) : trees(trees_) {
     const Incidence incidence(f);
     const std::int64_t V = f.variables;
-    const auto [member, above, ptr] = trees ? InducedTrees(f).grown() : Grown::singles(V);
+    const auto [member, above, ptr] =
+        trees ? InducedTrees(f, incidence).grown() : Grown::singles(V);
     std::vector<std::int32_t> block(V);
     for (std::size_t b = 0; b + 1 < ptr.size(); ++b)
       for (std::int64_t k = ptr[b]; k < ptr[b + 1]; ++k)

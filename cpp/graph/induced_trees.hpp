@@ -10,7 +10,6 @@
 #include <limits>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,8 +34,13 @@ struct Grown {
 
 class InducedTrees {
  public:
-  explicit InducedTrees(const Factors& f) : f_(f), root_(f.variables), met_(f.variables) {
+  InducedTrees(const Factors& f, const Incidence& incidence)
+      : f_(f), incidence_(incidence), root_(f.variables), ends_(f.variables), member_(f.variables) {
     std::iota(root_.begin(), root_.end(), 0);
+    for (std::int32_t v = 0; v < f.variables; ++v) {
+      ends_[v] = incidence.ptr[v + 1] - incidence.ptr[v];
+      member_[v] = {v};
+    }
   }
 
   Grown grown() {
@@ -45,13 +49,9 @@ class InducedTrees {
       const FactorGroup& group = f_.group[g];
       const std::vector<double> strong =
           group.arity == 2 ? strengths(group) : std::vector<double>();
-      for (std::int64_t m = 0; m < group.count; ++m) {
-        const std::int32_t* scope = group.variables(m);
-        for (int a = 0; a < group.arity; ++a)
-          for (int b = 0; b < a; ++b) meet(scope[b], scope[a], group.arity > 2);
-        if (group.arity == 2)
-          edge.push_back({-strong[group.table_of(m)] * group.scale_of(m), scope[0], scope[1]});
-      }
+      for (std::int64_t m = 0; m < group.count && group.arity == 2; ++m)
+        edge.push_back({-strong[group.table_of(m)] * group.scale_of(m), group.variables(m)[0],
+                        group.variables(m)[1]});
     }
     std::stable_sort(edge.begin(), edge.end(),
                      [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
@@ -82,12 +82,6 @@ class InducedTrees {
   }
 
  private:
-  // How two trees are joined: by factors of one pair of variables, or by more.
-  struct Link {
-    std::int32_t low, high;
-    bool more;
-  };
-
   // How much tables of two variables differ from a sum of scores of one, [tables].
   static std::vector<double> strengths(const FactorGroup& group) {
     constexpr double inf = std::numeric_limits<double>::infinity();
@@ -110,45 +104,39 @@ class InducedTrees {
     return strong;
   }
 
-  void meet(std::int32_t u, std::int32_t v, bool more) {
-    const Link link = {std::min(u, v), std::max(u, v), more};
-    add(met_[u], v, link);
-    add(met_[v], u, link);
-  }
-
-  static void add(std::unordered_map<std::int32_t, Link>& to, std::int32_t tree, const Link& link) {
-    const auto [at, fresh] = to.insert({tree, link});
-    if (!fresh && (link.more || at->second.low != link.low || at->second.high != link.high))
-      at->second.more = true;
-  }
-
   std::int32_t tree(std::int32_t v) {
     while (root_[v] != v) v = root_[v] = root_[root_[v]];
     return v;
   }
 
+  // The smaller tree is looked through for other factors: most trees that cannot be joined show
+  // that soon.
   bool joined(std::int32_t u, std::int32_t v) {
     std::int32_t a = tree(u), b = tree(v);
     if (a == b) return false;
-    const auto at = met_[a].find(b);
-    if (at->second.more) return false;
-    if (met_[a].size() < met_[b].size()) std::swap(a, b);
-    root_[b] = a;
-    met_[a].erase(b);
-    for (const auto& [other, link] : met_[b]) {
-      if (other == a) continue;
-      add(met_[a], other, link);
-      met_[other].erase(b);
-      add(met_[other], a, link);
-    }
-    met_[b] = {};
+    if (ends_[a] > ends_[b]) std::swap(a, b);
+    for (const std::int32_t w : member_[a])
+      for (std::int64_t e = incidence_.ptr[w]; e < incidence_.ptr[w + 1]; ++e) {
+        const FactorGroup& group = f_.group[incidence_.entry[e].group];
+        const std::int32_t* scope = group.variables(incidence_.entry[e].factor);
+        for (int i = 0; i < group.arity; ++i) {
+          const bool same =
+              group.arity == 2 && ((w == u && scope[i] == v) || (w == v && scope[i] == u));
+          if (!same && tree(scope[i]) == b) return false;
+        }
+      }
+    root_[a] = b;
+    ends_[b] += ends_[a];
+    member_[b].insert(member_[b].end(), member_[a].begin(), member_[a].end());
+    member_[a] = {};
     return true;
   }
 
   const Factors& f_;
+  const Incidence& incidence_;
   std::vector<std::int32_t> root_;
-  std::vector<std::unordered_map<std::int32_t, Link>>
-      met_;  // trees that share a factor with a tree
+  std::vector<std::int64_t> ends_;                 // [V] of factors in a tree
+  std::vector<std::vector<std::int32_t>> member_;  // [V] of a tree
 };
 
 }  // namespace crfkit
