@@ -34,7 +34,6 @@ class MaxFlow {
     std::int32_t parent;  // arc to the parent in the tree, or `root`
     std::int32_t
         distance;  // above 0: from the source; below 0: to the sink, negated; 0: in no tree
-    std::int32_t is_current = 0;  // no arc before `parent` leads to a node one step nearer
   };
 
   // A network of `nodes` and `edges` edges; edge(i) gives them.  What was in it is forgotten.
@@ -68,17 +67,19 @@ class MaxFlow {
   template <class Sent>
   void run(const Sent& sent) {
     for (Tree& t : tree_) t = {{}, 1};
+    pass_on(sent);
     for (std::int64_t v = 0; v < nodes(); ++v) {
       Node& n = node_[v];
       n.parent = root;
       n.distance = n.excess > 0.0 ? 1 : n.excess < 0.0 ? -1 : 0;
       if (n.distance != 0) tree_[n.distance > 0].active.push_back(static_cast<std::int32_t>(v));
     }
-    // Both trees grow until they cannot: then each has all nodes that it could have.
+    // Both trees grow until they cannot: then each has all nodes that it could have.  To grow the
+    // one with more nodes to scan took less time than the other one, or each in turn.
     for (;;) {
       const std::size_t from = tree_[1].active.size(), to = tree_[0].active.size();
       if (from == 0 && to == 0) return;
-      if (to == 0 || (from != 0 && from <= to))
+      if (to == 0 || (from != 0 && from >= to))
         grow<true>(sent);
       else
         grow<false>(sent);
@@ -114,12 +115,28 @@ class MaxFlow {
     return source ? a.in : a.out;
   }
   template <bool source>
-  void place(std::int32_t v, std::int32_t parent, std::int32_t distance, bool is_current) {
+  void place(std::int32_t v, std::int32_t parent, std::int32_t distance) {
     Node& n = node_[v];
     n.parent = parent;
     n.distance = source ? distance : -distance;
-    n.is_current = is_current;
     if (distance == tree_[source].height) tree_[source].active.push_back(v);
+  }
+
+  // Sends what nodes can hand to their neighbours, before there are trees to mend.
+  template <class Sent>
+  void pass_on(const Sent& sent) {
+    for (std::int32_t v = 0; v < nodes(); ++v) {
+      Node& n = node_[v];
+      for (std::int32_t a = n.first; a < node_[v + 1].first && n.excess > 0.0; ++a) {
+        Node& head = node_[arc_[a].head];
+        if (!(head.excess < 0.0) || arc_[a].out == 0.0) continue;
+        const double flow = std::min(arc_[a].out, std::min(n.excess, -head.excess));
+        push(a, flow);
+        n.excess -= flow;
+        head.excess += flow;
+        sent(v, flow);
+      }
+    }
   }
 
   // Scans the nodes of the greatest distance.
@@ -137,7 +154,7 @@ class MaxFlow {
         if (!(ahead<source>(arc) > 0.0) || (d != 0 && (d > 0) == source)) {
           ++a;
         } else if (d == 0) {
-          place<source>(arc.head, arc.sister, t.height, false);
+          place<source>(arc.head, arc.sister, t.height);
           ++a;
         } else {  // the trees meet; the arc may carry another path afterwards
           augment(source ? a : arc.sister, sent);
@@ -200,30 +217,27 @@ class MaxFlow {
   void adopt(std::int32_t v) {
     Node& n = node_[v];
     const std::int32_t d = label<source>(v), last = node_[v + 1].first;
-    if (n.parent == root) {
-      if (source ? n.excess > 0.0 : n.excess < 0.0) return;
-    } else {
-      for (std::int32_t a = n.is_current ? n.parent : n.first; a < last; ++a) {
-        if (label<source>(arc_[a].head) == d - 1 && back<source>(arc_[a]) > 0.0) {
-          n.parent = a;
-          n.is_current = 1;
-          return;
-        }
-      }
-    }
+    if (n.parent == root && (source ? n.excess > 0.0 : n.excess < 0.0)) return;
+    const std::size_t others = orphans_.size();
     std::int32_t best = tree_[source].height, parent = root;
     for (std::int32_t a = n.first; a < last; ++a) {
       const Arc& arc = arc_[a];
-      const std::int32_t other = label<source>(arc.head);
+      const Node& head = node_[arc.head];
+      const std::int32_t other = source ? head.distance : -head.distance;
       if (other <= 0) continue;
-      if (node_[arc.head].parent == arc.sister) orphans_.push_back(arc.head);
       if (other < best && back<source>(arc) > 0.0) {
         best = other;
         parent = a;
+        if (best == d - 1) {  // its children can stay
+          n.parent = a;
+          orphans_.resize(others);
+          return;
+        }
       }
+      if (head.parent == arc.sister) orphans_.push_back(arc.head);
     }
     if (parent != root)
-      place<source>(v, parent, best + 1, true);
+      place<source>(v, parent, best + 1);
     else
       n.distance = 0;
   }
