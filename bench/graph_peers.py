@@ -50,16 +50,42 @@ def crfkit(query: str, model: str, method: str) -> Answer:
     return {"read": read - begin, "answer": time.perf_counter() - read, "how": str(found.how), **answer}
 
 
+def tables_of(model: str) -> tuple[list[int], dict[tuple[int, ...], Any]]:
+    """Return numbers of labels, and tables of probabilities by sorted scope."""
+    from crfkit.data.graphs import read_factors
+
+    given = read_factors(model)
+    width = given.width.tolist()
+    made: dict[tuple[int, ...], Any] = {}
+    for m, (a, b) in enumerate(pairwise(given.scope_ptr.tolist())):
+        scope = given.scope[a:b].tolist()
+        table = np.exp(given.score[given.table_ptr[m] : given.table_ptr[m + 1]])
+        key = tuple(sorted(scope))
+        turned = table.reshape([width[v] for v in scope]).transpose(np.argsort(scope))
+        made[key] = made.get(key, 1.0) * turned
+    return width, made
+
+
 def pyagrum(query: str, model: str, method: str) -> Answer:
-    """Answer by pyAgrum's Shafer-Shenoy."""
+    """Answer by pyAgrum's Shafer-Shenoy.
+
+    It is handed arrays: its own reader of UAI files (3.3.1) takes no notice of the order of a scope.
+    """
     gum: Any = importlib.import_module("pyagrum")
     begin = time.perf_counter()
-    graph = gum.loadMRF(model)
+    width, tables = tables_of(model)
+    graph = gum.MarkovRandomField()
+    for v, n in enumerate(width):
+        graph.add(gum.LabelizedVariable(str(v), "", n))
+    for scope, table in tables.items():
+        factor = graph.addFactor(list(scope))
+        order = [scope.index(int(one.name())) for one in factor.variablesSequence()]
+        factor.fillWith(table.transpose(order).ravel(order="F").tolist())
     read = time.perf_counter()
     engine = gum.ShaferShenoyMRFInference(graph)
     engine.setEvidence(evidence_of(model))
     engine.makeInference()
-    rows = [engine.posterior(v).toarray() for v in range(len(graph.names()))]
+    rows = [engine.posterior(v).toarray() for v in range(len(width))]
     return {
         "read": read - begin,
         "answer": time.perf_counter() - read,
@@ -75,18 +101,13 @@ def pgmpy(query: str, model: str, method: str) -> Answer:
     models: Any = importlib.import_module("pgmpy.models")
     factors: Any = importlib.import_module("pgmpy.factors.discrete")
     inference: Any = importlib.import_module("pgmpy.inference")
-    from crfkit.data.graphs import read_factors
-
     begin = time.perf_counter()
-    given = read_factors(model)
-    width = given.width.tolist()
+    width, tables = tables_of(model)
     graph = models.DiscreteMarkovNetwork()
     graph.add_nodes_from(range(len(width)))
     made = []
-    for m, (a, b) in enumerate(pairwise(given.scope_ptr.tolist())):
-        scope = given.scope[a:b].tolist()
-        table = np.exp(given.score[given.table_ptr[m] : given.table_ptr[m + 1]])
-        made.append(factors.DiscreteFactor(scope, [width[v] for v in scope], table))
+    for scope, table in tables.items():
+        made.append(factors.DiscreteFactor(list(scope), table.shape, table))
         graph.add_edges_from(combinations(scope, 2))
     graph.add_factors(*made)
     read = time.perf_counter()

@@ -12,6 +12,7 @@ import io
 import random
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from crfkit import data, load_graph
 from crfkit.data import graphs
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, parse_recipe
+from tests.cases.graph_files import opengm_file
 
 COLUMNS = b"The DT B-NP\ndog NN I-NP\r\n\n-DOCSTART- O O\n\nC\xc3\xa9 NN B-NP\n"
 CRFSUITE = b"B\tw=a\tv:1.5\t\\::2\nO\tx\n@weight:2\n\nO\ty:-1e3\n"
@@ -96,6 +98,8 @@ TARGETS: list[tuple[str, Callable[[bytes], object], list[bytes]]] = [
     ("evidence", read_evidence, [b"2 0 1 2 1\n", b"1 1 0 1"]),
     ("result", read_result, [b"MAR\n2 2 0.5 0.5 1 1\n", b"MPE\n2 0 1\n-BEGIN-\n2 1 1", b"PR\n-1.5"]),
 ]
+if find_spec("h5py"):
+    TARGETS.append(("opengm", read_graph("opengm"), [opengm_file()]))
 
 
 def run(seconds: float, seed: int) -> dict[str, tuple[int, int]]:

@@ -63,7 +63,7 @@ def read_opengm(data: bytes, name: str) -> FactorList:
             return _Reader(name, len(data), library).model(file)
     except FormatError:
         raise
-    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:  # as the library says it
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         what = " ".join(str(error).split())[:200]
         raise FormatError(name, None, f"is not a whole HDF5 file of OpenGM ({what})") from None
 
