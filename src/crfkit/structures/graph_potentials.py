@@ -126,7 +126,7 @@ class GraphPotentials:
         return part_of(self.batch, graphs).potentials(self)
 
     def estimate(self) -> Estimate:
-        """Return what each method would need, given what is known and forbidden: see `GraphBatch.estimate`."""
+        """Return what each method would need, given what is forbidden or observed; see `GraphBatch`."""
         from crfkit.inference.estimates import estimate
 
         return estimate(self)

@@ -32,7 +32,10 @@ class Part:
         """Return the scores of these graphs."""
         tables = {}
         for name, table in whole.tables.items():
-            at = self.factors[name]
+            at = self.factors[name]  # ascending
+            if len(at) == len(whole.batch.scopes[name]):
+                tables[name] = table
+                continue
             each = table.which is None and len(table.scores) > 1
             tables[name] = Table(
                 table.scores[at] if each else table.scores,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference, scopes
-from crfkit.methods import Auto, BeliefPropagation, Elimination, MethodError
+from crfkit.methods import TRWS, Auto, BeliefPropagation, Elimination, Expansion, MethodError, MinCut
 from crfkit.structures.parts import components
 from tests.cases.graphs import grid, random_graph
 
@@ -77,6 +77,46 @@ def test_one_wide_graph_is_answered_whole() -> None:
     assert not value.how.exact[0]
     rough = inference.log_partition(scores, method=BeliefPropagation())
     assert value == rough
+
+
+def test_wide_submodular_grids_are_cut() -> None:
+    """A grid that attracts, one that repels (a checkerboard of flips makes it attract), and one of both."""
+    rng = np.random.default_rng(1)
+    graph = Graph({"node": 2}, look=["node"], edge=["node", "node"])
+    right, down = scopes.grid([(SIDE, SIDE)] * 3)
+    edge = np.concatenate([right, down])
+    ptr = np.arange(4) * SIDE * SIDE
+    batch = graph.batch(graph_ptr=ptr, scopes={"edge": edge})
+    of = batch.graph_of[edge[:, 0]]
+    sign = np.where(of == 0, 1.0, np.where(of == 1, -1.0, rng.choice([-1.0, 1.0], size=len(of))))
+    tables = 0.4 * sign[:, None, None] * np.eye(2)
+    scores = batch.potentials(look=rng.normal(size=(len(batch.width), 2)), edge=tables)
+    found = inference.decode(scores)
+    assert found.how.exact[:2].all()
+    assert found.how.method[:2].tolist() == ["mincut", "mincut"]
+    assert found.how.method[2] != "mincut"
+    np.testing.assert_allclose(inference.score(scores, found), found.score)
+    assert (found.how.upper >= np.asarray(found.score) - 1e-9).all()
+    alone = inference.decode(scores.select([0]), method=MinCut())
+    np.testing.assert_allclose(np.asarray(found.score)[0], alone.score[0])
+
+
+def test_wide_metric_grids_get_the_better_of_two() -> None:
+    scores = grid(np.random.default_rng(2), 25, 25, 5, pair=0.9 * np.eye(5))
+    found = inference.decode(scores, method=Auto(seconds=1.0))
+    for method in (TRWS(), Expansion()):
+        assert found.score >= inference.decode(scores, method=method).score - 1e-9
+    assert found.how.upper[0] >= found.score - 1e-9
+    assert "trws" in found.how.method[0]
+    assert "not eliminated" in " ".join(found.how.notes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_open_graphs_are_proved(seed: int) -> None:
+    scores = grid(np.random.default_rng(seed), 5, 5, 3)
+    found = inference.decode(scores, method=Auto(budget=50))
+    assert found.how.exact.all()
+    np.testing.assert_allclose(found.score, inference.decode(scores).score)
 
 
 def test_wrong_budgets() -> None:

@@ -1,7 +1,8 @@
 """The method that is used where none is named: exact where that is cheap, component by component.
 
 What fits the budget of cells is eliminated, so that its answers are exact. What does not fit is answered by
-belief propagation (sums) or by TRW-S (the best labelling), and `.how` says so.
+belief propagation (sums), Gibbs sampling (draws), or cuts, TRW-S, expansion moves and CombiLP (the best
+labelling), and `.how` says so.
 """
 
 from __future__ import annotations
@@ -10,19 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
+import numpy as np
+
 from crfkit.arrays import Bools, Floats
+from crfkit.checks import check_number
 from crfkit.inference.methods.belief import BeliefPropagation
 from crfkit.inference.methods.elimination import Elimination
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labelled, Method, Summed
 from crfkit.inference.methods.pieces import labelled_together, summed_together
-from crfkit.inference.methods.trws import TRWS
+from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import Components, Part, components, part_of
 
 __all__ = ["Auto"]
 
 Answer = TypeVar("Answer", Summed, Labelled)
+
+#: Cells of a component whose best labelling is found by elimination, although a cut might be faster.
+_QUICK = 2**22
 
 
 @dataclass(frozen=True)
@@ -46,16 +53,17 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     budget: int = 2**27  #: cells of the tables of a component that is eliminated; one takes 8 bytes
+    seconds: float = 60.0  #: after which an integer program, the last resort of `decode`, is given up
 
     def __post_init__(self) -> None:
-        """Check the budget."""
+        """Check the options."""
         Elimination(self.budget)
+        check_number("seconds", self.seconds)
 
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z, or Bethe's approximation of it where a component is too wide."""
-        exact = Elimination(self.budget)
-        if self._narrow(potentials, threads).all():
-            return exact.log_partition(potentials, threads)
+        if (self._cells(potentials, threads) <= self.budget).all():
+            return Elimination(self.budget).log_partition(potentials, threads)
         return super().log_partition(potentials, threads)
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
@@ -65,20 +73,40 @@ class Auto(Method):
             return Elimination(self.budget).marginals(some, cliques, threads)
 
         def roughly(some: GraphPotentials) -> Summed:
-            return BeliefPropagation().marginals(some, cliques, threads)
+            wide = np.ones(some.batch.graphs, dtype=np.bool_)
+            return _with_note(BeliefPropagation().marginals(some, cliques, threads), self._note(wide))
 
-        return self._answer(potentials, threads, exactly, roughly, summed_together)
+        return self._answer(potentials, threads, exactly, roughly, summed_together, self.budget)
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling, or the best that TRW-S found and its bound."""
+        """Return the best labelling, or the best that was found and a bound."""
 
         def exactly(some: GraphPotentials) -> Labelled:
             return Elimination(self.budget).best(some, threads)
 
         def roughly(some: GraphPotentials) -> Labelled:
-            return TRWS().best(some, threads)
+            return self._wide_best(some, threads)
 
-        return self._answer(potentials, threads, exactly, roughly, labelled_together)
+        most = min(self.budget, _QUICK)
+        return self._answer(potentials, threads, exactly, roughly, labelled_together, most)
+
+    def _wide_best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return the best labellings of graphs whose elimination takes long, or too much."""
+        every = Components(potentials.batch, np.arange(potentials.batch.graphs, dtype=np.int32))
+        left = np.ones(potentials.batch.graphs, dtype=np.bool_)
+        pieces = list(cut_graphs(potentials, threads))
+        for part, _ in pieces:
+            left[part.graphs] = False
+        narrow = left & (self._cells(potentials, threads) <= self.budget)
+        wide = left & ~narrow
+        if narrow.any():
+            part = _part(every, narrow)
+            pieces.append((part, Elimination(self.budget).best(part.potentials(potentials), threads)))
+        if wide.any():
+            part = _part(every, wide)
+            found = search_labels(part.potentials(potentials), self.seconds, threads)
+            pieces.append((part, _with_note(found, self._note(wide))))
+        return labelled_together(potentials, every, pieces)
 
     def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
         """Return the k best labellings; graphs that are too wide are refused."""
@@ -92,10 +120,10 @@ class Auto(Method):
         """Return how many labellings are allowed; graphs that are too wide are refused."""
         return Elimination(self.budget).count(potentials, threads)
 
-    def _narrow(self, potentials: GraphPotentials, threads: int) -> Bools:
-        """Return which graphs fit the budget, [N]."""
+    def _cells(self, potentials: GraphPotentials, threads: int) -> Floats:
+        """Return the cells that elimination of each graph needs, [N]."""
         cells: Floats = Elimination(self.budget).estimate(potentials, threads)["cells"]
-        return cells <= self.budget
+        return cells
 
     def _answer(
         self,
@@ -104,27 +132,26 @@ class Auto(Method):
         exactly: Callable[[GraphPotentials], Answer],
         roughly: Callable[[GraphPotentials], Answer],
         together: Callable[[GraphPotentials, Components, Sequence[tuple[Part, Answer]]], Answer],
+        most: int,
     ) -> Answer:
-        """Return the answers of narrow components by one method, of wide ones by another."""
-        narrow = self._narrow(potentials, threads)
+        """Return the answers of components of up to `most` cells by one method, of wide ones by another."""
+        narrow = self._cells(potentials, threads) <= most
         if narrow.all():
             return exactly(potentials)
         split = components(potentials.batch)
         apart = split.potentials(potentials)
         if split.batch.graphs > potentials.batch.graphs:
-            narrow = self._narrow(apart, threads)
-        if not narrow.any():
-            return _with_note(roughly(potentials), self._note(narrow))
+            narrow = self._cells(apart, threads) <= most
         pieces: list[tuple[Part, Answer]] = []
         for chosen, method in ((narrow, exactly), (~narrow, roughly)):
-            part = _part(split, chosen)
-            pieces.append((part, method(part.potentials(apart))))
-        return _with_note(together(potentials, split, pieces), self._note(narrow))
+            if chosen.any():
+                part = _part(split, chosen)
+                pieces.append((part, method(part.potentials(apart))))
+        return together(potentials, split, pieces)
 
-    def _note(self, narrow: Bools) -> str:
-        wide = int((~narrow).sum())
-        many = "components have" if wide > 1 else "component has"
-        return f"{wide} {many} more than the {self.budget} cells of the budget: not eliminated"
+    def _note(self, wide: Bools) -> str:
+        many = "components have" if wide.sum() > 1 else "component has"
+        return f"{wide.sum()} {many} more than the {self.budget} cells of the budget: not eliminated"
 
 
 def _with_note(answer: Answer, note: str) -> Answer:
@@ -133,4 +160,8 @@ def _with_note(answer: Answer, note: str) -> Answer:
 
 def _part(split: Components, chosen: Bools) -> Part:
     """Return some components; they are kept, and with them what methods prepare for them."""
+    if chosen.all():
+        batch = split.batch
+        factors = {name: np.arange(len(scope)) for name, scope in batch.scopes.items()}
+        return Part(batch, np.arange(batch.graphs), np.arange(batch.variables), factors)
     return split.batch.prepared(("part", chosen.tobytes()), lambda: part_of(split.batch, chosen))
