@@ -79,6 +79,22 @@ def test_one_wide_graph_is_answered_whole() -> None:
     assert value == rough
 
 
+def test_draws_lists_and_counts() -> None:
+    scores = wide_and_narrow()
+    drawn = inference.sample(scores, 3, seed=5)
+    assert drawn["node"].shape == (3, len(scores.batch.width))
+    assert drawn.how.method.tolist() == ["gibbs + elimination", "elimination"]
+    assert drawn.how.exact.tolist() == [False, True]
+    for draw, score in zip(drawn["node"], drawn.score, strict=True):
+        np.testing.assert_allclose(scores.labelling_score(draw), score)
+    np.testing.assert_array_equal(inference.sample(scores, 3, seed=5, threads=1)["node"], drawn["node"])
+    assert (inference.sample(scores, 3, seed=6)["node"] != drawn["node"]).any()
+    for query in (inference.count, lambda p: inference.kbest(p, 2)):
+        with pytest.raises(MethodError, match="graph 0 is too wide for exact inference"):
+            query(scores)
+    assert inference.count(scores.select([1])) == [2**10]
+
+
 def test_wide_submodular_grids_are_cut() -> None:
     """A grid that attracts, one that repels (a checkerboard of flips makes it attract), and one of both."""
     rng = np.random.default_rng(1)

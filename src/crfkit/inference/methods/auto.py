@@ -16,7 +16,8 @@ import numpy as np
 from crfkit.arrays import Bools, Floats
 from crfkit.checks import check_number
 from crfkit.inference.methods.belief import BeliefPropagation
-from crfkit.inference.methods.elimination import Elimination
+from crfkit.inference.methods.elimination import Elimination, TooWideError
+from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labelled, Method, Summed
 from crfkit.inference.methods.pieces import labelled_together, summed_together
@@ -30,6 +31,8 @@ Answer = TypeVar("Answer", Summed, Labelled)
 
 #: Cells of a component whose best labelling is found by elimination, although a cut might be faster.
 _QUICK = 2**22
+#: What sets the random numbers of Markov chains apart from those of exact draws with the same seed.
+_APART = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)
@@ -62,33 +65,51 @@ class Auto(Method):
 
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z, or Bethe's approximation of it where a component is too wide."""
-        if (self._cells(potentials, threads) <= self.budget).all():
+        try:
             return Elimination(self.budget).log_partition(potentials, threads)
-        return super().log_partition(potentials, threads)
+        except TooWideError:
+            return super().log_partition(potentials, threads)
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return marginals, exact but for components that are too wide."""
-
-        def exactly(some: GraphPotentials) -> Summed:
-            return Elimination(self.budget).marginals(some, cliques, threads)
-
-        def roughly(some: GraphPotentials) -> Summed:
-            wide = np.ones(some.batch.graphs, dtype=np.bool_)
-            return _with_note(BeliefPropagation().marginals(some, cliques, threads), self._note(wide))
-
-        return self._answer(potentials, threads, exactly, roughly, summed_together, self.budget)
+        exact = Elimination(self.budget)
+        return self._answer(
+            potentials,
+            exact,
+            lambda some: exact.marginals(some, cliques, threads),
+            lambda some: self._noted(BeliefPropagation().marginals(some, cliques, threads)),
+            summed_together,
+        )
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling, or the best that was found and a bound."""
+        exact = Elimination(min(self.budget, _QUICK))
+        return self._answer(
+            potentials,
+            exact,
+            lambda some: exact.best(some, threads),
+            lambda some: self._wide_best(some, threads),
+            labelled_together,
+        )
 
-        def exactly(some: GraphPotentials) -> Labelled:
-            return Elimination(self.budget).best(some, threads)
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
+        """Return the k best labellings; graphs that are too wide are refused."""
+        return Elimination(self.budget).kbest(potentials, k, threads)
 
-        def roughly(some: GraphPotentials) -> Labelled:
-            return self._wide_best(some, threads)
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+        """Return n independent draws; those of components that are too wide are of Markov chains."""
+        exact, other = Elimination(self.budget), (seed + _APART) % 2**64
+        return self._answer(
+            potentials,
+            exact,
+            lambda some: exact.sample(some, n, seed, threads),
+            lambda some: self._noted(Gibbs(block=True).sample(some, n, other, threads)),
+            labelled_together,
+        )
 
-        most = min(self.budget, _QUICK)
-        return self._answer(potentials, threads, exactly, roughly, labelled_together, most)
+    def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
+        """Return how many labellings are allowed; graphs that are too wide are refused."""
+        return Elimination(self.budget).count(potentials, threads)
 
     def _wide_best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labellings of graphs whose elimination takes long, or too much."""
@@ -97,51 +118,32 @@ class Auto(Method):
         pieces = list(cut_graphs(potentials, threads))
         for part, _ in pieces:
             left[part.graphs] = False
-        narrow = left & (self._cells(potentials, threads) <= self.budget)
-        wide = left & ~narrow
+        exact = Elimination(self.budget)
+        narrow = left & _within(exact, potentials) if left.any() else left
         if narrow.any():
             part = _part(every, narrow)
-            pieces.append((part, Elimination(self.budget).best(part.potentials(potentials), threads)))
-        if wide.any():
-            part = _part(every, wide)
+            pieces.append((part, exact.best(part.potentials(potentials), threads)))
+        if (left & ~narrow).any():
+            part = _part(every, left & ~narrow)
             found = search_labels(part.potentials(potentials), self.seconds, threads)
-            pieces.append((part, _with_note(found, self._note(wide))))
+            pieces.append((part, self._noted(found)))
         return labelled_together(potentials, every, pieces)
-
-    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
-        """Return the k best labellings; graphs that are too wide are refused."""
-        return Elimination(self.budget).kbest(potentials, k, threads)
-
-    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
-        """Return n draws; graphs that are too wide are refused."""
-        return Elimination(self.budget).sample(potentials, n, seed, threads)
-
-    def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
-        """Return how many labellings are allowed; graphs that are too wide are refused."""
-        return Elimination(self.budget).count(potentials, threads)
-
-    def _cells(self, potentials: GraphPotentials, threads: int) -> Floats:
-        """Return the cells that elimination of each graph needs, [N]."""
-        cells: Floats = Elimination(self.budget).estimate(potentials, threads)["cells"]
-        return cells
 
     def _answer(
         self,
         potentials: GraphPotentials,
-        threads: int,
+        exact: Elimination,
         exactly: Callable[[GraphPotentials], Answer],
         roughly: Callable[[GraphPotentials], Answer],
         together: Callable[[GraphPotentials, Components, Sequence[tuple[Part, Answer]]], Answer],
-        most: int,
     ) -> Answer:
-        """Return the answers of components of up to `most` cells by one method, of wide ones by another."""
-        narrow = self._cells(potentials, threads) <= most
-        if narrow.all():
+        """Return exact answers where components are not too wide for `exact`, and rough ones elsewhere."""
+        try:
             return exactly(potentials)
-        split = components(potentials.batch)
+        except TooWideError:
+            split = components(potentials.batch)
         apart = split.potentials(potentials)
-        if split.batch.graphs > potentials.batch.graphs:
-            narrow = self._cells(apart, threads) <= most
+        narrow = _within(exact, apart)
         pieces: list[tuple[Part, Answer]] = []
         for chosen, method in ((narrow, exactly), (~narrow, roughly)):
             if chosen.any():
@@ -149,13 +151,18 @@ class Auto(Method):
                 pieces.append((part, method(part.potentials(apart))))
         return together(potentials, split, pieces)
 
-    def _note(self, wide: Bools) -> str:
-        many = "components have" if wide.sum() > 1 else "component has"
-        return f"{wide.sum()} {many} more than the {self.budget} cells of the budget: not eliminated"
+    def _noted(self, answer: Answer) -> Answer:
+        """Return the answer about components that are too wide, with a note that says so."""
+        wide = len(answer.how.method)
+        many = "components have" if wide > 1 else "component has"
+        note = f"{wide} {many} more than the {self.budget} cells of the budget: not eliminated"
+        return replace(answer, how=replace(answer.how, notes=(note, *answer.how.notes)))
 
 
-def _with_note(answer: Answer, note: str) -> Answer:
-    return replace(answer, how=replace(answer.how, notes=(note, *answer.how.notes)))
+def _within(exact: Elimination, potentials: GraphPotentials) -> Bools:
+    """Return which graphs fit the budget, [N]."""
+    cells: Floats = exact.estimate(potentials)["cells"]
+    return cells <= exact.budget
 
 
 def _part(split: Components, chosen: Bools) -> Part:
