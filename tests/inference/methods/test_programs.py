@@ -12,6 +12,7 @@ from crfkit import Graph, inference
 from crfkit.inference.methods.ascent import ascend, visits_of
 from crfkit.inference.methods.losses import losses_of
 from crfkit.inference.methods.method import Method
+from crfkit.inference.methods.shrink import shrunk
 from crfkit.methods import (
     TRWS,
     CombiLP,
@@ -24,7 +25,7 @@ from crfkit.methods import (
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import cycle, grid, pairwise, random_graph
 
-METHODS: list[Any] = [LinearProgram(), IntegerProgram(), CombiLP()]
+METHODS: list[Any] = [LinearProgram(), IntegerProgram(), CombiLP(shrink=0), CombiLP()]
 
 
 def triangle(labels: int = 2, strength: float = 1.0) -> GraphPotentials:
@@ -80,10 +81,26 @@ def test_losses_make_up_the_bound() -> None:
 def test_combilp_proves_a_frustrated_grid() -> None:
     potentials = grid(np.random.default_rng(3), 5, 5, 3, strength=1.0)
     trws = TRWS().best(potentials, 1)
-    found = CombiLP().best(potentials, 1)
+    found = CombiLP(shrink=0).best(potentials, 1)
+    assert CombiLP(shrink=30).best(potentials, 1).score[0, 0] == pytest.approx(found.score[0, 0])
     assert found.how.exact.all()
     assert trws.score[0, 0] <= found.score[0, 0] <= trws.how.upper[0]
     assert found.score[0, 0] == pytest.approx(IntegerProgram().best(potentials, 1).score[0, 0])
+
+
+@pytest.mark.parametrize("most", [1, 8, 30, 10**6])
+def test_what_is_shrunk_has_the_same_optimum(most: int) -> None:
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        potentials = random_graph(rng, arity=4, factors=4, forbidden=0.1 * (seed % 2), single=True)
+        small = shrunk(potentials, most)
+        assert len(small.variables) <= potentials.batch.variables
+        assert most < 10**6 or len(small.variables) == 0
+        found, best = Enumeration().best(small.potentials, 1), Enumeration().best(potentials, 1)
+        assert found.score[0, 0] == pytest.approx(best.score[0, 0], rel=1e-12)
+        if best.score[0, 0] > -np.inf:
+            whole = small.label(found.label[0])
+            assert potentials.labelling_score(whole)[0] == pytest.approx(best.score[0, 0], rel=1e-12)
 
 
 def brute(potentials: GraphPotentials, constraints: list[Linear]) -> float:
@@ -175,7 +192,7 @@ def test_too_many_columns_are_refused_with_their_number(method: Method) -> None:
 
 
 def test_combilp_says_why_it_has_no_proof() -> None:
-    found = CombiLP(columns=10).best(frustrated(), 1)
+    found = CombiLP(columns=10, shrink=2).best(frustrated(), 1)
     assert not found.how.converged.any()
     assert not found.how.exact.any()
     assert "graph 0 is not proved: a program of 32 columns would be needed" in str(found.how)
