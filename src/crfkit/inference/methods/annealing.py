@@ -36,9 +36,9 @@ class Annealing(Method):
     """
 
     name: ClassVar[str] = "annealing"
-    sweeps: int = 300  #: over all variables
-    hot: float | None = None  #: first temperature; None: the mean difference of scores within tables
-    cold: float | None = None  #: last temperature; None: 1 % of the first
+    sweeps: int = 1000  #: over all variables
+    hot: float | None = None  #: first temperature; None: twice the spread of scores within tables
+    cold: float | None = None  #: last temperature; None: 2 % of the first
     restarts: int = 4  #: the first starts from the best local labels, the others from random ones
     seed: int = 0
     budget: int = 2**24  #: cells that are looked at to find an allowed labelling
@@ -83,8 +83,8 @@ class Annealing(Method):
         return Labelled(label[None], score[None], how)
 
     def _temperatures(self, potentials: GraphPotentials) -> Floats:
-        hot = self.hot or max(_spread(potentials), 1e-3, self.cold or 0.0)
-        cold = self.cold or 0.01 * hot
+        hot = self.hot or max(2.0 * _spread(potentials), 1e-3, self.cold or 0.0)
+        cold = self.cold or 0.02 * hot
         made: Floats = np.geomspace(hot, min(cold, hot), self.sweeps)
         return made
 
@@ -93,6 +93,8 @@ def _spread(potentials: GraphPotentials) -> float:
     """Return the largest mean over the tables of a clique of highest - lowest score, -inf left out."""
     most = 0.0
     for table in potentials.tables.values():
+        if not table.scores.size:
+            continue
         scores = table.scores.reshape(len(table.scores), -1)
         possible = scores > -np.inf
         rows = possible.any(axis=1)

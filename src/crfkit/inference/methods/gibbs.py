@@ -82,7 +82,7 @@ class Gibbs(Method):
             threads,
         )
         value = np.where(end == FOUND, np.nan, -np.inf)
-        how = self._how(potentials, end, found, self.draws)
+        how = self._how(potentials, end, found, self.chains, self.draws)
         return Summed(value, found["node"], by_clique(potentials, found["clique"]) if cliques else {}, how)
 
     def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
@@ -103,11 +103,15 @@ class Gibbs(Method):
         drawn: Ids = found["label"]
         score = np.where(end == FOUND, potentials.labelling_score(np.maximum(drawn, 0)), -np.inf)
         sweeps = -(-n // len(label)) * self.thin
-        return Labelled(drawn, score, self._how(potentials, end, found, sweeps))
+        return Labelled(drawn, score, self._how(potentials, end, found, len(label), sweeps))
 
-    def _how(self, potentials: GraphPotentials, end: Any, found: dict[str, Any], sweeps: int) -> How:
+    def _how(
+        self, potentials: GraphPotentials, end: Any, found: dict[str, Any], chains: int, sweeps: int
+    ) -> How:
         graphs = potentials.batch.graphs
-        ratio = np.where(end == FOUND, r_hat(graphs, found["first"], found["sum"], sweeps), 1.0)
+        first = found["first"].reshape(graphs, chains, 3)
+        sums = found["sum"].reshape(graphs, chains, 2, 3, 2)
+        ratio = np.where(end == FOUND, r_hat(first, sums, sweeps), 1.0)
         notes: tuple[str, ...] = ()
         if (end == FOUND).any():
             worst = int(np.argmax(ratio))
@@ -127,16 +131,25 @@ class Gibbs(Method):
         )
 
 
-def r_hat(graphs: int, first: Floats, sums: Floats, sweeps: int) -> Floats:
-    """Return the largest R-hat of what was watched of each graph, [N]; inf where there are too few sweeps."""
-    count = np.array([sweeps // 2, sweeps - sweeps // 2], dtype=np.float64)[:, None]  # [2, 1]
+def r_hat(first: Floats, sums: Floats, sweeps: int) -> Floats:
+    """Return the largest R-hat of what was watched of each graph, [N]; inf where there are too few sweeps.
+
+    Parameters
+    ----------
+    first : array [N, chains, 3]
+        What was watched of the first sweep, and taken off the others.
+    sums : array [N, chains, 2, 3, 2]
+        Sums of values and of squares over the halves of chains.
+    sweeps : int
+        Of each chain.
+    """
     if sweeps < 4:
-        return np.full(graphs, np.inf)
-    sums = sums.reshape(graphs, -1, 2, 3, 2)
+        return np.full(len(first), np.inf)
+    count = np.array([sweeps // 2, sweeps - sweeps // 2], dtype=np.float64)[:, None]  # [2, 1]
     shift = sums[..., 0] / count  # [N, chains, 2, 3]
     within = (sums[..., 1] / count - shift**2) * count / (count - 1.0)
-    mean = (first.reshape(graphs, -1, 1, 3) + shift).reshape(graphs, -1, 3)
-    scale = 1e-12 * (1.0 + np.abs(mean).max(axis=1) ** 2)  # what rounding leaves of a constant
+    mean = (first[:, :, None] + shift).reshape(len(first), 2 * first.shape[1], 3)
+    scale = 1e-12 * (1.0 + np.abs(mean).max(axis=1, initial=0.0) ** 2)  # what rounding leaves of a constant
     inside = np.maximum(within.mean(axis=(1, 2)), 0.0)  # [N, 3]
     between = mean.var(axis=1, ddof=1)
     still = (inside <= scale) & (between <= scale)

@@ -40,7 +40,7 @@ class ExpectationPropagation(Method):
 
     name: ClassVar[str] = "tree-ep"
     tol: float = 1e-6  #: converged when no probability changes by more
-    sweeps: int = 200  #: over all factors that are not on the tree, at the most
+    sweeps: int = 500  #: over all factors that are not on the tree, at the most
     budget: int = 2**26  #: cells that a sweep computes; graphs that need more are refused
 
     def __post_init__(self) -> None:
