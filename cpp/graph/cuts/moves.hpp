@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -57,8 +58,11 @@ class Moves {
 
   void expand(std::int64_t most) {
     const std::int32_t L = *std::max_element(f_.width, f_.width + f_.variables);
+    // Labels far from each other first: neighbouring ones in turn took more cycles, to worse ends.
+    std::int64_t step = std::max<std::int64_t>(1, static_cast<std::int64_t>(0.382 * L + 0.5));
+    while (std::gcd(step, static_cast<std::int64_t>(L)) > 1) ++step;
     repeat(most, L, [&](std::int64_t move) {
-      const std::int32_t alpha = static_cast<std::int32_t>(move);
+      const std::int32_t alpha = static_cast<std::int32_t>(move * step % L);
       choose([&](std::int64_t v, std::int32_t& x0, std::int32_t& x1) {
         x0 = label[v];
         x1 = alpha;
