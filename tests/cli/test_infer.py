@@ -18,7 +18,7 @@ from crfkit.data.graphs import read_result
 from crfkit.inference import graphs
 from crfkit.inference.methods.registry import METHODS
 from crfkit.methods import Enumeration
-from tests.cases.cli import run
+from tests.cases.cli import on_a_terminal, run
 
 DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[3] / "shared/data")) / "uai"
 
@@ -139,6 +139,12 @@ def test_what_is_not_exact_has_bounds(model: Path) -> None:
     told = run("infer", model, "--query", "MPE", "--method", "icm").stderr
     assert "the best score is at least " in told
     assert "at most" not in told
+
+
+def test_a_terminal_shows_what_is_done(model: Path) -> None:
+    told = on_a_terminal(100, "infer", model, "--query", "MAR")
+    assert "crfkit: MAR of 4 variables, 8 factors by auto ...\n" in told
+    assert "MAR of" not in on_a_terminal(100, "infer", model, "--query", "MAR", "-q")
 
 
 def test_the_help_names_all_methods() -> None:

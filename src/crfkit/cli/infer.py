@@ -232,6 +232,10 @@ def _waiting(what: str, quiet: bool) -> Iterator[None]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
+    if console.is_dumb_terminal:
+        say(f"crfkit: {what} ...")
+        yield
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         progress.add_task(what, total=None)
