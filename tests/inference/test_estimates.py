@@ -42,6 +42,8 @@ def test_large_graphs_are_estimated_quickly() -> None:
     found = batch.estimate()
     assert time.perf_counter() - began < 10.0
     assert found["elimination"].cells > 2**27
+    assert found["elimination"].wide
+    assert " >" in str(found).splitlines()[1]
     bp = found["belief-propagation"]
     assert bp.cells == len(near) * 441
     assert bp.bytes < 100e6

@@ -27,9 +27,10 @@ class Cost:
     method: str
     answers: str  #: what it is asked for
     exact: bool  #: whether the answer is exact on every graph
-    cells: float  #: of tables of the widest graph (elimination), or of all factors
+    cells: float  #: of tables of the widest graph (elimination), or of all factors; more where `wide`
     bytes: float  #: beyond the scores
     seconds: float  #: on one thread, roughly
+    wide: bool = False  #: whether counting was given up, for there are more cells than the default budget
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Estimate(Mapping[str, Cost]):
     >>> graph = Graph({"pixel": 2}, near=["pixel", "pixel"])
     >>> near = scopes.grid((30, 30))[0]
     >>> print(graph.batch(sizes={"pixel": 900}, scopes={"near": near}).estimate())  # doctest: +ELLIPSIS
-    method              for                   exact    cells   memory  seconds
+    method              for                   exact     cells   memory  seconds
     elimination         all                   yes   ...
     """
 
@@ -87,11 +88,13 @@ class Estimate(Mapping[str, Cost]):
 
     def __str__(self) -> str:
         """Return a table."""
-        lines = ["method              for                   exact    cells   memory  seconds"]
+        lines = ["method              for                   exact     cells   memory  seconds"]
         for cost in self.costs:
+            more = ">" if cost.wide else ""
+            cells, size, seconds = f"{cost.cells:.3g}", _amount(cost.bytes), f"{cost.seconds:.2g}"
             lines.append(
                 f"{cost.method:<19} {cost.answers:<21} {'yes' if cost.exact else 'no':<5} "
-                f"{cost.cells:8.3g} {_amount(cost.bytes):>8} {cost.seconds:8.2g}"
+                f"{more + cells:>9} {more + size:>8} {more + seconds:>8}"
             )
         return "\n".join(lines)
 
@@ -101,9 +104,10 @@ def estimate(given: GraphBatch | GraphPotentials) -> Estimate:
     potentials = given if isinstance(given, GraphPotentials) else _zeros(given)
     left = without_observed(potentials).potentials
     batch = left.batch
-    each = Elimination().estimate(left)["cells"]
+    exact = Elimination()
+    each = exact.estimate(left)["cells"]
     widest, work = float(each.max(initial=0.0)), float(each.sum())
-    costs = [Cost("elimination", "all", True, widest, 8.0 * widest, work * _PER_CELL)]
+    costs = [Cost("elimination", "all", True, widest, 8.0 * widest, work * _PER_CELL, widest > exact.budget)]
     size = {name: int(np.prod(table.scores.shape[1:])) for name, table in left.tables.items()}
     factors = sum(len(batch.scopes[name]) for name in size)
     cells = float(sum(len(batch.scopes[name]) * n for name, n in size.items()))

@@ -16,10 +16,11 @@ import numpy as np
 from crfkit.arrays import Bools, Floats
 from crfkit.checks import check_number
 from crfkit.inference.methods.belief import BeliefPropagation
+from crfkit.inference.methods.cuts import MinCut
 from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method, Summed
+from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
 from crfkit.inference.methods.pieces import labelled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -29,8 +30,8 @@ __all__ = ["Auto"]
 
 Answer = TypeVar("Answer", Summed, Labelled)
 
-#: Cells of a component whose best labelling is found by elimination, although a cut might be faster.
-_QUICK = 2**22
+#: Variables of a graph for which a cut is tried before elimination: it is faster where it can be made.
+_LARGE = 64
 #: What sets the random numbers of Markov chains apart from those of exact draws with the same seed.
 _APART = 0x9E3779B97F4A7C15
 
@@ -83,7 +84,12 @@ class Auto(Method):
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling, or the best that was found and a bound."""
-        exact = Elimination(min(self.budget, _QUICK))
+        if potentials.batch.variables > _LARGE * potentials.batch.graphs:
+            try:
+                return MinCut().best(potentials, threads)
+            except MethodError:
+                pass  # not binary, or not submodular
+        exact = Elimination(self.budget)
         return self._answer(
             potentials,
             exact,
@@ -91,6 +97,19 @@ class Auto(Method):
             lambda some: self._wide_best(some, threads),
             labelled_together,
         )
+
+    def _wide_best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return the best labellings of graphs that are too wide to be eliminated, or good ones."""
+        every = Components(potentials.batch, np.arange(potentials.batch.graphs, dtype=np.int32))
+        left = np.ones(potentials.batch.graphs, dtype=np.bool_)
+        pieces = list(cut_graphs(potentials, threads))
+        for part, _ in pieces:
+            left[part.graphs] = False
+        if left.any():
+            part = _part(every, left)
+            found = search_labels(part.potentials(potentials), self.seconds, threads)
+            pieces.append((part, self._noted(found)))
+        return labelled_together(potentials, every, pieces)
 
     def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
         """Return the k best labellings; graphs that are too wide are refused."""
@@ -111,24 +130,6 @@ class Auto(Method):
         """Return how many labellings are allowed; graphs that are too wide are refused."""
         return Elimination(self.budget).count(potentials, threads)
 
-    def _wide_best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labellings of graphs whose elimination takes long, or too much."""
-        every = Components(potentials.batch, np.arange(potentials.batch.graphs, dtype=np.int32))
-        left = np.ones(potentials.batch.graphs, dtype=np.bool_)
-        pieces = list(cut_graphs(potentials, threads))
-        for part, _ in pieces:
-            left[part.graphs] = False
-        exact = Elimination(self.budget)
-        narrow = left & _within(exact, potentials) if left.any() else left
-        if narrow.any():
-            part = _part(every, narrow)
-            pieces.append((part, exact.best(part.potentials(potentials), threads)))
-        if (left & ~narrow).any():
-            part = _part(every, left & ~narrow)
-            found = search_labels(part.potentials(potentials), self.seconds, threads)
-            pieces.append((part, self._noted(found)))
-        return labelled_together(potentials, every, pieces)
-
     def _answer(
         self,
         potentials: GraphPotentials,
@@ -143,7 +144,10 @@ class Auto(Method):
         except TooWideError:
             split = components(potentials.batch)
         apart = split.potentials(potentials)
-        narrow = _within(exact, apart)
+        if split.batch.graphs == potentials.batch.graphs:  # all are connected
+            narrow = _within(exact, potentials)[split.graph]
+        else:
+            narrow = _within(exact, apart)
         pieces: list[tuple[Part, Answer]] = []
         for chosen, method in ((narrow, exactly), (~narrow, roughly)):
             if chosen.any():
