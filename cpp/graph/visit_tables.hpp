@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <limits>
 #include <numeric>
@@ -61,13 +62,15 @@ class VisitTables {
   }
 
  private:
+  static constexpr std::int64_t kLeastRamp = 64;  // labels; below, lines in vectors are faster
+
   struct Kept {
     std::vector<std::int32_t> scope, which;
     std::vector<double> scale;
     std::vector<std::int64_t> number;  // [M] what a factor of the problem became
     std::vector<std::int64_t> given, row, lines_at;
     std::int64_t size = 0;  // of all rows of a factor
-    std::vector<double> lines, equal, unequal;
+    std::vector<double> lines, equal, unequal, ramp;
   };
 
   // Factors in the order in which they are first visited.
@@ -125,7 +128,7 @@ class VisitTables {
     kept.lines.assign(g.tables * made.lines_size, zero);
     for (std::int64_t k = 0; k < g.tables; ++k) {
       double* first = kept.lines.data() + k * made.lines_size;
-      const double* table = g.table + (made.each ? kept.which[k] : k) * A * B;
+      const double* table = table_of(made, kept, k);
       double* second = first + kept.lines_at[1];
       for (std::int64_t a = 0; a < A; ++a)
         for (std::int64_t b = 0; b < B; ++b)
@@ -133,18 +136,49 @@ class VisitTables {
     }
     made.lines = kept.lines.data(), made.lines_at = kept.lines_at.data();
     if (A != B || A < 3) return;
+    find_potts(made, kept);
+    if (!made.equal && A >= kLeastRamp) find_ramps(made, kept);
+  }
+
+  static const double* table_of(const VisitGroup& made, const Kept& kept, std::int64_t k) {
+    return made.factors.table + (made.each ? kept.which[k] : k) * made.factors.cells;
+  }
+
+  void find_potts(VisitGroup& made, Kept& kept) const {
+    constexpr double zero = -std::numeric_limits<double>::infinity();
+    const FactorGroup& g = made.factors;
+    const std::int64_t A = g.shape[0];
     kept.equal.assign(g.tables * padded_row(A), zero);
     for (std::int64_t k = 0; k < g.tables; ++k) {
-      const double *table = g.table + (made.each ? kept.which[k] : k) * A * B, unequal = table[1];
+      const double *table = table_of(made, kept, k), unequal = table[1];
       kept.unequal.push_back(unequal);
       for (std::int64_t a = 0; a < A; ++a)
-        for (std::int64_t b = 0; b < B; ++b) {
-          const double score = table[a * B + b];
+        for (std::int64_t b = 0; b < A; ++b) {
+          const double score = table[a * A + b];
           if (a == b ? score < unequal : score != unequal) return;
           if (a == b) kept.equal[k * padded_row(A) + a] = score;
         }
     }
     made.equal = kept.equal.data(), made.unequal = kept.unequal.data();
+  }
+
+  void find_ramps(VisitGroup& made, Kept& kept) const {
+    const FactorGroup& g = made.factors;
+    const std::int64_t A = g.shape[0];
+    for (std::int64_t k = 0; k < g.tables; ++k) {
+      const double* table = table_of(made, kept, k);
+      const double base = table[0], slope = base - table[1], cap = base - table[A - 1];
+      if (!(slope >= 0.0 && slope < std::numeric_limits<double>::infinity() && cap >= slope &&
+            cap < std::numeric_limits<double>::infinity()))
+        return;
+      for (std::int64_t a = 0; a < A; ++a)
+        for (std::int64_t b = 0; b < A; ++b) {
+          const double far = slope * static_cast<double>(std::abs(a - b));
+          if (table[a * A + b] != base - std::min(far, cap)) return;
+        }
+      kept.ramp.insert(kept.ramp.end(), {base, slope, cap});
+    }
+    made.ramp = kept.ramp.data();
   }
 
   // Rows lie in the order in which factors are first visited.

@@ -26,6 +26,7 @@ struct VisitGroup {
   std::int64_t lines_size;       // of both
   const double* equal;           // Potts: [tables, padded row] scores of equal labels; null: not
   const double* unequal;         // [tables] score of unequal ones, not above those of equal ones
+  const double* ramp;            // [tables, 3] scores base - min(slope |x - y|, cap); null: not
 };
 
 struct VisitEntry {

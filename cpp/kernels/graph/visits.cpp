@@ -45,6 +45,19 @@ double row_max(const double* row, std::int64_t n) {
   return max_of(best);
 }
 
+// out[x] = max over y of given[y] + base - min(slope |x - y|, cap), in time that grows with the
+// labels and not their square (Felzenszwalb & Huttenlocher 2006).
+void ramp_max(double base, double slope, double cap, const double* given, std::int64_t n,
+              std::int64_t padded, double* out) {
+  for (std::int64_t x = 0; x < padded; ++x) out[x] = x < n ? given[x] : kZero;
+  const double least = row_max(out, padded) - cap;
+  for (std::int64_t x = 1; x < n; ++x)
+    out[x] = out[x - 1] - slope > out[x] ? out[x - 1] - slope : out[x];
+  for (std::int64_t x = n - 1; x-- > 0;)
+    out[x] = out[x + 1] - slope > out[x] ? out[x + 1] - slope : out[x];
+  for (std::int64_t x = 0; x < n; ++x) out[x] = (out[x] > least ? out[x] : least) + base;
+}
+
 // Cells of a factor of any size.  Places before `number` in the order of visits have labels, if
 // `labelled`; the others run through all labels and add what was given.
 struct Cells {
@@ -142,6 +155,10 @@ void pull(const Visits& v, const VisitEntry& e, double* out) {
     for (std::int64_t x = 0; x < own; x += W)
       store(out + x, max(load(equal + x) * scale + load(given + x), apart));
     return;
+  }
+  if (g.ramp) {
+    const double* ramp = g.ramp + 3 * table_of(g, e.factor);
+    return ramp_max(ramp[0] * scale, ramp[1] * scale, ramp[2] * scale, given, others, own, out);
   }
   const double* lines = lines_of(g, e.factor, e.axis);
   if (g.factors.scale)

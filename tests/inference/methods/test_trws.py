@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
+from crfkit.arrays import Floats
 from crfkit.inference.methods.ascent import visits_of
 from crfkit.inference.methods.enumeration import Enumeration
 from crfkit.inference.methods.method import Labelled, Method
@@ -77,20 +78,30 @@ def test_forests_are_solved_exactly(method: Method) -> None:
         check(found, potentials, best)
 
 
+def potts(rng: np.random.Generator, labels: int) -> Floats:
+    return np.where(np.eye(labels, dtype=bool), rng.uniform(0.1, 1.0, size=(3, 1, labels)), 0.0)
+
+
+def truncated(rng: np.random.Generator, labels: int) -> Floats:
+    far = np.abs(np.arange(labels)[:, None] - np.arange(labels))
+    slope, cap = rng.uniform(0.05, 0.3, size=(2, 3, 1, 1))
+    return -np.minimum(slope * far, 5.0 * cap)
+
+
 @pytest.mark.parametrize("labels", [2, 3, 5, 21, 70])
+@pytest.mark.parametrize("form", [potts, truncated])
 @pytest.mark.parametrize("scaled", [False, True])
-def test_potts_tables_have_the_bound_of_general_ones(labels: int, scaled: bool) -> None:
+def test_tables_with_a_form_have_the_bound_of_general_ones(labels: int, form: Any, scaled: bool) -> None:
     rng = np.random.default_rng(labels)
     scope = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]]
     graph = Graph({"p": labels}, look=["p"], pair=["p", "p"])
     batch = graph.batch(sizes={"p": 4}, scopes={"pair": scope})
     look, scale = rng.normal(size=(4, labels)), rng.uniform(size=5) if scaled else None
-    potts = np.where(np.eye(labels, dtype=bool), rng.uniform(0.1, 1.0, size=(3, 1, labels)), 0.0)
-    almost = potts + np.where(np.arange(labels)[:, None] > np.arange(labels), 1e-13, 0.0)
-    which = [0, 1, 2, 1, 0]
+    tables = form(rng, labels)
+    almost = tables + np.where(np.arange(labels)[:, None] > np.arange(labels), 1e-13, 0.0)
     values = []
-    for table in (potts, almost):
-        visits = visits_of(batch.potentials(look=look, pair=Table(table, which, scale)))
+    for table in (tables, almost):
+        visits = visits_of(batch.potentials(look=look, pair=Table(table, [0, 1, 2, 1, 0], scale)))
         for _ in range(5):
             visits.sweep(np.ones(1, dtype=np.uint8), True, 1)
         values.append(visits.bound()[0])
