@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "engine/checks.hpp"
@@ -48,6 +51,7 @@ class VisitPlan {
         bare_.push_back(p);
       }
     for (const std::int64_t p : bare_) edge_[p] = zeros_.data();
+    exponentiate();
     view = {V,
             width_.data(),
             at_.data(),
@@ -59,7 +63,9 @@ class VisitPlan {
             blocks.parent.data(),
             edge_.data(),
             edge_scale_.data(),
-            up_.data()};
+            up_.data(),
+            most_.data(),
+            chance_.data()};
   }
 
   std::int64_t labels() const { return at_.back(); }
@@ -70,7 +76,7 @@ class VisitPlan {
     for (const std::int32_t w : width_) widest = std::max<std::int64_t>(widest, w);
     for (std::size_t b = 0; b + 1 < blocks.block_ptr.size(); ++b) {
       const std::int64_t from = blocks.block_ptr[b], to = blocks.block_ptr[b + 1];
-      block = std::max(block, 3 * (at_[to] - at_[from]) + up_[to] - up_[from]);
+      block = std::max(block, 4 * (at_[to] - at_[from]) + up_[to] - up_[from] + to - from);
     }
     return block + 16 * widest + 16;
   }
@@ -167,6 +173,38 @@ class VisitPlan {
     }
   }
 
+  // Exponentials of edges, once for all that share a table and a scale; not where they are too
+  // many.
+  void exponentiate() {
+    const std::int64_t V = f.variables;
+    most_.resize(up_[V]);
+    chance_.assign(V, nullptr);
+    std::map<std::pair<const double*, double>, std::int64_t> before;  // position
+    for (std::int64_t p = 0, kept = 0; p < V; ++p) {
+      if (blocks.parent[p] < 0) continue;
+      const std::int64_t m = up_[p + 1] - up_[p], n = width_[p];
+      const auto [at, fresh] = before.insert({{edge_[p], edge_scale_[p]}, p});
+      if (!fresh && width_[at->second] == n && up_[at->second + 1] - up_[at->second] == m) {
+        chance_[p] = chance_[at->second];
+        std::copy_n(most_.begin() + up_[at->second], m, most_.begin() + up_[p]);
+        continue;
+      }
+      if (kept + m * n > kKept) continue;
+      kept += m * n;
+      std::vector<double> e(m * n);
+      for (std::int64_t k = 0; k < m; ++k) {
+        double& most = most_[up_[p] + k];
+        most = -std::numeric_limits<double>::infinity();
+        for (std::int64_t l = 0; l < n; ++l)
+          most = std::max(most, edge_scale_[p] * edge_[p][k * n + l]);
+        for (std::int64_t l = 0; l < n && most > -std::numeric_limits<double>::infinity(); ++l)
+          e[k * n + l] = std::exp(edge_scale_[p] * edge_[p][k * n + l] - most);
+      }
+      exponentials_.push_back(std::move(e));
+      chance_[p] = exponentials_.back().data();
+    }
+  }
+
   // Several factors between a variable and its parent are added up.
   void add_edge(std::int64_t p, std::int64_t parent, const Pull& pull) {
     if (!edge_[p]) {
@@ -192,7 +230,10 @@ class VisitPlan {
   std::vector<const double*> edge_;
   std::vector<std::vector<std::vector<double>>> moved_;  // [groups, axes]
   std::vector<std::vector<double>> summed_;
-  std::vector<double> zeros_;
+  std::vector<double> zeros_, most_;
+  std::vector<const double*> chance_;
+  std::vector<std::vector<double>> exponentials_;
+  static constexpr std::int64_t kKept = std::int64_t{1} << 25;  // cells: 256 MB
   std::vector<std::int64_t> bare_;
 };
 

@@ -41,6 +41,8 @@ struct Visits {
   const double* const* edge;      // [V] scores [labels of the parent, labels], to be scaled
   const double* edge_scale;       // [V]
   const std::int64_t* up;         // [V + 1] labels of parents before: where messages up lie
+  const double* most;             // [up] highest scaled score of an edge for a label of the parent
+  const double* const* chance;    // [V] exp(scaled scores of the edge - most); null: not kept
 };
 
 struct Drawing {

@@ -1,6 +1,6 @@
 // Trees of variables summed exactly given the rest: forward filtering and backward sampling for
 // block Gibbs (Hamze & de Freitas 2004), marginals for structured mean field (Saul & Jordan 1996).
-// In logarithms, so that only what is forbidden is 0.
+// Rows and messages are logarithms, so that only what is forbidden is 0.
 #pragma once
 
 #include <cmath>
@@ -12,76 +12,119 @@ namespace crfkit::CRFKIT_ARCH {
 // Rows of scores and messages up of one block.
 struct TreeRows {
   const Visits& v;
-  std::int64_t first, last;         // positions
-  double *row_, *message_, *spare;  // spare: labels of the widest variable
+  std::int64_t first, last;                          // positions
+  double *row_, *weight_, *message_, *top_, *spare;  // spare: labels of the widest variable
 
   TreeRows(const Visits& visits, std::int64_t block, double* scratch)
       : v(visits), first(v.block_ptr[block]), last(v.block_ptr[block + 1]) {
+    const std::int64_t labels = v.at[last] - v.at[first];
     row_ = scratch;
-    message_ = row_ + (v.at[last] - v.at[first]);
-    spare = message_ + (v.up[last] - v.up[first]);
+    weight_ = row_ + labels;
+    message_ = weight_ + labels;
+    top_ = message_ + (v.up[last] - v.up[first]);
+    spare = top_ + (last - first);
   }
   double* row(std::int64_t p) const { return row_ + (v.at[p] - v.at[first]); }
+  double* weight(std::int64_t p) const { return weight_ + (v.at[p] - v.at[first]); }
   double* message(std::int64_t p) const { return message_ + (v.up[p] - v.up[first]); }
 
-  // spare[l] = score of the edge to the parent, at its label k, and row of p.
-  double candidates(std::int64_t p, std::int32_t k) const {
-    const int n = v.width[p];
-    const double *scores = v.edge[p] + static_cast<std::int64_t>(k) * n, *below = row(p);
-    const double scale = v.edge_scale[p];
-    double top = kZero;
-    for (int l = 0; l < n; ++l) {
-      spare[l] = scale * scores[l] + below[l];
-      top = spare[l] > top ? spare[l] : top;
+  // to[l] = exp(x[l] - top), and their sum.
+  static double exponentials(const double* x, int n, double top, double* to) {
+    Vec sum = {};
+    for (int l = 0; l < n; l += W) {
+      const Vec e = exp(load_part(x + l, n - l, kZero) - top);
+      store_part(to + l, n - l, e);
+      sum += e;
     }
+    return sum_of(sum);
+  }
+  static double highest(const double* x, int n) {
+    double top = kZero;
+    for (int l = 0; l < n; ++l) top = x[l] > top ? x[l] : top;
     return top;
   }
 
-  static double log_sum(const double* x, int n, double top) {
+  // What labels of p have for label k of its parent: `spare`, which adds up to `total`, and the log
+  // of that in the scale of scores.  Products of exponentials where they keep their digits.
+  double shares(std::int64_t p, std::int32_t k, double& total) const {
+    const int n = v.width[p];
+    const std::int64_t from = static_cast<std::int64_t>(k) * n;
+    if (v.chance[p] && top_[p - first] > kZero) {
+      const double *chance = v.chance[p] + from, *below = weight(p);
+      total = 0.0;
+      for (int l = 0; l < n; ++l) {
+        spare[l] = chance[l] * below[l];
+        total += spare[l];
+      }
+      if (total > 0x1p-900) return std::log(total) + v.most[v.up[p] + k] + top_[p - first];
+    }
+    const double *scores = v.edge[p] + from, *below = row(p);
+    for (int l = 0; l < n; ++l) spare[l] = v.edge_scale[p] * scores[l] + below[l];
+    const double top = highest(spare, n);
+    total = 0.0;
     if (top == kZero) return kZero;
-    Vec sum = {};
-    for (int l = 0; l < n; l += W) sum += exp(load_part(x + l, n - l, kZero) - top);
-    return top + std::log(sum_of(sum));
+    total = exponentials(spare, n, top, spare);
+    return top + std::log(total);
+  }
+
+  // The message up, to m labels, by exponentials; false where these do not keep their digits, or
+  // are too few for vectors.
+  bool send(std::int64_t p, int m, double* to) const {
+    const int n = v.width[p];
+    if (n < 4 || !v.chance[p] || top_[p - first] == kZero) return false;
+    const double *chance = v.chance[p], *most = v.most + v.up[p], *below = weight(p);
+    for (int k = 0; k < m; ++k, chance += n) {
+      Vec sum = {};
+      for (int l = 0; l < n; l += W)
+        sum += load_part(chance + l, n - l, 0.0) * load_part(below + l, n - l, 0.0);
+      to[k] = sum_of(sum);
+      if (!(to[k] > 0x1p-900)) return false;
+    }
+    for (int k = 0; k < m; k += W)
+      store_part(
+          to + k, m - k,
+          log(load_part(to + k, m - k, 1.0)) + load_part(most + k, m - k, 0.0) + top_[p - first]);
+    return true;
   }
 
   // Rows are filled with what variables see outside; adds what comes from below.  Returns log Z.
   double up() const {
     for (std::int64_t p = last; p-- > first;) {
+      const int n = v.width[p];
+      const double top = top_[p - first] = highest(row(p), n);
+      double total = top == kZero ? 0.0 : exponentials(row(p), n, top, weight(p));
       const std::int32_t parent = v.parent[p];
-      if (parent < 0) continue;
+      if (parent < 0) return top == kZero ? kZero : top + std::log(total);
       double *to = message(p), *above = row(parent);
-      for (std::int32_t k = 0; k < v.width[parent]; ++k) {
-        to[k] = log_sum(spare, v.width[p], candidates(p, k));
-        above[k] += to[k];
-      }
+      if (!send(p, v.width[parent], to))
+        for (std::int32_t k = 0; k < v.width[parent]; ++k) to[k] = shares(p, k, total);
+      for (std::int32_t k = 0; k < v.width[parent]; ++k) above[k] += to[k];
     }
-    const int n = v.width[first];
-    double top = kZero;
-    for (int l = 0; l < n; ++l) top = row(first)[l] > top ? row(first)[l] : top;
-    return log_sum(row(first), n, top);
+    return 0.0;  // a block without variables
   }
 
-  // Marginals [labels of the block] given log Z, and of edges where `joint` is not null.
-  void down(double total, double* node, double* joint, const std::int64_t* edge_at) const {
+  // Marginals [labels of the block] where log Z is above -inf, and of edges where `joint` is not
+  // null.
+  void down(double* node, double* joint, const std::int64_t* edge_at) const {
     for (std::int64_t p = first; p < last; ++p) {
       const int n = v.width[p];
-      double* q = node + (v.at[p] - v.at[first]);
+      double *q = node + (v.at[p] - v.at[first]), total = 0.0;
       const std::int32_t parent = v.parent[p];
       if (parent < 0) {
-        for (int l = 0; l < n; ++l) q[l] = row(p)[l] == kZero ? 0.0 : std::exp(row(p)[l] - total);
+        for (int l = 0; l < n; ++l) total += weight(p)[l];
+        for (int l = 0; l < n; ++l) q[l] = weight(p)[l] / total;
         continue;
       }
       for (int l = 0; l < n; ++l) q[l] = 0.0;
       const double* above = node + (v.at[parent] - v.at[first]);
       for (std::int32_t k = 0; k < v.width[parent]; ++k) {
-        double* cells = joint ? joint + edge_at[p] + static_cast<std::int64_t>(k) * n : nullptr;
         if (!(above[k] > 0.0)) continue;
-        candidates(p, k);
-        const double sum = message(p)[k];
+        shares(p, k, total);
+        double* cells = joint ? joint + edge_at[p] + static_cast<std::int64_t>(k) * n : nullptr;
+        const double unit = above[k] / total;
         for (int l = 0; l < n; ++l) {
-          const double share = spare[l] == kZero ? 0.0 : above[k] * std::exp(spare[l] - sum);
-          q[l] += share;
-          if (cells) cells[l] += share;
+          q[l] += unit * spare[l];
+          if (cells) cells[l] += unit * spare[l];
         }
       }
     }
@@ -91,26 +134,19 @@ struct TreeRows {
   void draw(std::uint64_t key, std::int32_t* label) const {
     for (std::int64_t p = first; p < last; ++p) {
       const int n = v.width[p];
-      double top = kZero;
-      if (v.parent[p] < 0) {
-        for (int l = 0; l < n; ++l) {
-          spare[l] = row(p)[l];
-          top = spare[l] > top ? spare[l] : top;
-        }
-      } else {
-        top = candidates(p, label[v.parent[p]]);
-      }
       double total = 0.0;
-      for (int l = 0; l < n; ++l) {
-        spare[l] = spare[l] == kZero ? 0.0 : std::exp(spare[l] - top);
-        total += spare[l];
+      const double* chance = spare;
+      if (v.parent[p] < 0) {
+        chance = weight(p);
+        for (int l = 0; l < n; ++l) total += chance[l];
+      } else {
+        shares(p, label[v.parent[p]], total);
       }
-      label[p] = pick(spare, n, 1, random_at(key, p) * total);
+      label[p] = pick(chance, n, 1, random_at(key, p) * total);
     }
   }
 };
 
-// scratch: labels and messages up of a block, the widest variable, and the labels of a block again.
 inline Watched draw_trees(const Visits& v, const Drawing& d, std::int64_t first, std::int64_t last,
                           double* scratch) {
   const std::uint64_t key = key_of(d);
@@ -120,9 +156,9 @@ inline Watched draw_trees(const Visits& v, const Drawing& d, std::int64_t first,
     double* node = scratch;
     const TreeRows rows(v, b, scratch + (v.at[to] - v.at[from]));
     for (std::int64_t p = from; p < to; ++p) local_scores<0>(v, p, d.label, 1, rows.row(p));
-    const double total = rows.up();
+    rows.up();
     if (d.node) {
-      rows.down(total, node, d.joint, d.edge_at);
+      rows.down(node, d.joint, d.edge_at);
       for (std::int64_t p = from; p < to; ++p)
         add_marginals(v, d, p, node + (v.at[p] - v.at[from]), 1);
     }
@@ -151,7 +187,7 @@ inline double average(const Visits& v, const Averaging& a, std::int64_t first, s
     if (total == kZero) return kInfinity;
     if (a.joint)
       for (std::int64_t i = a.edge_at[from]; i < a.edge_at[to]; ++i) a.joint[i] = 0.0;
-    rows.down(total, node, a.joint, a.edge_at);
+    rows.down(node, a.joint, a.edge_at);
     double inner = total;
     for (std::int64_t i = 0; i < labels; ++i) {
       const double step = std::fabs(node[i] - q[i]);

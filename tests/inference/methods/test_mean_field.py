@@ -66,8 +66,8 @@ def test_the_value_is_the_bound_of_the_marginals(method: MeanField) -> None:
 
 def test_trees_are_exact() -> None:
     rng = np.random.default_rng(3)
-    for forbidden in (0.0, 0.2):
-        scores = tree_graph(rng, 7, 3, forbidden=forbidden)
+    for forbidden, strength in ((0.0, 1.0), (0.2, 1.0), (0.0, 800.0), (0.3, 800.0)):  # beyond exp's range
+        scores = tree_graph(rng, 7, 3, forbidden=forbidden, strength=strength)
         right = inference.marginals(scores, method=Enumeration())
         found = inference.marginals(scores, method=FOREST)
         assert found.how.exact.all()
