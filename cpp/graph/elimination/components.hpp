@@ -102,10 +102,8 @@ class Components {
   static void merge(Component& c, std::vector<std::pair<std::vector<std::int32_t>, Member>>& found,
                     std::vector<std::vector<std::int32_t>>& scope,
                     const std::vector<std::int32_t>& width) {
-    std::stable_sort(found.begin(), found.end(), [](const auto& x, const auto& y) {
-      if (x.first.size() != y.first.size()) return x.first.size() > y.first.size();
-      return x.first < y.first;
-    });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& x, const auto& y) { return x.first.size() > y.first.size(); });
     std::vector<std::vector<std::int32_t>> at(c.variable.size());
     const auto host = [&](const std::vector<std::int32_t>& mine) {
       const std::vector<std::int32_t>* fewest = &at[mine[0]];

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <queue>
 #include <utility>
 #include <vector>
 
@@ -46,41 +48,44 @@ inline Joins joins_of(const std::vector<std::int32_t>& width, const Scopes& leav
     std::vector<std::int32_t> bucket;
     for (const std::int32_t t : at[x])
       if (!used[t]) bucket.push_back(t);
-    while (bucket.size() > 1) {
-      std::size_t first = 1, second = 0;
-      if (bucket.size() <= 24) {  // the two whose product is smallest
-        double least = 1e300;
-        for (std::size_t i = 0; i < bucket.size(); ++i) {
-          for (std::size_t j = 0; j < i; ++j) {
-            const double size = bits(elimination::together(scope[bucket[i]], scope[bucket[j]]));
-            if (size < least) least = size, first = i, second = j;
-          }
-        }
-      } else {  // the two smallest
-        std::partial_sort(bucket.begin(), bucket.begin() + 2, bucket.end(),
-                          [&](std::int32_t s, std::int32_t t) {
-                            const double p = bits(scope[s]), q = bits(scope[t]);
-                            return p != q ? p < q : s < t;
-                          });
-      }
-      const std::int32_t a = bucket[first], b = bucket[second];
-      const std::int32_t out = static_cast<std::int32_t>(scope.size());
+    const auto join = [&](std::int32_t a, std::int32_t b) {
       made.emplace_back(a, b);
       used[a] = used[b] = 1;
       used.push_back(0);
       scope.push_back(elimination::together(scope[a], scope[b]));
-      bucket[second] = out;
+      return static_cast<std::int32_t>(scope.size()) - 1;
+    };
+    if (bucket.size() > 24) {  // the two smallest, until there are few
+      using Sized = std::pair<double, std::int32_t>;
+      std::priority_queue<Sized, std::vector<Sized>, std::greater<Sized>> queue;
+      for (const std::int32_t t : bucket) queue.emplace(bits(scope[t]), t);
+      while (queue.size() > 24) {
+        const std::int32_t a = queue.top().second;
+        queue.pop();
+        const std::int32_t b = queue.top().second;
+        queue.pop();
+        const std::int32_t out = join(a, b);
+        queue.emplace(bits(scope[out]), out);
+      }
+      for (bucket.clear(); !queue.empty(); queue.pop()) bucket.push_back(queue.top().second);
+    }
+    const bool joined = bucket.size() > 1;
+    while (bucket.size() > 1) {  // the two whose product is smallest
+      std::size_t first = 1, second = 0;
+      double least = 1e300;
+      for (std::size_t i = 0; i < bucket.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+          const double size = bits(elimination::together(scope[bucket[i]], scope[bucket[j]]));
+          if (size < least) least = size, first = i, second = j;
+        }
+      }
+      bucket[second] = join(bucket[first], bucket[second]);
       bucket.erase(bucket.begin() + static_cast<std::ptrdiff_t>(first));
-      if (bucket.size() > 1) continue;
-      std::vector<std::int32_t>& last = scope.back();
-      last.erase(std::lower_bound(last.begin(), last.end(), x));
-      enlist(out);
     }
-    if (bucket.size() == 1 &&
-        std::binary_search(scope[bucket[0]].begin(), scope[bucket[0]].end(), x)) {
-      std::vector<std::int32_t>& only = scope[bucket[0]];
-      only.erase(std::lower_bound(only.begin(), only.end(), x));
-    }
+    if (bucket.empty()) continue;
+    std::vector<std::int32_t>& last = scope[bucket[0]];
+    last.erase(std::lower_bound(last.begin(), last.end(), x));
+    if (joined) enlist(bucket[0]);
   }
   return made;
 }

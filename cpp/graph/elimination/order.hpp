@@ -13,16 +13,9 @@
 #include <vector>
 
 #include "engine/threads/parallel.hpp"
+#include "graph/elimination/peel.hpp"
 
 namespace crfkit {
-
-// The variables of a component, and which of them share a factor.
-struct PrimalGraph {
-  std::vector<std::vector<std::int32_t>> near;  // [n] sorted, without itself
-  std::vector<double> bits;                     // [n] log2 of the number of labels
-
-  std::int32_t size() const { return static_cast<std::int32_t>(near.size()); }
-};
 
 struct Order {
   std::vector<std::int32_t> variable;  // in the order of elimination; incomplete: cut off
@@ -36,6 +29,7 @@ class GreedyOrder {
  public:
   enum class Rule { fill, weighted_fill, size };
 
+  // Seed 0: ties go to the first variable, which suits graphs that are numbered along their length.
   GreedyOrder(const PrimalGraph& graph, Rule rule, std::uint64_t seed)
       : bits_(graph.bits),
         near_(graph.near),
@@ -123,7 +117,7 @@ class GreedyOrder {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     const double cost = rule_ == Rule::size ? size_[v] : std::max(fill_[v], 0.0) + 1e-3 * size_[v];
-    queue_.push({cost, z ^ (z >> 31), v, ++version_[v]});
+    queue_.push({cost, seed_ == 0 ? 0 : z ^ (z >> 31), v, ++version_[v]});
     done_ += 8;
   }
 
@@ -218,7 +212,7 @@ class GreedyOrder {
 
 // The best order that was found; incomplete if the graph is hopelessly wide: messages of more than
 // `most` cells, or too large to say.
-inline Order find_order(const PrimalGraph& graph, double most, int threads) {
+inline Order core_order(const PrimalGraph& graph, double most, int threads) {
   using Rule = GreedyOrder::Rule;
   constexpr std::int64_t kFirst = std::int64_t{1} << 26;   // operations of one order
   constexpr std::int64_t kSearch = std::int64_t{1} << 24;  // of all
@@ -247,6 +241,19 @@ inline Order find_order(const PrimalGraph& graph, double most, int threads) {
     }
   }
   return best;
+}
+
+// The same with the variables of few neighbours first.
+inline Order find_order(const PrimalGraph& graph, double most, int threads) {
+  const Peeled peeled(graph);
+  Order made = {peeled.order, peeled.cells, peeled.work, peeled.cells <= most};
+  if (peeled.core.size() == 0 || !made.complete) return made;
+  const Order core = core_order(peeled.core, most, threads);
+  for (const std::int32_t v : core.variable) made.variable.push_back(peeled.variable[v]);
+  made.cells += core.cells;
+  made.work += core.work;
+  made.complete = core.complete;
+  return made;
 }
 
 }  // namespace crfkit

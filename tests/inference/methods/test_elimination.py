@@ -147,6 +147,18 @@ def test_impossible_labels_make_tables_smaller() -> None:
     assert set(label[3:].tolist()) == {0}
 
 
+def test_hubs_links_and_long_strips_are_planned_in_linear_time() -> None:
+    rng = np.random.default_rng(0)
+    n = 20000
+    spokes = np.arange(1, n)
+    star = pairwise(rng, n, np.column_stack([np.zeros(n - 1, dtype=int), spokes]), 2)
+    two = pairwise(rng, n + 1, [(hub, int(v)) for v in spokes for hub in (0, n)], 2)
+    for scores, least in ((star, 4 * n), (two, 10 * n), (grid(rng, 2000, 5, 2), 50000)):
+        cells = Elimination().estimate(scores)["cells"][0]
+        assert cells <= 8 * least
+        assert np.isfinite(inference.log_partition(scores, method=Elimination()))
+
+
 def test_same_bits_for_any_number_of_threads() -> None:
     rng = np.random.default_rng(0)
     for scores in (grid(rng, 14, 14, 2), pairwise(rng, 8, list(combinations(range(8), 2)), 9, forbidden=0.1)):
