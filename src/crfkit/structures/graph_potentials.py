@@ -159,8 +159,12 @@ class GraphPotentials:
             total += self.constant
         for name, table in self.tables.items():
             scope, p = self.batch.scopes[name], clique[name].reshape(len(self.batch.scopes[name]), -1)
-            scores = table.scores.reshape(len(table.scores), -1)[table_numbers(table, len(scope))]
-            terms = np.where(p > 0.0, p * np.where(p > 0.0, scores, 0.0), 0.0).sum(axis=1)  # [M]
+            scores = table.scores.reshape(len(table.scores), -1)  # [K, cells]
+            if table.which is not None:
+                scores = scores[table.which]
+            if np.isneginf(scores).any():
+                scores = np.where(p > 0.0, scores, 0.0)
+            terms = np.einsum("mc,mc->m", p, np.broadcast_to(scores, p.shape))  # [M]
             if table.scale is not None:
                 terms = terms * table.scale
             total += np.bincount(self.batch.graph_of[scope[:, 0]], terms, minlength=self.batch.graphs)
