@@ -1,5 +1,5 @@
-// ConnectedParts of graphs, and which of them have the same pattern: as many variables with the same
-// numbers of labels, and the same factors, in the same order, between the same ones of them.
+// ConnectedParts of graphs, and which of them have the same pattern: as many variables with the
+// same numbers of labels, and the same factors, in the same order, between the same ones of them.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,8 @@ struct ConnectedParts {
   std::vector<std::int32_t> group;         // of `factor`
 
   // Numbered by their first variables; no group may have more than 2^31 - 1 factors.
-  explicit ConnectedParts(const Factors& f) : of(f.variables), local(f.variables) {
+  // Without lists of factors where none has `most` variables or fewer.
+  ConnectedParts(const Factors& f, std::int64_t most) : of(f.variables), local(f.variables) {
     std::vector<std::int32_t>& root = of;  // of trees whose roots are their smallest variables
     for (std::int64_t v = 0; v < f.variables; ++v) root[v] = static_cast<std::int32_t>(v);
     const auto find = [&](std::int32_t v) {
@@ -68,6 +69,9 @@ struct ConnectedParts {
       variable[next[of[v]]++] = static_cast<std::int32_t>(v);
     }
     factor_ptr.assign(count + 1, 0);
+    bool any = false;
+    for (std::int32_t c = 0; c < count; ++c) any |= variable_ptr[c + 1] - variable_ptr[c] <= most;
+    if (!any) return;
     for (std::int64_t g = 0; g < f.groups; ++g)
       for (std::int64_t m = 0; m < f.group[g].count; ++m)
         ++factor_ptr[of[f.group[g].variables(m)[0]] + 1];

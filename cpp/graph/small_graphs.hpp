@@ -21,7 +21,7 @@ class SmallGraphs {
  public:
   // Depends on the scopes and shapes of the factors, not on their scores.
   SmallGraphs(const Factors& f, std::int64_t least_share, int threads)
-      : covered_(f.variables), components_(few_factors(f) ? f : Factors{}) {
+      : covered_(f.variables), components_(few_factors(f) ? f : Factors{}, kMostSmallVariables) {
     for (std::int64_t g = 0; g < f.groups; ++g)
       shapes_.push_back({f.group[g].count, f.group[g].cells});
     const ConnectedParts& c = components_;

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from crfkit import Graph, _native
+from crfkit import Graph, _native, inference
 from crfkit.inference.methods.lanes import lanes_of
 from crfkit.methods import Enumeration
 from crfkit.native import kernels
@@ -246,3 +246,21 @@ def test_programs_are_for_their_own_factors() -> None:
     with pytest.raises(ValueError, match="value has"):
         lanes.programs.log_partition(kernels, lanes.potentials.problem, np.zeros(7), 1)
     assert isinstance(lanes.programs, _native.SmallGraphs)
+
+
+def test_auto_does_not_cut_what_is_swept_in_lanes() -> None:
+    graph = Graph({"v": 2}, look=["v"], e=["v", "v"])
+    batch = graph.batch(sizes={"v": 200}, scopes={"e": [[v, v + 1] for v in range(0, 200, 2)]})
+    potentials = batch.potentials(look=scores(np.random.default_rng(0), (200, 2)), e=np.eye(2))
+    found = inference.decode(potentials)
+    assert found.how.method.tolist() == ["elimination"]
+    right = sum(Enumeration().best(one, 1).score[0, 0] for one in pairs_of(potentials))
+    assert found.score == pytest.approx(right, rel=1e-12)
+
+
+def pairs_of(potentials: GraphPotentials) -> list[GraphPotentials]:
+    look = potentials.tables["look"].scores
+    return [
+        Graph.from_factors([2, 2], [([0], look[v]), ([1], look[v + 1]), ([0, 1], np.eye(2))])
+        for v in range(0, 200, 2)
+    ]

@@ -20,6 +20,7 @@ from crfkit.inference.methods.cuts import MinCut
 from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
+from crfkit.inference.methods.lanes import lanes_of
 from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
 from crfkit.inference.methods.pieces import labelled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
@@ -84,7 +85,8 @@ class Auto(Method):
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling, or the best that was found and a bound."""
-        if potentials.batch.variables > _LARGE * potentials.batch.graphs:
+        large = potentials.batch.variables > _LARGE * potentials.batch.graphs
+        if large and not lanes_of(potentials, threads).all:
             try:
                 return MinCut().best(potentials, threads)
             except MethodError:
