@@ -16,30 +16,24 @@ class Beliefs {
  public:
   explicit Beliefs(MessageRun& run) : run_(run), p_(run.places), f_(run.factors) {}
 
-  // [N], and marginals [label_ptr[V]] of variables.
+  // [N], and marginals [label_ptr[V]] of variables, which are zero at first.
   void sum(double* value, double* node) {
     const std::int64_t V = p_.variables();
-    std::fill_n(value, f_.graphs, 0.0);
     for (std::int64_t n = 0; n < f_.graphs; ++n) value[n] = f_.constant[n];
-    for (std::int64_t v = 0; v < V; ++v) {
+    std::vector<double> each(V);
+    for_variables(V, run_.options.threads, [&](std::int64_t v) {
       double* to = node + f_.label_ptr[v];
-      std::fill_n(to, p_.width[v], 0.0);
-      if (state(v) == MessageRun::State::dead) {
-        value[f_.graph[v]] = kForbidden;
-        continue;
-      }
+      each[v] = kForbidden;
+      if (state(v) == MessageRun::State::dead) return;
       double shares = 0.0;
       for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) shares += weight(p);
       const double log_z = told(v, -1, to);
-      if (log_z == kForbidden) {
-        value[f_.graph[v]] = kForbidden;
-        continue;
-      }
-      value[f_.graph[v]] += run_.own_most[v] + (1.0 - shares) * log_z;
+      if (log_z > kForbidden) each[v] = run_.rows.most[v] + (1.0 - shares) * log_z;
       double total = 0.0;
       for (std::int32_t i = 0; i < p_.width[v]; ++i) total += to[i];
       for (std::int32_t i = 0; total > 0.0 && i < p_.width[v]; ++i) to[i] /= total;
-    }
+    });
+    for (std::int64_t v = 0; v < V; ++v) value[f_.graph[v]] += each[v];
     add_factors(value);
     for (std::int64_t v = 0; v < V; ++v)
       if (value[f_.graph[v]] == kForbidden) std::fill_n(node + f_.label_ptr[v], p_.width[v], 0.0);
@@ -58,11 +52,30 @@ class Beliefs {
         p_.group.begin();
     const std::int64_t part = std::max<std::int64_t>(1, (1 << 16) / group.cells);
     parallel_for((group.count + part - 1) / part, run_.options.threads, [&](std::int64_t b) {
-      std::vector<double> q(group.arity * run_.places.sizes.widest);
+      std::vector<double> q(group.arity * p_.sizes.widest);
       const std::int64_t last = std::min(group.count, (b + 1) * part);
       for (std::int64_t m = b * part; m < last; ++m)
-        factor(group, first + m, m, node, q, out + m * group.cells);
+        factor(first + m, node, q, out + m * group.cells);
     });
+  }
+
+  // [N]: how much log Z can be above the weighted sum while messages move.  The scores are a mean
+  // over forests of sum log b_v + sum log (b_f / prod b_v), each of which sums, from leaves to
+  // roots, to at most the product over its factors of max over x_u of (sum b_f)(x_u) / b_u(x_u).
+  void slack(const double* node, double* out) const {
+    std::vector<double> each(p_.factors(), 0.0);
+    const std::int64_t part = 256, parts = (p_.factors() + part - 1) / part;
+    parallel_for(parts, run_.options.threads, [&](std::int64_t b) {
+      std::vector<double> q(p_.sizes.members * p_.sizes.widest), cell(p_.sizes.cells);
+      const std::int64_t last = std::min(p_.factors(), (b + 1) * part);
+      for (std::int64_t i = b * part; i < last; ++i) {
+        factor(i, node, q, cell.data());
+        each[i] = weight(p_.member[p_.member_ptr[i]]) * excess(i, node, cell.data());
+      }
+    });
+    std::fill_n(out, f_.graphs, 0.0);
+    for (std::int64_t i = 0; i < p_.factors(); ++i)
+      out[f_.graph[p_.variable[p_.member[p_.member_ptr[i]]]]] += each[i];
   }
 
  private:
@@ -76,7 +89,7 @@ class Beliefs {
   double told(std::int64_t v, std::int64_t but, double* q) const {
     const std::int64_t n = p_.width[v], stride = row_stride(n);
     const bool logs = run_.rule[p_.component[v]] != MessageRule::sums;
-    const double* row = run_.row.data() + p_.row_ptr[v];
+    const double* row = run_.rows.of(v);
     std::copy_n(row, n, q);
     for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) {
       row += stride;
@@ -123,9 +136,26 @@ class Beliefs {
     }
   }
 
-  void factor(const FactorGroup& group, std::int64_t i, std::int64_t m, const double* node,
-              std::vector<double>& q, double* out) const {
-    const std::int64_t widest = p_.sizes.widest;
+  // log of the largest quotient of the marginals of a factor and of its variables.
+  double excess(std::int64_t i, const double* node, const double* cell) const {
+    const FactorGroup& group = f_.group[p_.group[i]];
+    double most = 1.0;
+    std::vector<double> sum;
+    std::int64_t inner = group.cells;
+    for (int a = 0; a < group.arity; ++a) {
+      inner /= group.shape[a];
+      sum.assign(group.shape[a], 0.0);
+      for (std::int64_t c = 0; c < group.cells; ++c) sum[c / inner % group.shape[a]] += cell[c];
+      const double* belief = node + f_.label_ptr[p_.variable[p_.member[p_.member_ptr[i] + a]]];
+      for (std::int32_t x = 0; x < group.shape[a]; ++x)
+        if (sum[x] > 0.0) most = std::max(most, sum[x] / belief[x]);
+    }
+    return std::log(most);
+  }
+
+  void factor(std::int64_t i, const double* node, std::vector<double>& q, double* out) const {
+    const FactorGroup& group = f_.group[p_.group[i]];
+    const std::int64_t m = p_.which[i], widest = p_.sizes.widest;
     const std::int32_t first = p_.variable[p_.member[p_.member_ptr[i]]];
     std::fill_n(out, group.cells, 0.0);
     const double* belief = node + f_.label_ptr[first];

@@ -44,7 +44,7 @@ class MessageLabels {
  private:
   bool choose(std::int32_t v, std::int32_t* label, double* score) const {
     const std::int64_t n = p_.width[v], stride = row_stride(n);
-    const double* row = run_.row.data() + p_.row_ptr[v];
+    const double* row = run_.rows.of(v);
     std::copy_n(row, n, score);
     std::vector<double> given;
     for (std::int64_t e = p_.place_ptr[v]; e < p_.place_ptr[v + 1]; ++e) {
@@ -112,7 +112,7 @@ class MessageLabels {
 
   std::vector<double> told(std::int32_t v, std::int64_t but, bool nothing) const {
     const std::int64_t n = p_.width[v], stride = row_stride(n);
-    const double* row = run_.row.data() + p_.row_ptr[v];
+    const double* row = run_.rows.of(v);
     std::vector<double> q(n, 0.0);
     if (nothing) return q;
     std::copy_n(row, n, q.begin());

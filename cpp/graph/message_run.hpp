@@ -9,10 +9,9 @@
 #include <mutex>
 #include <queue>
 
-#include "engine/threads/parallel.hpp"
 #include "graph/appearance.hpp"
 #include "graph/forests.hpp"
-#include "graph/message_tables.hpp"
+#include "graph/message_rows.hpp"
 
 namespace crfkit {
 
@@ -78,13 +77,12 @@ class MessageRun {
   const MessagePlan& plan;
   const Places& places;
   MessageOptions options;
-  std::vector<double> row;                  // [row_ptr[V]]
-  std::vector<double> own_most;             // [V] what was taken from the scores of arity 1
   std::vector<State> state;                 // [C]
   std::vector<MessageRule> rule;            // [C] in which its rows are
   std::vector<std::int64_t> sweeps;         // [C]
   std::unique_ptr<MessageTables> table[3];  // by rule
   TableRanges ranges;
+  MessageRows rows;
 
   MessageRun(const Kernels& kernels, const Factors& f, const MessagePlan& p,
              const MessageOptions& given)
@@ -92,20 +90,18 @@ class MessageRun {
         plan(p),
         places(p.places),
         options(given),
-        row(places.row_ptr.back()),
-        own_most(places.variables(), 0.0),
         state(places.components(), State::running),
         rule(places.components()),
         sweeps(places.components(), 0),
         ranges(f),
+        rows(*kernels.paths, f, places, given.threads),
         kernels_(*kernels.paths),
         scratches_(kernels_.scratch(places.sizes)),
         stamp_(places.variable.size()) {
     choose_rules();
     run(MessageRule::maxima);
     run(MessageRule::sums);
-    for (std::int64_t c = 0; c < places.components(); ++c)
-      if (state[c] == State::underflows) state[c] = State::running, rule[c] = MessageRule::log_sums;
+    start_again_in_logs();
     run(MessageRule::log_sums);
   }
 
@@ -122,7 +118,7 @@ class MessageRun {
             options.weight,
             nullptr,
             active.data(),
-            row.data(),
+            rows.data(),
             stamp_.data(),
             0,
             static_cast<float>(options.tolerance * 0.1)};
@@ -144,18 +140,17 @@ class MessageRun {
   // Probabilities are safe where all that could be multiplied stays above the smallest double.
   void choose_rules() {
     const std::int64_t V = places.variables(), C = places.components();
-    const std::vector<double> own = own_scores();
+    rows.write_own([](std::int64_t) { return true; });
     if (options.maxima || options.weight) {
-      const MessageRule all = options.maxima ? MessageRule::maxima : MessageRule::log_sums;
-      rule.assign(C, all);
-      for (std::int64_t v = 0; v < V; ++v) fill_rows(v, own);
+      rule.assign(C, options.maxima ? MessageRule::maxima : MessageRule::log_sums);
+      rows.start([&](std::int64_t) { return static_cast<int>(rule[0]); });
       return;
     }
     rule.assign(C, MessageRule::sums);
     std::vector<double> spread(V, 0.0);
     std::vector<std::uint8_t> wide(C, 0);
     for (std::int64_t v = 0; v < V; ++v) {
-      const Range range = fill_rows(v, own);
+      const Range range(rows.of(v), places.width[v]);
       spread[v] = range.spread;
       watched_ |= range.forbids;
       wide[places.component[v]] |= range.spread > kSafe;
@@ -177,42 +172,18 @@ class MessageRun {
     }
     for (std::int64_t c = 0; c < C; ++c)
       if (wide[c]) rule[c] = MessageRule::log_sums;
-    for (std::int64_t v = 0; v < V; ++v)
-      if (rule[places.component[v]] == MessageRule::sums) exponentiate_rows(v);
+    rows.start([&](std::int64_t v) { return static_cast<int>(rule[places.component[v]]); });
   }
 
-  // Scores of arity 1 as the first row of each variable, in logarithms; messages say nothing yet.
-  Range fill_rows(std::int64_t v, const std::vector<double>& own) {
-    const std::int64_t n = places.width[v], stride = row_stride(n);
-    const double* scores = own.data() + factors.label_ptr[v];
-    const Range range(scores, n);
-    own_most[v] = range.most;
-    double* to = row.data() + places.row_ptr[v];
-    for (std::int64_t i = 0; i < stride; ++i) to[i] = i < n ? scores[i] - range.most : kForbidden;
-    for (to += stride; to < row.data() + places.row_ptr[v + 1]; to += stride)
-      for (std::int64_t i = 0; i < stride; ++i) to[i] = i < n ? 0.0 : kForbidden;
-    return range;
-  }
-  std::vector<double> own_scores() const {
-    std::vector<double> sum(factors.label_ptr[factors.variables], 0.0);
-    for (std::int64_t g = 0; g < factors.groups; ++g) {
-      const FactorGroup& group = factors.group[g];
-      if (group.arity != 1) continue;
-      for (std::int64_t m = 0; m < group.count; ++m) {
-        double* to = sum.data() + factors.label_ptr[group.scope[m]];
-        const double* score = group.scores(m);
-        const double scale = group.scale_of(m);
-        for (std::int64_t i = 0; i < group.cells; ++i) to[i] += scale * score[i];
-      }
-    }
-    return sum;
-  }
-  void exponentiate_rows(std::int64_t v) {
-    const std::int64_t n = places.width[v], stride = row_stride(n);
-    double* to = row.data() + places.row_ptr[v];
-    kernels_.exponentiate(to, stride, 1.0, 0.0, to);
-    for (to += stride; to < row.data() + places.row_ptr[v + 1]; to += stride)
-      for (std::int64_t i = 0; i < stride; ++i) to[i] = i < n ? 1.0 : 0.0;
+  // Components in which a sum could underflow.
+  void start_again_in_logs() {
+    const auto of = [&](std::int64_t v) { return state[places.component[v]] == State::underflows; };
+    if (std::find(state.begin(), state.end(), State::underflows) == state.end()) return;
+    rows.write_own(of);
+    rows.start(
+        [&](std::int64_t v) { return of(v) ? static_cast<int>(MessageRule::log_sums) : -1; });
+    for (std::int64_t c = 0; c < places.components(); ++c)
+      if (state[c] == State::underflows) state[c] = State::running, rule[c] = MessageRule::log_sums;
   }
 
   void run(MessageRule which) {
@@ -222,11 +193,6 @@ class MessageRun {
     if (!any) return;
     table[static_cast<int>(which)] =
         std::make_unique<MessageTables>(kernels_, factors, places, ranges, which, options.weight);
-    if (which == MessageRule::log_sums && !options.weight) {
-      const std::vector<double> own = own_scores();
-      for (std::int64_t v = 0; v < places.variables(); ++v)
-        if (rule[places.component[v]] == which) fill_rows(v, own);
-    }
     std::vector<std::uint8_t> active = variables_of(which, false);
     Messages m = view(which, active);
     std::fill(stamp_.begin(), stamp_.end(), MessageStamp{0.0f, 0, -1});

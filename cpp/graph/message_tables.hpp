@@ -98,7 +98,7 @@ class MessageTables {
 
   Group add(const FactorGroup& g, const std::vector<Range>& range) {
     const MessageTable plain = {
-        g.arity, g.shape, g.cells, {nullptr, nullptr}, nullptr, 0.0, sums() && g.scale && !each(g)};
+        g.arity, g.shape, g.cells, {nullptr, nullptr}, nullptr, 0.0, false, sums() && g.scale && !each(g)};
     Group made;
     made.first = static_cast<std::int64_t>(table.size());
     if (!sums()) {
@@ -128,11 +128,13 @@ class MessageTables {
       const double* score = g.table + k * g.cells;
       MessageTable& t = table.back();
       if (knows_same_only(g, score)) {
-        double* same = room(g.shape[0]);
+        double* same = room(padded(g.shape[0]));
         const double shift = sums() ? range[k].most : 0.0;
-        for (std::int32_t i = 0; i < g.shape[0]; ++i)
+        t.same = same, t.other = linear(score[1] - shift, t.raw), t.rises = true;
+        for (std::int32_t i = 0; i < g.shape[0]; ++i) {
           same[i] = linear(score[i * (g.shape[0] + 1)] - shift, t.raw);
-        t.same = same, t.other = linear(score[1] - shift, t.raw);
+          t.rises &= same[i] >= t.other;
+        }
       } else if (!g.scale) {
         pack(g, made.cell + k * g.cells, t);
       }

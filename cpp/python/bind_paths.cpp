@@ -106,6 +106,19 @@ void bind_paths(nb::module_& m) {
             return out.give();
           },
           "group"_a, "node"_a)
+      .def(
+          "slack",
+          [](KeptRun& kept, Reals node) {
+            const Factors& f = kept.run.factors;
+            check_length("node", node.size(), f.label_ptr[f.variables]);
+            std::vector<double> out(f.graphs);
+            {
+              const nb::gil_scoped_release unlocked;
+              Beliefs(kept.run).slack(node.data(), out.data());
+            }
+            return give(std::move(out));
+          },
+          "node"_a)
       .def("labels", [](const KeptRun& kept) {
         std::vector<std::int32_t> label(kept.run.factors.variables);
         {

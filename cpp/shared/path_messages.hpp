@@ -29,8 +29,9 @@ struct MessageTable {
   const std::int32_t* shape;  // [arity]
   std::int64_t cells;         // product of the shape
   const double* packed[2];    // pairs: matrices that lead to axis 0 and 1 (product.hpp), or null
-  const double* same;         // [L] "same" tables: cells of equal labels ...
+  const double* same;         // [padded(L)] "same" tables: cells of equal labels ...
   double other;               // ... and of different ones
+  bool rises;                 // whether no cell of equal labels is below `other`
   bool raw;                   // sums: cells are scores, of which exp(scale * score) is to be taken
 };
 

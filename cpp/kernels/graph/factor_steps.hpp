@@ -132,40 +132,33 @@ inline void small_pair(const double* cell, const double* q, double scale, double
   }
 }
 
-// A table that knows only whether labels are the same: O(L).  Sums over all labels but one are
-// prefix plus suffix where a difference could cancel.
-inline void same_pair(Sums, const double* same, double other, int n, const double* q, double,
-                      double* out) {
-  bool rises = true;  // whether the same label is nowhere worse than another
-  double sum = 0.0;
-  for (int i = 0; i < n; ++i) rises &= same[i] >= other, sum += q[i];
+// A table that knows only whether labels are the same: O(L), more than kPad of them, rows padded.
+// Where the same label is nowhere worse than another (rises), all labels can be taken together with
+// the own one; else sums over the others are prefix plus suffix, as a difference could cancel.
+template <class Op>
+inline void same_pair(const double* same, double other, bool rises, int n, const double* q,
+                      double scale, double* out) {
   if (rises) {
-    for (int i = 0; i < n; ++i) out[i] = other * sum + (same[i] - other) * q[i];
+    Vec acc = load(q);
+    for (int i = W; i < n; i += W) acc = Op::Dense::plus(acc, load(q + i));
+    const double all = Op::kLogs ? max_of(acc) + other * scale : sum_of(acc) * other;
+    for (int i = 0; i < n; i += W) {
+      const Vec own = load(q + i), equal = load(same + i);
+      if constexpr (Op::kLogs) {
+        store(out + i, max(own + equal * scale, splat(all)));
+      } else {
+        store(out + i, (equal - other) * own + all);
+      }
+    }
     return;
   }
-  double before = 0.0;
-  for (int i = 0; i < n; ++i) out[i] = before, before += q[i];
-  double after = 0.0;
+  double before = Op::kNone, after = Op::kNone;
+  const double apart = scaled_cell<Op>(other, scale);
+  for (int i = 0; i < n; ++i) out[i] = before, before = Op::plus(before, q[i]);
   for (int i = n - 1; i >= 0; --i) {
-    out[i] = other * (out[i] + after) + same[i] * q[i];
-    after += q[i];
-  }
-}
-
-inline void same_pair(Maxima, const double* same, double other, int n, const double* q,
-                      double scale, double* out) {
-  double first = kZero, second = kZero;
-  int at = -1;
-  for (int i = 0; i < n; ++i) {
-    if (at < 0 || q[i] > first) {
-      second = first, first = q[i], at = i;
-    } else if (q[i] > second) {
-      second = q[i];
-    }
-  }
-  for (int i = 0; i < n; ++i) {
-    const double apart = (i == at ? second : first) + other * scale, equal = q[i] + same[i] * scale;
-    out[i] = equal > apart ? equal : apart;
+    out[i] = Op::plus(Op::times(Op::plus(out[i], after), apart),
+                      Op::times(scaled_cell<Op>(same[i], scale), q[i]));
+    after = Op::plus(after, q[i]);
   }
 }
 

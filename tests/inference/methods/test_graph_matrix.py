@@ -64,7 +64,7 @@ LINES: dict[str, Line] = {
     "elimination": EXACT,
     "enumeration": EXACT,
     "belief-propagation": Line(every((*SUMS, "decode"), FORESTS), every((*SUMS, "decode"), ALL)),
-    "tree-reweighted": Line(inexact=every(SUMS, ALL)),
+    "tree-reweighted": Line(every(SUMS, FORESTS), every(SUMS, ALL)),
     "trws": Line({"decode": FORESTS | {"attractive grid"}}, {"decode": SOME}),
     "dual": Line({"decode": FORESTS}, {"decode": SOME}),
     "icm": Line({}, {"decode": SOME - {"forbidding grid"}}),

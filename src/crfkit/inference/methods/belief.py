@@ -6,7 +6,7 @@ On graphs with cycles the messages are repeated until they rest; log Z is then B
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -66,15 +66,7 @@ class MessagePassing(Method):
                 clique[name] = run.clique(g, node).reshape(-1, *table.scores.shape[1:])
         how = self._how(potentials, run, plan)
         if seed is not None:
-            how = How.of(
-                self.name,
-                potentials.batch.graphs,
-                exact=how.exact,
-                converged=how.converged,
-                sweeps=how.sweeps,
-                upper=np.where(how.converged, value, np.inf),
-                notes=how.notes,
-            )
+            how = replace(how, upper=value + run.slack(node))
         return Summed(value, node, clique, how)
 
     def _how(self, potentials: GraphPotentials, run: _native.MessageRun, plan: _native.MessagePlan) -> How:

@@ -3,7 +3,8 @@
 Wainwright, Jaakkola & Willsky (2005). Every factor is weighted by how often it is in random spanning forests
 of the factor graph; the entropy is then a mean of entropies of forests, each too large, and log Z a maximum
 over marginals that is too large as well. The problem is convex: there is one answer. Forests of the factor
-graph have factors of any arity, and so has the bound.
+graph have factors of any arity, and so has the bound. It holds for messages that still move, too: what they
+could be off by is added to it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["TreeReweighted"]
 
 @dataclass(frozen=True)
 class TreeReweighted(MessagePassing):
-    """An upper bound on log Z where messages come to rest: ``how.upper``; exact on graphs without cycles.
+    """An upper bound on log Z, ``how.upper``, and marginals; exact on graphs without cycles.
 
     Examples
     --------

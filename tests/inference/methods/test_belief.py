@@ -1,0 +1,257 @@
+"""Belief propagation: exact without cycles, at rest with them, and what it says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import Graph, inference
+from crfkit.inference import NoLabellingError
+from crfkit.methods import BeliefPropagation, Enumeration, MethodError
+from crfkit.structures import Table
+from crfkit.structures.graph_potentials import GraphPotentials
+from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
+
+SCHEDULES = ("paths", "sequential", "residual")
+
+
+def summed(potentials: GraphPotentials, method: Any, threads: int = 1) -> Any:
+    return method.marginals(potentials, True, threads)
+
+
+def assert_same(found: Any, right: Any, potentials: GraphPotentials, graphs: Any, tol: float = 1e-9) -> None:
+    """The answers of some graphs are those of enumeration."""
+    batch = potentials.batch
+    np.testing.assert_allclose(found.value[graphs], right.value[graphs], rtol=tol, atol=tol)
+    of = np.repeat(graphs[batch.graph_of], batch.width)
+    np.testing.assert_allclose(found.node[of], right.node[of], atol=tol)
+    for name, table in right.clique.items():
+        of = graphs[batch.graph_of[batch.scopes[name][:, 0]]]
+        np.testing.assert_allclose(found.clique[name][of], table[of], atol=tol)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("forbidden", [0.0, 0.25])
+@pytest.mark.parametrize("strength", [1.0, 400.0])
+def test_is_exact_without_cycles(schedule: str, forbidden: float, strength: float) -> None:
+    seen = none = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        potentials = random_graph(
+            rng, variables=7, arity=4, graphs=4, factors=2, forbidden=forbidden, strength=strength
+        )
+        found = summed(potentials, BeliefPropagation(schedule, tol=1e-13))
+        right = summed(potentials, Enumeration())
+        assert not np.isnan(found.value).any()
+        acyclic = summed(potentials, BeliefPropagation()).how.exact
+        assert schedule != "paths" or (found.how.exact == acyclic).all()
+        assert_same(found, right, potentials, acyclic)
+        assert (np.isneginf(found.value) <= np.isneginf(right.value)).all()  # never without a proof
+        best, truth = BeliefPropagation(schedule).best(potentials, 1), Enumeration().best(potentials, 1)
+        np.testing.assert_allclose(best.score[0][acyclic], truth.score[0][acyclic], rtol=1e-9, atol=1e-9)
+        assert (best.score <= truth.score + 1e-9).all()
+        assert (best.label[0] >= 0).tolist() == np.isfinite(best.score[0])[potentials.batch.graph_of].tolist()
+        seen += int(acyclic.sum())
+        none += int(np.isneginf(right.value).sum())
+    assert seen > 40
+    assert none > 0 or forbidden == 0.0
+
+
+@pytest.mark.parametrize("labels", [2, 3, 7, 8, 9, 12, 21])
+@pytest.mark.parametrize("forbidden", [0.0, 0.1])
+def test_trees_of_any_number_of_labels(labels: int, forbidden: float) -> None:
+    rng = np.random.default_rng(labels)
+    potentials = tree_graph(rng, 3, labels, forbidden=forbidden)
+    shared = (
+        chain_graph(rng, 4, labels, pair=rng.normal(size=(labels, labels))) if labels < 12 else potentials
+    )
+    for each in (potentials, shared):
+        found = summed(each, BeliefPropagation())
+        assert found.how.sweeps.tolist() == [1]
+        assert_same(found, summed(each, Enumeration()), each, np.array([True]))
+        best = BeliefPropagation().best(each, 1)
+        np.testing.assert_allclose(best.score, Enumeration().best(each, 1).score)
+
+
+def table_forms(rng: Any, labels: int, factors: int) -> dict[str, Table]:
+    """The same scores as one table for all, one for each, a table by number, and with scales."""
+    one = rng.normal(size=(labels, labels))
+    same = np.where(np.eye(labels, dtype=bool), rng.normal(size=labels)[:, None], -0.3)
+    scale = rng.uniform(0.3, 2.0, size=factors)
+    return {
+        "shared": Table(one),
+        "each": Table(np.repeat(one[None], factors, axis=0)),
+        "scaled": Table(one, scale=scale),
+        "same": Table(same),
+        "scaled same": Table(same, scale=scale),
+        "never the same": Table(np.where(np.eye(labels, dtype=bool), -np.inf, 0.0), scale=scale),
+    }
+
+
+@pytest.mark.parametrize("labels", [2, 5, 9, 10])
+@pytest.mark.parametrize("form", ["shared", "each", "scaled", "same", "scaled same", "never the same"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_forms_of_tables(labels: int, form: str, schedule: str) -> None:
+    rng = np.random.default_rng(labels)
+    table = table_forms(rng, labels, 4)[form]
+    batch = Graph({"v": labels}, look=["v"], edge=["v", "v"]).batch(
+        sizes={"v": 5}, scopes={"edge": [[0, 1], [2, 1], [2, 3], [4, 2]]}
+    )
+    potentials = batch.potentials(look=rng.normal(size=(5, labels)), edge=table)
+    found = summed(potentials, BeliefPropagation(schedule, tol=1e-13))
+    assert_same(found, summed(potentials, Enumeration()), potentials, np.array([True]))
+    best = BeliefPropagation(schedule).best(potentials, 1)
+    np.testing.assert_allclose(best.score, Enumeration().best(potentials, 1).score)
+
+
+def residual(potentials: GraphPotentials, beliefs: Any) -> float:
+    """How far the beliefs of factors, summed to one variable, are from the beliefs of that variable."""
+    batch, worst = potentials.batch, 0.0
+    for name, table in beliefs.clique.items():
+        for axis in range(table.ndim - 1):
+            others = tuple(a + 1 for a in range(table.ndim - 1) if a != axis)
+            for row, v in zip(table.sum(axis=others), batch.scopes[name][:, axis], strict=True):
+                node = beliefs.node[batch.label_ptr[v] : batch.label_ptr[v + 1]]
+                worst = max(worst, float(np.abs(row - node).max()))
+    return worst
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_beliefs_agree_at_rest_and_schedules_with_each_other(schedule: str) -> None:
+    rng = np.random.default_rng(5)
+    for potentials in (
+        grid(rng, 5, 6, 3, strength=0.5),
+        grid(rng, 4, 4, 10, strength=0.3),
+        cycle(rng, 6, 4),
+        random_graph(rng, variables=9, arity=4, graphs=3, factors=4, strength=0.4, forbidden=0.0),
+    ):
+        found = summed(potentials, BeliefPropagation(schedule, tol=1e-9, sweeps=1000))
+        assert found.how.converged.all()
+        assert residual(potentials, found) < 1e-7
+        other = summed(potentials, BeliefPropagation(tol=1e-9))
+        np.testing.assert_allclose(found.value, other.value, atol=1e-6)
+        np.testing.assert_allclose(found.node, other.node, atol=1e-6)
+
+
+def test_log_z_is_that_of_bethe() -> None:
+    potentials = grid(np.random.default_rng(2), 3, 4, 3, strength=0.7)
+    found = summed(potentials, BeliefPropagation(tol=1e-12))
+    node = found.node.reshape(12, 3)
+    degree = np.bincount(potentials.batch.scopes["edge"].ravel())
+
+    def entropy(p: Any) -> Any:
+        return -(p * np.log(p)).reshape(len(p), -1).sum(axis=1)
+
+    bethe = entropy(found.clique["edge"]).sum() + ((1 - degree) * entropy(node)).sum()
+    assert found.value[0] == pytest.approx(potentials.expected_score(found.clique)[0] + bethe, abs=1e-9)
+
+
+def test_errors_on_a_small_ising_grid_are_of_the_known_size() -> None:
+    """libDAI's 4 x 4 Ising grid: 9e-3 in marginals, 7e-4 in log Z."""
+    rng = np.random.default_rng(0)
+    error, value = [], []
+    for _ in range(10):
+        right = rng.normal(scale=0.5, size=24)
+        pair = right[:, None, None] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        potentials = grid(rng, 4, 4, 2, strength=0.5, pair=pair)
+        found, truth = summed(potentials, BeliefPropagation()), summed(potentials, Enumeration())
+        error.append(np.abs(found.node - truth.node).max())
+        value.append(abs(found.value[0] - truth.value[0]))
+    assert 1e-4 < np.median(error) < 5e-2
+    assert 1e-5 < np.median(value) < 5e-2
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("labels", [2, 9])
+def test_same_bits_for_any_number_of_threads(schedule: str, labels: int) -> None:
+    pair = None if labels == 2 else 0.2 * np.eye(labels)
+    potentials = grid(np.random.default_rng(1), 90, 100, labels, strength=0.3, pair=pair)
+    method = BeliefPropagation(schedule, sweeps=3)
+    one, many = summed(potentials, method), summed(potentials, method, 3)
+    assert one.value.tobytes() == many.value.tobytes()
+    assert one.node.tobytes() == many.node.tobytes()
+    assert one.clique["edge"].tobytes() == many.clique["edge"].tobytes()
+    assert method.best(potentials, 1).label.tobytes() == method.best(potentials, 3).label.tobytes()
+
+
+def test_graphs_of_a_batch_do_not_matter_to_each_other() -> None:
+    rng = np.random.default_rng(3)
+    both = random_graph(rng, variables=8, arity=3, graphs=6, factors=4, strength=0.5, forbidden=0.0)
+    found = summed(both, BeliefPropagation(tol=1e-12))
+    exact = summed(both, Enumeration())
+    assert_same(found, exact, both, found.how.exact)
+    assert (found.how.sweeps[found.how.exact] <= 1).all()
+    assert (found.how.sweeps[~found.how.exact] > 1).all()
+
+
+def test_a_dense_graph_is_visited_in_order_and_says_so() -> None:
+    edges = [(u, v) for u in range(60) for v in range(u)]
+    potentials = pairwise(np.random.default_rng(4), 60, edges, 2, strength=0.05)
+    found = summed(potentials, BeliefPropagation())
+    assert "dense" in str(found.how)
+    assert found.how.converged.all()
+    assert residual(potentials, found) < 1e-5
+
+
+def test_damping_helps_where_messages_turn_in_circles() -> None:
+    rng = np.random.default_rng(0)
+    edges = [(u, v) for u in range(9) for v in range(u)]
+    repel = pairwise(rng, 9, edges, 2, strength=0.1, pair=[[0.0, 1.2], [1.2, 0.0]])
+    plain = summed(repel, BeliefPropagation("paths", damping=0.0))
+    helped = summed(repel, BeliefPropagation("paths"))
+    assert not plain.how.converged[0]
+    assert "did not come to rest" in str(plain.how)
+    assert helped.how.converged[0]
+    assert helped.how.sweeps[0] > 20
+
+
+def test_no_labelling_is_found_by_messages_alone() -> None:
+    forbid = np.array([[-np.inf, 0.0], [0.0, -np.inf]])
+    chain = Graph.from_factors(
+        [2, 2, 2], [([0, 1], forbid), ([1, 2], forbid), ([0], [0.0, -np.inf]), ([2], [-np.inf, 0.0])]
+    )
+    for schedule in SCHEDULES:
+        method = BeliefPropagation(schedule)
+        assert inference.log_partition(chain, method=method) == -np.inf
+        with pytest.raises(NoLabellingError):
+            inference.marginals(chain, method=method)
+        assert method.best(chain, 1).label.tolist() == [[-1, -1, -1]]
+        assert summed(chain, method).node.tolist() == [0.0] * 6
+    lone = Graph.from_factors([2, 3], [([0], [-np.inf, -np.inf])])
+    assert inference.log_partition(lone, method=BeliefPropagation()) == -np.inf
+
+
+def test_a_constant_that_forbids_and_variables_without_factors() -> None:
+    free = Graph.from_factors([3, 4], [])
+    assert inference.log_partition(free, method=BeliefPropagation()) == pytest.approx(np.log(12))
+    forbidden = replace(free, constant=np.array([-np.inf]))
+    assert inference.log_partition(forbidden, method=BeliefPropagation()) == -np.inf
+    assert BeliefPropagation().best(forbidden, 1).label.tolist() == [[-1, -1]]
+
+
+def test_scores_that_underflow_as_probabilities() -> None:
+    """A label that looks impossible next to another must come back when that other is ruled out."""
+    step = np.array([[0.0, -500.0], [-500.0, 0.0]])
+    ends = [([0], [0.0, -600.0]), ([3], [-np.inf, 0.0])]
+    chain = Graph.from_factors([2] * 4, [*ends, ([0, 1], step), ([1, 2], step), ([2, 3], step)])
+    found, right = summed(chain, BeliefPropagation()), summed(chain, Enumeration())
+    assert_same(found, right, chain, np.array([True]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schedule": "random"}, "schedule is 'random', expected one of paths, sequential, residual"),
+        ({"damping": 1.0}, "damping is 1.0"),
+        ({"tol": -1e-3}, "tol is -0.001"),
+        ({"sweeps": 0}, "sweeps is 0"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(MethodError, match=message):
+        BeliefPropagation(**options)
+    with pytest.raises(MethodError, match="cannot draw samples"):
+        inference.sample(Graph.from_factors([2], []), method=BeliefPropagation())
