@@ -3,12 +3,15 @@
 // TRW-S (Kolmogorov 2006; 2015 for factors of any size).  On the way forward a variable takes the
 // max-marginals of the factors that have an earlier variable, and gives each factor that has a
 // later one the same share of its score, 1 / max(factors with an earlier one, factors with a later
-// one). On the way back, the other way round. Forests: every factor is in one forest, in which a
-// variable is below at most one factor that has later variables.  On the way forward a variable
-// takes what all other factors have and gives all to the one above it, which makes the score of the
-// last variable of a tree the maximum of the tree; on the way back scores are shared by the sizes
-// of subtrees. In both, the sum over variables of the largest score is a bound on the best
-// labelling that never rises.
+// one).  On the way back, the other way round.
+//
+// Forests.  Every factor is in one forest, in which a variable is below at most one factor that has
+// later variables.  On the way forward a variable takes what all other factors have and gives all
+// to the one above it, which makes the score of the last variable of a tree the maximum of the
+// tree; on the way back it keeps a part and hands on the rest.
+//
+// In both, the sum over variables of the largest score is a bound on the best labelling that never
+// rises.
 #pragma once
 
 #include <algorithm>
@@ -243,6 +246,8 @@ class VisitEngine {
         forests_ = std::max(forests_, tree + 1);
         for (int a = 0; a < group.arity; ++a) forest_[mine[a]] = tree;
       }
+    // A variable keeps a quarter for the next forest; the rest goes on, by the sizes of subtrees.
+    constexpr double kOn = 0.75;
     // Sizes of subtrees: what is below a variable in each forest, and what of it is in a factor.
     std::vector<double> size(f_.variables);
     for (std::int32_t tree = 0; tree < forests_; ++tree) {
@@ -257,7 +262,7 @@ class VisitEngine {
         }
       for (std::int64_t n = 0; n < f_.variables; ++n)
         for (std::int64_t k = ptr_[n]; k < ptr_[n + 1]; ++k)
-          if (forest_[k] == tree && is_last_[k]) share_[k] /= size[n];
+          if (forest_[k] == tree && is_last_[k]) share_[k] *= kOn / (size[n] - 1.0);
     }
   }
 

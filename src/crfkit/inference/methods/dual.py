@@ -2,7 +2,7 @@
 
 Every factor is in one forest: rows and columns of a grid, greedy forests of other graphs. A sweep takes one
 forest after the other: all other factors hand their max-marginals to the variables, the trees of the forest
-are maximised exactly, and the max-marginals of a tree are shared equally among its variables. Each step is
+are maximised exactly, and on the way back each variable keeps a part of its max-marginals. Each step is
 block-coordinate descent on the dual of the linear program, so that the bound never rises: Sontag & Jaakkola
 (2009), Tourani et al. (2020).
 """
