@@ -31,21 +31,15 @@ def first_labellings(
 
     The first has the best local labels, the others have random ones. Labels are -1 where none was found.
     """
-    rows, ends = [], []
+    graph_of = potentials.batch.graph_of
+    label = np.empty((count, potentials.batch.variables), dtype=np.int32)
+    ends = np.empty((count, potentials.batch.graphs), dtype=np.uint8)
     for i in range(count):
-        label, end = _native.first_labelling(potentials.problem, i > 0, seed + i & 2**64 - 1, budget)
-        rows.append(label)
-        ends.append(end)
-    label = np.stack(rows)
-    end = np.minimum.reduce(ends)
-    # Where one search gave up and another did not, all start from what was found.
-    for i, each in enumerate(ends):
-        lost = (each != FOUND) & (end == FOUND)
-        if lost.any():
-            source = int(np.argmax([not (e[lost] != FOUND).any() for e in ends]))
-            place = lost[potentials.batch.graph_of]
-            label[i, place] = label[source, place]
-    return label, end
+        label[i], ends[i] = _native.first_labelling(potentials.problem, i > 0, seed + i & 2**64 - 1, budget)
+    # A search that gave up starts from what another one has found.
+    found = ends.argmin(axis=0)  # [N]
+    other = np.take_along_axis(label, found[graph_of][None], axis=0)
+    return np.where(ends[:, graph_of] == FOUND, label, other), ends.min(axis=0, initial=2)
 
 
 def notes_of(end: NDArray[np.uint8]) -> tuple[str, ...]:
