@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Graph, inference
+from crfkit import Graph, _native, inference
 from crfkit.inference import NoLabellingError
+from crfkit.inference.methods.blocks import first_labellings
 from crfkit.methods import Enumeration, Gibbs, MethodError
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, random_graph
@@ -117,6 +118,26 @@ def test_forbidden_labels_are_never_drawn() -> None:
             else:
                 assert np.isfinite(inference.sample(scores, 40, method=method).score).all()
     assert seen > 4
+
+
+def test_a_search_that_gave_up_starts_from_what_another_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = _native.first_labelling
+
+    def lame(factors: Any, random: bool, seed: int, budget: int) -> Any:
+        label, end = search(factors, random, seed, budget)
+        lost = seed % 2  # of two graphs; every search finds a labelling of one
+        label[scores.batch.graph_of == lost], end[lost] = -1, 2
+        return label, end
+
+    scores = random_graph(np.random.default_rng(8), graphs=2, forbidden=0.0)
+    monkeypatch.setattr(_native, "first_labelling", lame)
+    label, end = first_labellings(scores, 3, 0, 1000)
+    assert label.min() >= 0
+    assert end.tolist() == [0, 0]
+    assert np.isfinite(inference.sample(scores, 6, method=Gibbs()).score).all()
+    label, end = first_labellings(scores, 1, 0, 1000)
+    assert (label[0] < 0).tolist() == (scores.batch.graph_of == 0).tolist()
+    assert end.tolist() == [2, 0]
 
 
 def test_what_it_cannot_do() -> None:
