@@ -64,8 +64,7 @@ def read_opengm(data: bytes, name: str) -> FactorList:
     except FormatError:
         raise
     except (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
-        what = " ".join(str(error).split())[:200]
-        raise FormatError(name, None, f"is not a whole HDF5 file of OpenGM ({what})") from None
+        raise FormatError(name, None, f"is not a whole HDF5 file of OpenGM ({error})") from None
 
 
 class _Reader:
