@@ -58,7 +58,7 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     budget: int = 2**27  #: cells of the tables of a component that is eliminated; one takes 8 bytes
-    seconds: float = 60.0  #: after which an integer program, the last resort of `decode`, is given up
+    seconds: float = 10.0  #: after which an integer program, the last resort of `decode`, is given up
 
     def __post_init__(self) -> None:
         """Check the options."""
