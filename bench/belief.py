@@ -53,9 +53,7 @@ def image(side: int, labels: int, *, potts: bool = False, strength: float = 0.3)
 def machine(units: int) -> GraphPotentials:
     """Return a restricted Boltzmann machine of `units` + `units` binary units."""
     rng = np.random.default_rng(0)
-    scope = np.stack(np.meshgrid(np.arange(units), units + np.arange(units), indexing="ij"), -1).reshape(
-        -1, 2
-    )
+    scope = np.stack(np.meshgrid(np.arange(units), units + np.arange(units), indexing="ij"), -1).reshape(-1, 2)
     graph = Graph({"unit": 2}, bias=["unit"], pair=["unit"] * 2)
     batch = graph.batch(sizes={"unit": 2 * units}, scopes={"pair": scope})
     pair = np.zeros((len(scope), 2, 2))
@@ -105,9 +103,7 @@ def pgmax_rbm(potentials: GraphPotentials, sweeps: int) -> float | None:
 
 def main() -> None:
     """Print and keep the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small models, for tests")
     parser.add_argument("--threads", type=int, default=None)
     given = parser.parse_args()
@@ -132,7 +128,6 @@ def main() -> None:
         row(name, "marginals, first call", first, str(found.how))
         again = least(lambda g=grid: coarse.marginals(g, False, threads), repetitions)
         row(name, "marginals, again", again)
-
         def sweeps(n: int, g: GraphPotentials = grid) -> object:
             return BeliefPropagation(tol=0.0, sweeps=n).marginals(g, False, threads)
 
@@ -158,9 +153,7 @@ def main() -> None:
 
         row(name, f"a sweep, {schedule}", per_sweep(walk, 2, 42, repetitions))
         start = time.perf_counter()
-        found = inference.marginals(
-            papers, method=BeliefPropagation(schedule), cliques=False, threads=threads
-        )
+        found = inference.marginals(papers, method=BeliefPropagation(schedule), cliques=False, threads=threads)
         row(name, f"marginals, {schedule}", time.perf_counter() - start, str(found.how))
     console.print(table)
     if not given.quick:
