@@ -1,6 +1,7 @@
 // Memory for tables that come and go: large pieces are used again, as new ones cost page faults.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -42,11 +43,17 @@ class CellPool {
   void give(Cells& cells) {
     Cells given = std::move(cells);
     cells = Cells();
-    if (given.room() >= kLarge) free_.push_back(std::move(given));
+    if (given.room() < kLarge) return;
+    free_.push_back(std::move(given));
+    if (free_.size() > kMost)  // the smallest is worth least
+      free_.erase(std::min_element(free_.begin(), free_.end(), [](const Cells& x, const Cells& y) {
+        return x.room() < y.room();
+      }));
   }
 
  private:
   static constexpr std::int64_t kLarge = 1 << 14;
+  static constexpr std::size_t kMost = 4;
   std::vector<Cells> free_;
 };
 

@@ -173,8 +173,10 @@ class Components {
     if (!found.complete) return;
     Planner planner(shape_[c], scope_[c], found.joins);
     component[c].cells = planner.cells();
-    if (planner.cells() <= budget)
-      component[c].program = std::make_shared<const Program>(planner.take());
+    if (planner.cells() > budget) return;
+    const auto program = std::make_shared<const Program>(planner.take());
+    component[c].cells = program->cells;
+    if (program->cells <= budget) component[c].program = program;
   }
 
   std::vector<std::int32_t> of_, local_;                       // [V] component, number within it

@@ -30,10 +30,11 @@ class Planner {
       name.push_back(add(name[joins[j].first], name[joins[j].second], kept[leaves.size() + j]));
   }
 
-  double cells() const { return made_.cells; }
+  double cells() const { return made_.cells; }  // of all tables that are kept
 
   Program take() {
     arrange();
+    count_memory();
     return std::move(made_);
   }
 
@@ -64,6 +65,48 @@ class Planner {
     if (b >= 0) made_.table[b].used = step;
     made_.step.push_back({a, b, out, std::move(summed), in_place});
     return out;
+  }
+
+  // The passes of sums.hpp, where tables are only counted.
+  void count_memory() {
+    double now = 0.0, most = 0.0;
+    using Held = std::vector<std::uint8_t>;
+    Held value(made_.table.size()), adjoint(value), joint(value);
+    const auto take = [&](Held& held, std::int32_t t) {
+      held[t] = 1;
+      most = std::max(most, now += static_cast<double>(made_.table[t].cells));
+    };
+    const auto drop = [&](Held& held, std::int32_t t) {
+      if (held[t]) now -= static_cast<double>(made_.table[t].cells);
+      held[t] = 0;
+    };
+    for (const Step& step : made_.step) {
+      for (const std::int32_t t : {step.a, step.b})
+        if (t >= 0 && t < made_.leaves) take(value, t);
+      if (step.in_place) drop(value, step.a);
+      take(value, step.out);
+      if (step.turns()) drop(value, step.a);
+    }
+    for (std::size_t s = made_.step.size(); s-- > 0;) {
+      const Step& step = made_.step[s];
+      Held& held = joint[step.out] ? joint : value;
+      if (step.turns() && made_.needs_value(step.a)) take(held, step.a);
+      if (step.in_place && made_.needs_value(step.a)) joint[step.a] = 1, held[step.out] = 0;
+      if (step.in_place) {
+        adjoint[step.a] = 1, adjoint[step.out] = 0;
+      } else {
+        drop(value, step.out);
+        take(adjoint, step.a);
+      }
+      if (step.b >= 0) take(adjoint, step.b);
+      for (Held* each : {&value, &adjoint, &joint}) drop(*each, step.out);
+      for (const std::int32_t t : {step.a, step.b}) {
+        if (t < 0) continue;
+        if (t < made_.leaves) drop(adjoint, t);
+        if (!made_.needs_value(t)) drop(value, t);
+      }
+    }
+    made_.cells = most;
   }
 
   // ---- how tables lie

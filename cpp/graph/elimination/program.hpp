@@ -64,7 +64,7 @@ struct Program {
   std::vector<ProgramTable> table;  // leaves first
   std::int32_t leaves = 0;
   std::vector<Step> step;
-  double cells = 0.0;  // of all tables that a reverse pass, or a way back, needs: leaves and steps
+  double cells = 0.0;  // that marginals need at once, at the most
   double work = 0.0;   // products of all steps
 
   std::int64_t cells_of(const std::vector<std::int32_t>& axis) const {
@@ -76,6 +76,13 @@ struct Program {
     double total = 1.0;
     for (const std::int32_t v : axis) total *= width[v];
     return total;
+  }
+
+  // Whether the step that makes a table needs its value in the reverse pass.
+  bool needs_value(std::int32_t t) const {
+    const std::int32_t step_of = table[t].made;
+    if (step_of < 0) return false;
+    return step[step_of].in_place || (step[step_of].turns() && needs_value(step[step_of].a));
   }
 
   // How to contract tables `a` and `b` to `c`, whatever their roles in a step; b may be -1.

@@ -186,7 +186,7 @@ class ComponentSum {
       const Step& step = program_.step[s];
       Numbers& above = adjoint_[step.out];
       if (!step.in_place) {
-        if (step.turns() && needs_value(step.a)) {  // it was given up for the turned one
+        if (step.turns() && program_.needs_value(step.a)) {  // it was given up for the turned one
           const bool joint = static_cast<bool>(joint_[step.out].cell);
           Numbers &from = (joint ? joint_ : table_)[step.out],
                   &to = (joint ? joint_ : table_)[step.a];
@@ -212,17 +212,9 @@ class ComponentSum {
       for (const std::int32_t t : {step.a, step.b}) {
         if (t < 0) continue;
         if (t < program_.leaves) finish_leaf(t, adjoint_[t], out);
-        if (!needs_value(t)) pool_.give(table_[t].cell);
+        if (!program_.needs_value(t)) pool_.give(table_[t].cell);
       }
     }
-  }
-
-  // Whether the step that makes a table needs its value in the reverse pass.
-  bool needs_value(std::int32_t t) const {
-    const std::int32_t made = program_.table[t].made;
-    if (made < 0) return false;
-    const Step& step = program_.step[made];
-    return step.in_place || (step.turns() && needs_value(step.a));
   }
 
   void make_adjoint(std::int32_t t, std::int32_t other, std::int32_t from) {
@@ -259,7 +251,7 @@ class ComponentSum {
       }
     }
     if (!logs_) tighten(made, cells);
-    if (needs_value(step.a)) {
+    if (program_.needs_value(step.a)) {
       if (!known) {
         joint.cell = std::move(value.cell);
         joint.exponent = value.exponent + above.exponent;

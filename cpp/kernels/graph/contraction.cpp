@@ -218,7 +218,7 @@ void run_inner(const Contraction& q, Places p) {
 
 template <class Op>
 void run(const Contraction& q) {
-  std::int64_t at[64] = {};
+  std::int64_t at[128] = {};  // tables of 2^40 cells have 40 variables at the most
   Places p = {q.a, q.b, q.c};
   double gathered[Contraction::kPlaces + W];
   const double* last = nullptr;
