@@ -14,18 +14,20 @@ from crfkit.methods import Elimination, Enumeration, MethodError, TooWideError
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
 
+ALONE = Elimination(lanes=False)  # components one by one; lanes have tests of their own
+
 
 def agrees(scores: GraphPotentials, tolerance: float = 1e-9) -> None:
     """Compare log Z, marginals of variables and factors, and the best labelling with enumeration."""
-    true, found = Enumeration().marginals(scores, True, 1), Elimination().marginals(scores, True, 1)
-    value, _ = Elimination().log_partition(scores, 1)
+    true, found = Enumeration().marginals(scores, True, 1), ALONE.marginals(scores, True, 1)
+    value, _ = ALONE.log_partition(scores, 1)
     np.testing.assert_allclose(found.value, true.value, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(value, true.value, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(found.node, true.node, atol=tolerance)
     assert found.clique.keys() == true.clique.keys()
     for name, each in true.clique.items():
         np.testing.assert_allclose(found.clique[name], each, atol=tolerance)
-    most, best = Enumeration().best(scores, 1), Elimination().best(scores, 1)
+    most, best = Enumeration().best(scores, 1), ALONE.best(scores, 1)
     np.testing.assert_allclose(best.score, most.score, rtol=tolerance, atol=tolerance)
     np.testing.assert_array_equal(best.label < 0, most.label < 0)
     assert found.how.exact.all()
@@ -54,6 +56,48 @@ def test_wider_graphs_as_by_enumeration(labels: int) -> None:
     rng = np.random.default_rng(labels)
     agrees(grid(rng, 4, 4 if labels == 2 else 2, labels, strength=3.0))
     agrees(pairwise(rng, 14 if labels == 2 else 9, list(combinations(range(9), 2)), labels, forbidden=0.02))
+
+
+def wide(shape: str) -> GraphPotentials:
+    """Return graphs out of reach of enumeration, whose plans are searched and whose tables are turned."""
+    rng = np.random.default_rng(len(shape))
+    if shape == "grid":
+        return grid(rng, 13, 13, 2, strength=2.0)
+    if shape == "dense":
+        return pairwise(rng, 18, list(combinations(range(18), 2)), 2, forbidden=0.01)
+    if shape == "strong":
+        return grid(rng, 9, 9, 3, strength=100.0, forbidden=0.02)
+    width = rng.integers(2, 6, size=30).tolist()
+    scopes = [sorted(rng.choice(30, size=int(rng.integers(2, 5)), replace=False).tolist()) for _ in range(34)]
+    return Graph.from_factors(width, [(v, rng.normal(size=[width[i] for i in v])) for v in scopes])
+
+
+@pytest.mark.parametrize("shape", ["grid", "dense", "strong", "mixed"])
+def test_wide_graphs_agree_with_themselves_given_a_label(shape: str) -> None:
+    """Given a label the plan is another: sums of Z over all labels are Z, their shares are marginals."""
+    scores = wide(shape)
+    kind = next(iter(scores.batch.kind_ptr))
+    found = inference.marginals(scores, method=ALONE)
+    node, batch = found[kind], scores.batch
+    total, best = float(found.log_partition), inference.decode(scores, method=ALONE)
+    for v in (0, batch.variables // 2):
+        scored, most = [], []
+        for y in range(int(batch.width[v])):
+            given = np.full(batch.variables, -1)
+            given[v] = y
+            one = scores.given({kind: given})
+            scored.append(float(inference.log_partition(one, method=ALONE)))
+            if scored[-1] > -np.inf:
+                most.append(inference.decode(one, method=ALONE).score)
+        np.testing.assert_allclose(np.logaddexp.reduce(scored), total, rtol=1e-12)
+        np.testing.assert_allclose(np.exp(np.array(scored) - total), node[v], rtol=1e-9, atol=1e-12)
+        assert max(most) == pytest.approx(best.score, rel=1e-12)
+    for name, table in found.clique.items():  # all factors of a variable say the same of it
+        scope = batch.scopes[name]
+        for axis in range(scope.shape[1]):
+            others = tuple(i + 1 for i in range(scope.shape[1]) if i != axis)
+            wanted = np.array([node[v] for v in scope[:, axis]])
+            np.testing.assert_allclose(table.sum(axis=others), wanted, atol=1e-10)
 
 
 def test_scores_that_linear_numbers_could_not_hold() -> None:
@@ -162,12 +206,12 @@ def test_hubs_links_and_long_strips_are_planned_in_linear_time() -> None:
 def test_same_bits_for_any_number_of_threads() -> None:
     rng = np.random.default_rng(0)
     for scores in (grid(rng, 14, 14, 2), pairwise(rng, 8, list(combinations(range(8), 2)), 9, forbidden=0.1)):
-        one, three = (Elimination().marginals(scores, True, threads) for threads in (1, 3))
+        one, three = (ALONE.marginals(scores, True, threads) for threads in (1, 3))
         assert one.value.tobytes() == three.value.tobytes()
         assert one.node.tobytes() == three.node.tobytes()
         for name, each in one.clique.items():
             assert each.tobytes() == three.clique[name].tobytes()
-        best = [Elimination().best(scores, threads).label.tobytes() for threads in (1, 3)]
+        best = [ALONE.best(scores, threads).label.tobytes() for threads in (1, 3)]
         assert best[0] == best[1]
 
 
