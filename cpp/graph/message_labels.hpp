@@ -3,6 +3,7 @@
 // A message says what the best labelling of everything behind it is worth; where some of it is
 // labelled already, the table says so instead.  Without cycles this is the best labelling, also
 // among equally good ones; and what a table forbids is never chosen while something else is left.
+// With cycles all labels of a variable may be forbidden by those before it: then that one begins.
 #pragma once
 
 #include "graph/message_run.hpp"
@@ -20,28 +21,53 @@ class MessageLabels {
     for (std::int64_t n = 0; n < f_.graphs; ++n)
       if (f_.constant[n] == kForbidden) found[n] = 0;
     std::vector<std::uint8_t> seen(p_.variables(), 0);
-    std::vector<std::int32_t> queue;
-    std::vector<double> score(p_.sizes.widest);
+    std::vector<std::int32_t> first, queue;
     for (std::int32_t start = 0; start < p_.variables(); ++start) {
       if (seen[start]) continue;
-      queue.assign(1, start), seen[start] = 1;
-      for (std::size_t i = 0; i < queue.size(); ++i) {
-        const std::int32_t v = queue[i];
-        if (!choose(v, label, score.data())) found[f_.graph[v]] = 0;
-        for (std::int64_t e = p_.place_ptr[v]; e < p_.place_ptr[v + 1]; ++e) {
-          const std::int32_t f = p_.factor[e];
-          for (std::int64_t k = p_.member_ptr[f]; k < p_.member_ptr[f + 1]; ++k) {
-            const std::int32_t u = p_.variable[p_.member[k]];
-            if (!seen[u]) queue.push_back(u), seen[u] = 1;
-          }
+      first.assign(1, start);
+      for (int tries = 1;; ++tries) {
+        const std::int32_t stuck = follow(first, queue, seen, label);
+        if (stuck < 0) break;
+        if (tries == kTries || stuck == first[0] || p_.acyclic[p_.component[start]]) {
+          found[f_.graph[start]] = 0;
+          break;
         }
+        for (const std::int32_t v : queue) seen[v] = 0, label[v] = -1;
+        first.erase(std::remove(first.begin(), first.end(), stuck), first.end());
+        first.insert(first.begin(), stuck);
       }
+      for (const std::int32_t v : queue) seen[v] = 1;
     }
     for (std::int64_t v = 0; v < p_.variables(); ++v)
       if (!found[f_.graph[v]]) label[v] = -1;
   }
 
  private:
+  static constexpr int kTries = 64;  // orders of a component with cycles
+
+  // Labels a component, from some variables on, neighbour by neighbour; all of its variables are in
+  // `queue` afterwards.  Returns one for which no label is left, which should come first the next
+  // time, or -1.
+  std::int32_t follow(const std::vector<std::int32_t>& first, std::vector<std::int32_t>& queue,
+                      std::vector<std::uint8_t>& seen, std::int32_t* label) const {
+    std::vector<double> score(p_.sizes.widest);
+    std::int32_t stuck = -1;
+    queue = first;
+    for (const std::int32_t v : queue) seen[v] = 1;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const std::int32_t v = queue[i];
+      if (stuck < 0 && !choose(v, label, score.data())) stuck = v;
+      for (std::int64_t e = p_.place_ptr[v]; e < p_.place_ptr[v + 1]; ++e) {
+        const std::int32_t f = p_.factor[e];
+        for (std::int64_t k = p_.member_ptr[f]; k < p_.member_ptr[f + 1]; ++k) {
+          const std::int32_t u = p_.variable[p_.member[k]];
+          if (!seen[u]) queue.push_back(u), seen[u] = 1;
+        }
+      }
+    }
+    return stuck;
+  }
+
   bool choose(std::int32_t v, std::int32_t* label, double* score) const {
     const std::int64_t n = p_.width[v], stride = row_stride(n);
     const double* row = run_.rows.of(v);
