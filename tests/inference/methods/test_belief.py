@@ -13,7 +13,7 @@ from crfkit.inference import NoLabellingError
 from crfkit.methods import BeliefPropagation, Enumeration, MethodError
 from crfkit.structures import Table
 from crfkit.structures.graph_potentials import GraphPotentials
-from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
+from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, scores, tree_graph
 
 SCHEDULES = ("paths", "sequential", "residual")
 
@@ -105,6 +105,28 @@ def test_forms_of_tables(labels: int, form: str, schedule: str) -> None:
     assert_same(found, summed(potentials, Enumeration()), potentials, np.array([True]))
     best = BeliefPropagation(schedule).best(potentials, 1)
     np.testing.assert_allclose(best.score, Enumeration().best(potentials, 1).score)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_few_and_many_labels_in_one_factor(schedule: str) -> None:
+    rng = np.random.default_rng(6)
+    mixed = Graph.from_factors(
+        [2, 9, 12, 3, 1, 10],
+        [
+            ([0, 1], rng.normal(size=(2, 9))),
+            ([2, 1], rng.normal(size=(12, 9))),
+            ([3, 2, 4], rng.normal(size=(3, 12, 1))),
+            ([5, 3], scores(rng, (10, 3), 0.2)),
+            ([2], rng.normal(size=12)),
+        ],
+    )
+    graph = Graph({"hub": 9, "leaf": 12}, ray=["hub", "leaf"])
+    star = graph.batch(sizes={"hub": 1, "leaf": 4}, scopes={"ray": [[0, n] for n in range(4)]})
+    for potentials in (mixed, star.potentials(ray=rng.normal(size=(9, 12)))):
+        found = summed(potentials, BeliefPropagation(schedule, tol=1e-13))
+        assert_same(found, summed(potentials, Enumeration()), potentials, np.array([True]))
+        best = BeliefPropagation(schedule).best(potentials, 1)
+        np.testing.assert_allclose(best.score, Enumeration().best(potentials, 1).score)
 
 
 def residual(potentials: GraphPotentials, beliefs: Any) -> float:
