@@ -32,7 +32,11 @@ struct MessagePlan {
         covering.reset();
       }
     }
-    if (schedule == Schedule::sequential) order = std::make_unique<Order>(places);
+    if (schedule == Schedule::sequential) {
+      order = std::make_unique<Order>(places);
+    } else {
+      places.sizes.degree = 0;  // only visits keep a row for each place of a variable
+    }
   }
 };
 
