@@ -59,6 +59,7 @@ class VisitEngine {
 
   // One sweep of the graphs that are active, [N]; `choose`: labels too.
   void sweep(std::span<const std::uint8_t> active, bool choose, int threads) {
+    threads = useful(threads);
     activate(active, threads);
     if (forests_ == 0) {
       pass({active_.data(), pull_.data(), push_.data(), choose}, false, threads);
@@ -80,6 +81,7 @@ class VisitEngine {
   // Gives each variable its best label given the others, until nothing changes or `rounds` are
   // over; returns whether nothing changed in the last one.
   bool improve(std::span<const std::uint8_t> active, int rounds, int threads) {
+    threads = useful(threads);
     activate(active, threads);
     for (int round = 0; round < rounds; ++round) {
       std::vector<std::int64_t> changed(threads, 0);
@@ -244,6 +246,9 @@ class VisitEngine {
         const std::int32_t tree =
             static_cast<std::int32_t>(std::find(taken.begin(), taken.end(), 0) - taken.begin());
         forests_ = std::max(forests_, tree + 1);
+        if (forests_ > kMostForests)
+          refuse("dual decomposition needs more than " + text(kMostForests) +
+                 " forests, as a variable has too many factors; use method=TRWS()");
         for (int a = 0; a < group.arity; ++a) forest_[mine[a]] = tree;
       }
     // A variable keeps a quarter for the next forest; the rest goes on, by the sizes of subtrees.
@@ -266,9 +271,14 @@ class VisitEngine {
     }
   }
 
+  // Threads that have something to do.
+  int useful(int threads) const {
+    check_threads(threads);
+    return static_cast<int>(std::clamp<std::int64_t>(widest_ / 8, 1, threads));
+  }
+
   void activate(std::span<const std::uint8_t> active, int threads) {
     check_length("active", active.size(), f_.graphs);
-    check_threads(threads);
     for (std::int64_t n = 0; n < f_.variables; ++n) active_[n] = active[graph_[n]];
     scratch_.resize(std::max<std::size_t>(scratch_.size(), threads));
     for (std::vector<double>& scratch : scratch_) scratch.resize(scratch_size_);
@@ -287,7 +297,7 @@ class VisitEngine {
         steps_.push_back({d, d + 1, shared});
       else
         steps_.back().last = d + 1;
-      any_shared_ |= shared;
+      if (shared) widest_ = std::max(widest_, order_.level[d + 1] - order_.level[d]);
     }
   }
 
@@ -310,7 +320,7 @@ class VisitEngine {
         if (crew) crew->wait();
       }
     };
-    if (threads > 1 && any_shared_)
+    if (threads > 1 && widest_ > 0)
       in_step(threads, [&](int member, Crew& crew) { run(member, &crew); });
     else
       run(0, nullptr);
@@ -321,6 +331,8 @@ class VisitEngine {
       kernels_.pass(view_, how, first, last, scratch_[member].data());
     });
   }
+
+  static constexpr std::int32_t kMostForests = 256;  // each is a pass over all variables
 
   struct Step {
     std::int64_t first, last;  // levels
@@ -343,7 +355,7 @@ class VisitEngine {
   std::vector<double> share_;  // [entries] of last variables: of their scores, on the way back
   std::vector<std::int32_t> label_;
   std::vector<Step> steps_;
-  bool any_shared_ = false;
+  std::int64_t widest_ = 0;  // variables of the largest shared level
   std::int64_t scratch_size_ = 0;
   std::vector<std::vector<double>> scratch_;  // one for each thread
   Visits view_;

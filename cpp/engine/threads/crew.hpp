@@ -29,6 +29,7 @@ void in_step(int threads, Work work) {
   std::latch gate(1);
   std::optional<Crew> crew;
   std::vector<std::thread> others;
+  others.reserve(threads);
   try {
     for (int t = 1; t < threads; ++t)
       others.emplace_back([&, t] {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -103,6 +103,11 @@ def test_what_is_shrunk_has_the_same_optimum(most: int) -> None:
             assert potentials.labelling_score(whole)[0] == pytest.approx(best.score[0, 0], rel=1e-12)
 
 
+def test_a_hub_is_shrunk_in_time() -> None:
+    star = pairwise(np.random.default_rng(0), 3000, [[0, leaf] for leaf in range(1, 3000)], 3)
+    assert len(shrunk(star, 128).variables) == 0
+
+
 def brute(potentials: GraphPotentials, constraints: list[Linear]) -> float:
     """Return the best score of the labellings of one graph that keep all constraints."""
     best, batch = -np.inf, potentials.batch
@@ -160,6 +165,12 @@ def test_constraints_name_variables_of_the_whole_graph() -> None:
     broken = Linear({("node", 1, 0): 1.0}, 1.0)
     with pytest.raises(MethodError, match="the observed labels break the constraint"):
         inference.decode(given, method=IntegerProgram(constraints=[broken]))
+
+
+def test_constraints_of_another_type_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"expected objects of crfkit\.methods\.Linear"):
+        IntegerProgram(constraints=cast("Any", [{("a", 0, 0): 1.0}]))
+    assert hash(IntegerProgram(constraints=[Linear({("a", 0, 0): 1.0})])) is not None
 
 
 def test_constraints_of_one_graph_of_a_batch() -> None:

@@ -85,7 +85,7 @@ def potts(rng: np.random.Generator, labels: int) -> Floats:
 def truncated(rng: np.random.Generator, labels: int) -> Floats:
     far = np.abs(np.arange(labels)[:, None] - np.arange(labels))
     slope, cap = rng.uniform(0.05, 0.3, size=(2, 3, 1, 1))
-    return -np.minimum(slope * far, 5.0 * cap)
+    return np.asarray(-np.minimum(slope * far, 5.0 * cap))
 
 
 @pytest.mark.parametrize("labels", [2, 3, 5, 21, 70])
@@ -203,6 +203,13 @@ def test_bad_starts_are_refused() -> None:
         ICM(start={"node": [0, 1]}).best(potentials, 1)
     with pytest.raises(MethodError, match="icm: start: 'nod' is not a kind"):
         ICM(start={"nod": [0, 1, 0]}).best(potentials, 1)
+
+
+def test_too_many_forests_are_refused() -> None:
+    star = pairwise(np.random.default_rng(0), 400, [[0, leaf] for leaf in range(1, 400)], 2)
+    with pytest.raises(MethodError, match=r"needs more than 256 forests.*use method=TRWS\(\)"):
+        DualDecomposition().best(star, 1)
+    assert TRWS().best(star, 1).how.exact.all()
 
 
 def test_graphs_without_variables_or_factors() -> None:

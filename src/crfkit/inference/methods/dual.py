@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import ascend, visits_of
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labelled, Method, MethodError
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["DualDecomposition"]
@@ -49,5 +49,8 @@ class DualDecomposition(Method):
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling that was found, and the bound."""
-        visits = visits_of(potentials, forests=True)
+        try:
+            visits = visits_of(potentials, forests=True)
+        except ValueError as error:
+            raise MethodError(str(error)) from error
         return ascend(visits, potentials, self.sweeps, self.tol, threads).labelled(self.name)

@@ -170,6 +170,10 @@ class IntegerProgram(Method):
         check_number("sweeps", self.sweeps, 1, whole=True)
         if self.seconds is not None:
             check_number("seconds", self.seconds)
+        for given in self.constraints:
+            if not isinstance(given, Linear):
+                raise TypeError(f"constraints has {given!r}, expected objects of crfkit.methods.Linear")
+        object.__setattr__(self, "constraints", tuple(self.constraints))
 
     def without_observed(self, potentials: GraphPotentials) -> IntegerProgram:
         """Return the same with constraints on the variables that are not observed."""

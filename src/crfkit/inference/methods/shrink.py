@@ -45,7 +45,7 @@ class Shrunk:
 def shrunk(potentials: GraphPotentials, most: int) -> Shrunk:
     """Return one graph without the variables whose factors have at most `most` cells together."""
     width = potentials.batch.width.tolist()
-    pool = _Pool(width)
+    pool = _Pool(width, most)
     for factor in _factors(potentials):
         pool.add(*factor)
     constant = 0.0 if potentials.constant is None else float(potentials.constant[0])
@@ -84,6 +84,7 @@ class _Pool:
     """Factors, and which ones a variable is in."""
 
     width: list[int]
+    most: int
     factor: dict[int, Factor] = field(default_factory=dict)
     of: dict[int, set[int]] = field(default_factory=dict)
     made: int = 0
@@ -103,10 +104,15 @@ class _Pool:
         return scope, table
 
     def cells(self, v: int) -> int:
-        """Return the size of the table of all factors of a variable."""
-        total = 1
-        for u in {v}.union(*(self.factor[number][0] for number in self.of.get(v, ()))):
-            total *= self.width[u]
+        """Return the size of the table of all factors of a variable; it is counted to `most` and beyond."""
+        seen, total = {v}, self.width[v]
+        for number in self.of.get(v, ()):
+            for u in self.factor[number][0]:
+                if u not in seen:
+                    seen.add(u)
+                    total *= self.width[u]
+            if total > self.most:
+                break
         return total
 
     def together(self, v: int) -> Factor:
