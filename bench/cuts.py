@@ -1,6 +1,6 @@
 """Minimum cuts of grids beside PyMaxflow, expansion beside gco-wrapper, if they are installed.
 
-    python -m bench.cuts [--quick]
+    python -m bench.cuts [--size 1000] [--repetitions 5] [--only blobs]
 
 Binary grids: scores of single pixels are noise or blobs (smooth regions) with noise, strong or weak against
 the scores of neighbours, or there are a few seeds only. "building" is what turns arrays into a network:
@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table as Printed
 from scipy.ndimage import gaussian_filter
 
 from bench.measure import interleaved, plain, write
@@ -161,28 +160,31 @@ def peer(console: Console, name: str) -> Any:
 
 
 def measure(
-    images: dict[str, Image], calls: dict[str, Callable[[Image], Any]], repetitions: int
+    images: dict[str, Image], calls: dict[str, Callable[[Image], Any]], options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     rows = []
     for name, image in images.items():
+        if options.only not in name:
+            continue
         bound: dict[str, Callable[[], Any]] = {who: partial(call, image) for who, call in calls.items()}
-        timings = interleaved(bound, repetitions=repetitions, at_most=60.0, clock=process_time)
+        timings = interleaved(bound, repetitions=options.repetitions, clock=process_time)
         for who, timing in timings.items():
             row = {"image": name, "who": who, "timing": plain(timing), "spread": timing.spread}
             if not who.endswith("building"):
                 row["energy"] = image.energy(bound[who]())
+            print(f"{name:18} {who:34} {timing.median:8.3f} s  {row.get('energy', '')}", flush=True)
             rows.append(row)
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="grids a quarter as wide")
+    parser.add_argument("--size", type=int, default=1000, help="width of the binary grids")
+    parser.add_argument("--only", default="", help="images whose name has this in it")
     parser.add_argument("--repetitions", type=int, default=5)
     options = parser.parse_args()
     console = Console()
     maxflow, gco = peer(console, "maxflow"), peer(console, "gco")
-    share = 4 if options.quick else 1
     cuts: dict[str, Callable[[Image], Any]] = {
         "crfkit": lambda image: ours(image, MinCut()),
         "crfkit, building": lambda image: image.potentials(),
@@ -193,23 +195,15 @@ def main() -> None:
         cuts["PyMaxflow, building"] = partial(pymaxflow_network, maxflow)
     if gco:
         moves["gco"] = partial(gco_expansion, gco)
-    rows = measure(binary_images(1000 // share), cuts, options.repetitions)
+    rows = measure(binary_images(options.size), cuts, options)
     if maxflow:
         one_by_one: dict[str, Callable[[Image], Any]] = {
             "crfkit, building": lambda image: image.potentials(),
             "PyMaxflow edge by edge, building": partial(pymaxflow_edges, maxflow),
         }
-        small = {"small grid": binary_images(300 // share)["noise, medium"]}
-        rows += measure(small, one_by_one, options.repetitions)
-    rows += measure(many_labels(500 // share), moves, 3)
-    table = Printed(title="seconds of the processor, one thread")
-    for column in ("image", "who", "median", "spread", "energy"):
-        table.add_column(column, justify="left" if column in ("image", "who") else "right")
-    for row in rows:
-        energy = f"{row['energy']:.3f}" if "energy" in row else ""
-        median, spread = f"{row['timing']['median']:.3f}", f"{100 * row['spread']:.0f} %"
-        table.add_row(row["image"], row["who"], median, spread, energy)
-    console.print(table)
+        small = {"small grid": binary_images(options.size // 4)["noise, medium"]}
+        rows += measure(small, one_by_one, options)
+    rows += measure(many_labels(options.size // 2), moves, options)
     console.print(f"written to {write('cuts', rows)}")
 
 

@@ -56,10 +56,11 @@ inline bool add_cubic(BinaryEnergy& energy, const std::int32_t* v, const double*
 // The variables of the factors come first, in their order; costs are scores negated.
 inline Fault binary_energy_of(const Factors& f, BinaryEnergy& energy) {
   energy.clear(f.graphs);
-  for (std::int64_t v = 0; v < f.variables; ++v) {
-    energy.add_variable(f.graph[v]);
+  energy.slope.assign(f.variables, 0.0);
+  energy.banned.assign(f.variables, 0);
+  energy.graph.assign(f.graph, f.graph + f.variables);
+  for (std::int64_t v = 0; v < f.variables; ++v)
     if (f.width[v] == 1) energy.banned[v] = 2;
-  }
   std::int64_t pairs = 0;
   for (std::int64_t g = 0; g < f.groups; ++g)
     if (f.group[g].arity == 2) pairs += f.group[g].count;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "engine/checks.hpp"
@@ -41,7 +42,10 @@ class MaxFlow {
   void build(std::int64_t nodes, std::int64_t edges, const Edge& edge) {
     if (nodes >= most || edges >= most / 2) refuse("a cut of 2^30 edges or more is not supported");
     node_.assign(nodes + 1, Node{0.0, 0, root, 0});
-    arc_.resize(2 * edges);
+    if (2 * edges > room_) {
+      arc_ = std::make_unique_for_overwrite<Arc[]>(2 * edges);
+      room_ = 2 * edges;
+    }
     for (std::int64_t i = 0; i < edges; ++i) {
       const FlowEdge e = edge(i);
       ++node_[e.from].first;
@@ -59,8 +63,8 @@ class MaxFlow {
 
   std::int64_t nodes() const { return static_cast<std::int64_t>(node_.size()) - 1; }
   double& excess(std::int64_t v) { return node_[v].excess; }
-  const Arc* begin(std::int64_t v) const { return arc_.data() + node_[v].first; }
-  const Arc* end(std::int64_t v) const { return arc_.data() + node_[v + 1].first; }
+  const Arc* begin(std::int64_t v) const { return arc_.get() + node_[v].first; }
+  const Arc* end(std::int64_t v) const { return arc_.get() + node_[v + 1].first; }
 
   // Sends as much as can be sent; sent(v, flow) is told what passes through the root v of each
   // path.
@@ -242,9 +246,10 @@ class MaxFlow {
       n.distance = 0;
   }
 
-  std::vector<Node> node_;  // [nodes + 1]
-  std::vector<Arc> arc_;    // by the node that they leave
-  Tree tree_[2];            // of the sink, of the source
+  std::vector<Node> node_;      // [nodes + 1]
+  std::unique_ptr<Arc[]> arc_;  // by the node that they leave
+  std::int64_t room_ = 0;       // arcs that there is memory for
+  Tree tree_[2];                // of the sink, of the source
   std::vector<std::int32_t> scanned_, orphans_;
 };
 
