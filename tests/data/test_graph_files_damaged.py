@@ -126,7 +126,7 @@ TABLE, POTTS = "function-id-16000", "function-id-16006"
         ({f"{TABLE}/indices": None}, "there is no data set /gm/function-id-16000/indices"),
         ({f"{TABLE}/indices": [1, 2, 2, 2]}, "the shape of function 1 of type 16000"),
         ({f"{TABLE}/indices": [1, 0, 2, 2, 3]}, "the shape of function 0 of type 16000"),
-        ({f"{TABLE}/indices": [1, 10**12, 2, 2, 3]}, "function 0 of type 16000 has 1e\\+12 cells"),
+        ({f"{TABLE}/indices": [1, 10**9, 2, 2, 3]}, "function 0 of type 16000 has 1e\\+09 cells"),
         ({f"{TABLE}/values": [0.5, 0.5]}, "function 1 of type 16000 lacks values"),
         ({f"{TABLE}/values": [float("nan")] * 8}, "function 0 of type 16000 has the energy nan"),
         ({f"{TABLE}/values": [-float("inf")] * 8}, "function 0 of type 16000 has the energy -inf"),

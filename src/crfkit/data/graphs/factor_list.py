@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Floats, Ids, Pointers, ranges
+from crfkit.arrays import Floats, Ids, Pointers, pointers, ranges
 
 __all__ = ["MOST_VARIABLES", "FactorList", "cells_of", "group_shapes", "transposed", "wrong_scope"]
 
@@ -52,6 +53,21 @@ class FactorList:
         """Yield the shapes of tables, in order of their first factors, and the factors of each."""
         yield from group_shapes(self.width[self.scope], self.scope_ptr)
 
+    def shapes(self) -> tuple[Pointers, Ids, Pointers]:
+        """Return the tables that factors have, their shapes, one after the other, and where each begins."""
+        M = self.factors
+        owner = np.full(len(self.table_ptr) - 1, -1, dtype=np.int64)
+        owner[self.table_of(np.arange(M))] = np.arange(M)
+        used = np.flatnonzero(owner >= 0)
+        arity = np.diff(self.scope_ptr)[owner[used]]
+        return used, self.width[self.scope[ranges(self.scope_ptr[owner[used]], arity)]], pointers(arity)
+
+    def first_fastest(self, value: Floats) -> Floats:
+        """Return values of the cells of all tables with the first variable fastest."""
+        used, widths, ptr = self.shapes()
+        back = np.repeat(ptr[:-1] + ptr[1:] - 1, np.diff(ptr)) - np.arange(len(widths))
+        return transposed(value, widths[back], ptr, self.table_ptr[used])  # shapes from the end: the way back
+
     def scopes(self, factors: Pointers) -> Ids:
         """Return the scopes [m, arity] of factors of one shape."""
         begin = self.scope_ptr[factors]
@@ -73,7 +89,7 @@ def rows_at(flat: Floats, begin: Pointers, cells: int) -> Floats:
     return made
 
 
-def group_shapes(widths: Ids, ptr: Pointers) -> Iterator[tuple[tuple[int, ...], Pointers]]:
+def group_shapes(widths: NDArray[np.integer], ptr: Pointers) -> Iterator[tuple[tuple[int, ...], Pointers]]:
     """Yield the distinct rows of a ragged array, in order of first appearance, and where each stands."""
     length = np.diff(ptr)
     found: list[tuple[tuple[int, ...], Pointers]] = []
@@ -92,7 +108,7 @@ def group_shapes(widths: Ids, ptr: Pointers) -> Iterator[tuple[tuple[int, ...], 
     yield from sorted(found, key=lambda one: int(one[1][0]))
 
 
-def cells_of(widths: Ids, ptr: Pointers) -> Floats:
+def cells_of(widths: NDArray[np.integer], ptr: Pointers) -> Floats:
     """Return the number of cells of each table as doubles, which may be too large for integers.
 
     Examples
@@ -129,23 +145,31 @@ def wrong_scope(variables: int, ptr: Pointers, scope: NDArray[np.integer]) -> tu
     return None if first is None else (first, wrong[first])
 
 
-def transposed(score: Floats, widths: Ids, ptr: Pointers, table_ptr: Pointers) -> Floats:
-    """Return tables in which the first variable was fastest with the last variable fastest, or the reverse.
+def transposed(score: Floats, widths: NDArray[np.integer], ptr: Pointers, begin: Pointers) -> Floats:
+    """Return tables in which the first variable was fastest with the last variable fastest.
+
+    Parameters
+    ----------
+    score : array
+        Cells of all tables.
+    widths, ptr : arrays
+        The shapes of tables, and where each shape begins, [K + 1].
+    begin : array [K]
+        Where the cells of each table begin.
 
     Examples
     --------
-    >>> wide, ptr, cells = np.array([2, 3], dtype=np.int32), np.array([0, 2]), np.array([0, 6])
-    >>> transposed(np.arange(6.0), wide, ptr, cells).tolist()
+    >>> wide, ptr = np.array([2, 3], dtype=np.int32), np.array([0, 2])
+    >>> transposed(np.arange(6.0), wide, ptr, np.array([0])).tolist()
     [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]
     """
     made = score.copy()
     for shape, tables in group_shapes(widths, ptr):
         if len(shape) < 2:
             continue
-        begin = table_ptr[tables]
-        cells = int(table_ptr[tables[0] + 1] - begin[0])
-        turned = rows_at(score, begin, cells).reshape(-1, *shape[::-1])
+        first = begin[tables]
+        cells = math.prod(shape)
+        turned = rows_at(score, first, cells).reshape(-1, *shape[::-1])
         axes = (0, *range(len(shape), 0, -1))
-        at = ranges(begin, np.full(len(begin), cells))
-        made[at] = turned.transpose(axes).ravel()
+        made[ranges(first, np.full(len(first), cells))] = turned.transpose(axes).ravel()
     return made

@@ -70,7 +70,7 @@ def read_fg(source: Input) -> FactorList:
         words.whole(int(index[i, 0]), f"a cell of factor {factor[i]}", 0, int(cells[factor[i]]) - 1)
     score = np.full(int(table_ptr[-1]), -np.inf)
     score[table_ptr[factor] + cell.astype(np.int64)] = logarithms(words, index[:, 1], False, pointers(given))
-    return FactorList(width, scope_ptr, scope, table_ptr, transposed(score, wide, scope_ptr, table_ptr))
+    return FactorList(width, scope_ptr, scope, table_ptr, transposed(score, wide, scope_ptr, table_ptr[:-1]))
 
 
 def _blocks(words: Words, factors: int) -> Pointers:
@@ -89,22 +89,19 @@ def _blocks(words: Words, factors: int) -> Pointers:
 
 def fg_text(factors: FactorList, name: str) -> Iterator[bytes]:
     """Yield the text of a factor graph; a variable without factors gets one of ones."""
-    width, table_ptr = factors.width, factors.table_ptr.tolist()
+    width, scope, begin = factors.width.tolist(), factors.scope.tolist(), factors.table_ptr.tolist()
     lonely = np.ones(len(width), dtype=np.bool_)
     lonely[factors.scope] = False
-    value = linear_values(factors, name)
+    value = factors.first_fastest(linear_values(factors, name)).tolist()
     which = factors.table_of(np.arange(factors.factors)).tolist()
     yield f"{factors.factors + int(lonely.sum())}\n".encode()
-    for m, (a, b) in enumerate(pairwise(factors.scope_ptr.tolist())):
-        scope = factors.scope[a:b]
-        table = value[table_ptr[which[m]] : table_ptr[which[m] + 1]]
-        yield _block(scope.tolist(), width[scope].tolist(), table.reshape(width[scope]).ravel(order="F"))
+    for (a, b), k in zip(pairwise(factors.scope_ptr.tolist()), which, strict=True):
+        yield _block(scope[a:b], [width[v] for v in scope[a:b]], value[begin[k] : begin[k + 1]])
     for v in np.flatnonzero(lonely).tolist():
-        yield _block([v], [int(width[v])], np.ones(width[v]))
+        yield _block([v], [width[v]], [1.0] * width[v])
 
 
-def _block(scope: list[int], shape: list[int], table: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bytes:
-    at = np.flatnonzero(table)
-    rows = "".join(f"{i} {x!r}\n" for i, x in zip(at.tolist(), table[at].tolist(), strict=True))
+def _block(scope: list[int], shape: list[int], table: list[float]) -> bytes:
+    rows = [f"{i} {x!r}\n" for i, x in enumerate(table) if x]
     names, widths = " ".join(map(str, scope)), " ".join(map(str, shape))
-    return f"\n{len(scope)}\n{names}\n{widths}\n{len(at)}\n{rows}".encode()
+    return f"\n{len(scope)}\n{names}\n{widths}\n{len(rows)}\n{''.join(rows)}".encode()

@@ -11,13 +11,20 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Pointers, pointers, ranges
-from crfkit.data.graphs.factor_list import FactorList, cells_of, transposed, wrong_scope
+from crfkit.data.graphs.factor_list import (
+    MOST_VARIABLES,
+    FactorList,
+    cells_of,
+    group_shapes,
+    transposed,
+    wrong_scope,
+)
 from crfkit.data.graphs.words import most_cells
 from crfkit.data.source import FormatError
 
@@ -27,23 +34,32 @@ _TABLE = 16000
 _LARGEST = 2**31 - 1
 
 
-def _equal(shape: list[int]) -> Any:
+def _equal(shape: tuple[int, ...]) -> Any:
     axes = np.indices(shape)
-    return (axes == axes[:1]).all(axis=0)
+    return (axes == axes[:1]).all(axis=0).ravel()
 
 
-def _difference(shape: list[int]) -> Any:
+def _difference(shape: tuple[int, ...]) -> Any:
     first, second = np.indices(shape)
-    return np.abs(first.astype(np.float64) - second)
+    return np.abs(first.astype(np.float64) - second).ravel()
 
 
-#: type -> whether its shape begins with the number of variables, and its energies [L1, ..., La].
-_FORMULAS: dict[int, tuple[bool, Callable[[list[int], float, float], Any]]] = {
+#: type -> whether its shapes begin with the number of variables, and energies of a shape, [1, cells], of
+#: two parameters, [functions, 1] each; the last variable is the fastest.
+_FORMULAS: dict[int, tuple[bool, Callable[[tuple[int, ...], Floats, Floats], Any]]] = {
     16003: (False, lambda shape, most, by: np.minimum(_difference(shape), most) * by),
     16005: (False, lambda shape, most, by: np.minimum(_difference(shape) ** 2, most) * by),
     16006: (False, lambda shape, same, other: np.where(_equal(shape), same, other)),
     16007: (True, lambda shape, same, other: np.where(_equal(shape), same, other)),
 }
+
+
+class _Functions(NamedTuple):
+    """Functions of one type."""
+
+    arity: Pointers  #: [count]
+    shape: Pointers  #: numbers of labels, one function after the other
+    score: Floats  #: cells, the last variable fastest
 
 
 def h5py() -> Any:
@@ -96,12 +112,18 @@ class _Reader:
             )
         width = states.astype(np.int32)
         counts = header[6 : 5 + 2 * types : 2]
-        shapes: list[list[int]] = []
-        tables: list[Floats] = []
-        for kind, count in zip(header[5 : 5 + 2 * types : 2].tolist(), counts.tolist(), strict=True):
-            if count:
-                self.functions(group, kind, count, shapes, tables)
-        return self.factors(group, int(header[3]), width, pointers(counts), shapes, tables)
+        functions = [
+            self.functions(group, kind, count)
+            for kind, count in zip(header[5 : 5 + 2 * types : 2].tolist(), counts.tolist(), strict=True)
+            if count
+        ]
+        none = np.zeros(0, dtype=np.int64)
+        every = _Functions(
+            np.concatenate([none, *(one.arity for one in functions)]),
+            np.concatenate([none, *(one.shape for one in functions)]),
+            np.concatenate([np.zeros(0), *(one.score for one in functions)]),
+        )
+        return self.factors(group, int(header[3]), width, pointers(counts), every)
 
     def group(self, file: Any) -> Any:
         found = [
@@ -133,10 +155,7 @@ class _Reader:
             )
         return found.astype(np.int64)
 
-    def functions(
-        self, group: Any, kind: int, count: int, shapes: list[list[int]], tables: list[Floats]
-    ) -> None:
-        """Append the shapes and the energies of all functions of a type, the first variable fastest."""
+    def functions(self, group: Any, kind: int, count: int) -> _Functions:
         if kind != _TABLE and kind not in _FORMULAS:
             known = ", ".join(map(str, [_TABLE, *_FORMULAS]))
             raise self.wrong(f"functions of type {kind} are not supported, only {known}; save tables instead")
@@ -147,31 +166,46 @@ class _Reader:
         value = self.data(inner, "values", "iuf").astype(np.float64)
         if count > len(index):
             raise self.wrong(f"{count} functions of type {kind} have {len(index)} numbers of shapes")
-        said = kind == _TABLE or _FORMULAS[kind][0]
-        numbers, at, used = index.tolist(), 0, 0
+        said = int(kind == _TABLE or _FORMULAS[kind][0])
+        begin = np.zeros(count, dtype=np.int64)  # of shapes
+        numbers, at = index.tolist(), 0
         for f in range(count):
-            arity = (numbers[at] if at < len(numbers) else 0) if said else 2
-            shape = numbers[at + said : at + said + arity]
-            at += said + arity
-            if at > len(numbers) or len(shape) > 60 or min(shape, default=1) < 1:
-                raise self.wrong(f"the shape of function {f} of type {kind} is {shape[:8]}, or ends early")
-            cells = float(np.prod(np.array(shape, dtype=np.float64)))
-            self.most -= int(min(cells, self.most + 1))
-            if self.most < 0:
-                raise self.wrong(f"function {f} of type {kind} has {cells:.3g} cells: too many for the file")
-            taken = int(cells) if kind == _TABLE else 2
-            part = value[used : used + taken]
-            used += taken
-            if len(part) < taken:
-                raise self.wrong(f"function {f} of type {kind} lacks values: the file ends early")
-            if kind != _TABLE:
-                part = np.asarray(_FORMULAS[kind][1](shape, float(part[0]), float(part[1])), dtype=np.float64)
-                part = part.ravel(order="F")
-            wrong = np.flatnonzero(~(part > -np.inf))
-            if wrong.size:
-                raise self.wrong(f"function {f} of type {kind} has the energy {part[wrong[0]]}")
-            shapes.append(shape)
-            tables.append(part)
+            begin[f] = at + said
+            at += said + (numbers[at] if said and at < len(numbers) else 2)
+            if at > len(numbers):
+                raise self.wrong(f"the shape of function {f} of type {kind} ends early")
+        arity = index[begin - 1] if said else np.full(count, 2)
+        ptr = pointers(arity)
+        shape = index[ranges(begin, arity)]
+        wrong = np.flatnonzero((shape < 1) | (shape > _LARGEST) | (np.repeat(arity, arity) > MOST_VARIABLES))
+        if wrong.size:
+            f = int(np.searchsorted(ptr, wrong[0], side="right")) - 1
+            few = shape[ptr[f] : ptr[f + 1]][:8].tolist()
+            raise self.wrong(f"the shape of function {f} of type {kind} is {few}, which a table cannot have")
+        cells = cells_of(shape, ptr)
+        self.most -= int(min(float(cells.sum()), self.most + 1.0))
+        if self.most < 0:
+            f = int(np.argmax(cells))
+            raise self.wrong(f"function {f} of type {kind} has {cells[f]:.3g} cells: too many for the file")
+        table_ptr = pointers(cells.astype(np.int64))
+        taken = table_ptr if kind == _TABLE else 2 * np.arange(count + 1)
+        if taken[-1] > len(value):
+            f = int(np.searchsorted(taken, len(value), side="right")) - 1
+            raise self.wrong(f"function {f} of type {kind} lacks values: the file ends early")
+        if kind == _TABLE:
+            score = -transposed(value[: taken[-1]], shape, ptr, table_ptr[:-1])
+        else:
+            score = np.zeros(int(table_ptr[-1]))
+            for each, rows in group_shapes(shape, ptr):
+                with np.errstate(invalid="ignore"):
+                    energy = _FORMULAS[kind][1](each, value[2 * rows, None], value[2 * rows + 1, None])
+                width = np.full(len(rows), energy.shape[1])
+                score[ranges(table_ptr[rows], width)] = -energy.ravel()
+        bad = np.flatnonzero(~(score < np.inf))
+        if bad.size:
+            f = int(np.searchsorted(table_ptr, bad[0], side="right")) - 1
+            raise self.wrong(f"function {f} of type {kind} has the energy {-score[bad[0]]}")
+        return _Functions(arity, shape, score)
 
     def factors(
         self,
@@ -179,8 +213,7 @@ class _Reader:
         count: int,
         width: Any,
         first: Pointers,
-        shapes: list[list[int]],
-        tables: list[Floats],
+        functions: _Functions,
     ) -> FactorList:
         numbers = self.whole(group, "factors").tolist() if count else []
         which, place, begin, at = [], [], [], 0
@@ -208,53 +241,40 @@ class _Reader:
         scope = flat[ranges(np.array(begin, dtype=np.int64), arity)]
         if bad := wrong_scope(len(width), scope_ptr, scope):
             raise self.wrong(f"factor {bad[0]} {bad[1]}")
-        shape_ptr = pointers([len(shape) for shape in shapes])
-        flat_shape = np.array([n for shape in shapes for n in shape], dtype=np.int64)
-        table_ptr = pointers([len(table) for table in tables])
-        same = arity == np.diff(shape_ptr)[function]
-        for m in np.flatnonzero(~same)[:1].tolist():
-            raise self.wrong(
-                f"factor {m} has {arity[m]} variables, its function {np.diff(shape_ptr)[function[m]]}"
-            )
-        differ = np.flatnonzero(width[scope] != flat_shape[ranges(shape_ptr[function], arity)])
+        shape_ptr = pointers(functions.arity)
+        axes = functions.arity[function]
+        for m in np.flatnonzero(arity != axes)[:1].tolist():
+            raise self.wrong(f"factor {m} has {arity[m]} variables, its function {axes[m]}")
+        differ = np.flatnonzero(width[scope] != functions.shape[ranges(shape_ptr[function], arity)])
         if differ.size:
             m = int(np.searchsorted(scope_ptr, differ[0], side="right")) - 1
             labels = width[scope[scope_ptr[m] : scope_ptr[m + 1]]].tolist()
-            shape = shapes[int(function[m])]
+            shape = functions.shape[shape_ptr[function[m]] : shape_ptr[function[m] + 1]].tolist()
             raise self.wrong(
                 f"the variables of factor {m} have {labels} labels, its function has shape {shape}"
             )
-        energy = np.concatenate([np.zeros(0), *tables])
-        score = transposed(-energy, flat_shape.astype(np.int32), shape_ptr, table_ptr)
+        table_ptr = pointers(cells_of(functions.shape, shape_ptr).astype(np.int64))
         return FactorList(
-            width, scope_ptr, scope.astype(np.int32), table_ptr, score, function.astype(np.int32)
+            width, scope_ptr, scope.astype(np.int32), table_ptr, functions.score, function.astype(np.int32)
         )
 
 
 def write_opengm(factors: FactorList, place: Any) -> None:
     """Write a model, each table as a function that factors share."""
     library = h5py()
-    M, K = factors.factors, len(factors.table_ptr) - 1
-    which = factors.table_of(np.arange(M))
-    owner = np.full(K, -1, dtype=np.int64)
-    owner[which[::-1]] = np.arange(M)[::-1]  # a factor of each table, which has its shape
-    used = np.flatnonzero(owner >= 0)
-    number = np.zeros(K, dtype=np.int64)
+    M = factors.factors
+    used, wide, ptr = factors.shapes()
+    number = np.zeros(len(factors.table_ptr) - 1, dtype=np.int64)
     number[used] = np.arange(len(used))
-    length = np.diff(factors.scope_ptr)
-    arity = length[owner[used]]
-    wide = factors.width[factors.scope[ranges(factors.scope_ptr[owner[used]], arity)]]
-    cells = cells_of(wide, pointers(arity)).astype(np.int64)
-    score = factors.score[ranges(factors.table_ptr[used], cells)]
-    # what `transposed` undoes: shapes and axes reversed
-    back = _reversed_rows(wide, pointers(arity))
-    energy = -transposed(score, back, pointers(arity), pointers(cells))
-    index = np.zeros(len(used) + int(arity.sum()), dtype=np.uint64)
-    index[pointers(arity)[:-1] + np.arange(len(used))] = arity
-    index[ranges(pointers(arity)[:-1] + np.arange(len(used)) + 1, arity)] = wide
+    arity, length = np.diff(ptr), np.diff(factors.scope_ptr)
+    cells = np.diff(factors.table_ptr)[used]
+    energy = -factors.first_fastest(factors.score)[ranges(factors.table_ptr[used], cells)]
+    index = np.zeros(len(used) + len(wide), dtype=np.uint64)
+    index[ptr[:-1] + np.arange(len(used))] = arity
+    index[ranges(ptr[:-1] + np.arange(len(used)) + 1, arity)] = wide
     rows = np.zeros(3 * M + len(factors.scope), dtype=np.uint64)
     at = factors.scope_ptr[:-1] + 3 * np.arange(M)
-    rows[at], rows[at + 2] = number[which], length
+    rows[at], rows[at + 2] = number[factors.table_of(np.arange(M))], length
     rows[ranges(at + 3, length)] = factors.scope
     header = [2, 0, len(factors.width), M, 1, _TABLE, len(used), 1]  # 1: doubles
     with library.File(place, "w") as file:
@@ -266,10 +286,3 @@ def write_opengm(factors: FactorList, place: Any) -> None:
             inner["indices"], inner["values"] = index, energy
         if M:
             group["factors"] = rows
-
-
-def _reversed_rows(flat: Any, ptr: Pointers) -> Any:
-    """Return each row of a ragged array from its end to its beginning."""
-    length = np.diff(ptr)
-    at = np.repeat(ptr[:-1] + ptr[1:] - 1, length) - np.arange(len(flat))
-    return flat[at]

@@ -109,14 +109,14 @@ def logarithms(words: Words, where: Pointers, logs: bool, table_ptr: Pointers) -
 
 def uai_text(factors: FactorList, name: str, *, logs: bool = False) -> Iterator[bytes]:
     """Yield the text of a model."""
-    value = factors.score if logs else linear_values(factors, name)
+    value = (factors.score if logs else linear_values(factors, name)).tolist()
     yield f"MARKOV\n{len(factors.width)}\n{' '.join(map(str, factors.width.tolist()))}\n".encode()
     scope = factors.scope.tolist()
     rows = [" ".join(map(str, [b - a, *scope[a:b]])) + "\n" for a, b in pairwise(factors.scope_ptr.tolist())]
     yield f"{factors.factors}\n{''.join(rows)}".encode()
     table_ptr = factors.table_ptr.tolist()
     for k in factors.table_of(np.arange(factors.factors)).tolist():
-        cells = value[table_ptr[k] : table_ptr[k + 1]].tolist()
+        cells = value[table_ptr[k] : table_ptr[k + 1]]
         yield f"\n{len(cells)}\n{' '.join(map(repr, cells))}\n".encode()
 
 
