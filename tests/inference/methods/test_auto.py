@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference, scopes
-from crfkit.methods import TRWS, Auto, BeliefPropagation, Elimination, Expansion, MethodError, MinCut
+from crfkit.methods import (
+    TRWS,
+    Auto,
+    BeliefPropagation,
+    Elimination,
+    Enumeration,
+    Expansion,
+    MethodError,
+    MinCut,
+)
 from crfkit.structures.parts import components
-from tests.cases.graphs import grid, random_graph
+from tests.cases.graphs import grid, labelling, random_graph
 
 SIDE = 40  # 2**40 cells and more: too wide
 
@@ -69,6 +78,52 @@ def test_a_small_budget_changes_only_what_is_too_wide(seed: int) -> None:
     np.testing.assert_allclose(np.asarray(best.score)[best.how.exact], right.score[best.how.exact])
     assert (np.asarray(best.score) <= right.score + 1e-9).all()
     assert (best.how.upper >= right.score - 1e-9).all()
+
+
+def answer(query: Any, potentials: Any, method: Any) -> Any:
+    """Return an answer, or None where some graph has no labelling."""
+    try:
+        return query(potentials, method=method)
+    except inference.NoLabellingError:
+        return None
+
+
+@pytest.mark.parametrize("budget", [1, 5, 2**27])
+@pytest.mark.parametrize("forbidden", [0.1, 0.5])
+def test_what_is_forbidden_and_given(budget: int, forbidden: float) -> None:
+    """Wherever an answer says that it is exact it is, and its bounds hold, whatever the budget."""
+    auto = Auto(budget=budget, seconds=5.0)
+    for seed in range(15):
+        rng = np.random.default_rng([seed, budget])
+        scores = random_graph(
+            rng, graphs=2, variables=6, arity=4, labels=(1, 3), factors=4, cliques=5, forbidden=forbidden
+        )
+        some = labelling(rng, scores)
+        scores = scores.given({kind: np.where(rng.random(len(y)) < 0.3, y, -1) for kind, y in some.items()})
+        total, right = (
+            inference.log_partition(scores, method=auto),
+            inference.log_partition(scores, method=Enumeration()),
+        )
+        sure = total.how.exact
+        np.testing.assert_allclose(np.asarray(total)[sure], np.asarray(right)[sure], atol=1e-9)
+        assert not np.isnan(total).any()
+        best, top = (answer(inference.decode, scores, method) for method in (auto, Enumeration()))
+        assert (best is None) == (top is None)
+        if best is not None:
+            sure = best.how.exact
+            np.testing.assert_allclose(np.asarray(best.score)[sure], np.asarray(top.score)[sure], atol=1e-9)
+            assert (best.how.upper >= np.asarray(top.score) - 1e-9).all()
+            assert (np.asarray(best.score) <= np.asarray(top.score) + 1e-9).all()
+
+
+def test_no_graphs_and_no_variables() -> None:
+    graph = Graph({"a": 2}, look=["a"], pair=["a", "a"])
+    none = graph.batch(graph_ptr=[0], scopes={"pair": []}).potentials(look=np.zeros((0, 2)))
+    assert inference.log_partition(none).shape == (0,)
+    empty = graph.batch(graph_ptr=[0, 0, 1], scopes={"pair": []}).potentials(look=[[0.0, 1.0]])
+    assert inference.log_partition(empty)[0] == 0.0
+    assert inference.decode(empty).score.tolist() == [0.0, 1.0]
+    assert inference.count(empty) == [1, 2]
 
 
 def test_one_wide_graph_is_answered_whole() -> None:

@@ -146,7 +146,8 @@ class Auto(Method):
         except TooWideError:
             split = components(potentials.batch)
         apart = split.potentials(potentials)
-        if split.batch.graphs == potentials.batch.graphs:  # all are connected
+        connected = np.bincount(split.graph).max(initial=0) <= 1
+        if connected and (potentials.constant is None or np.isfinite(potentials.constant).all()):
             narrow = _within(exact, potentials)[split.graph]
         else:
             narrow = _within(exact, apart)

@@ -76,12 +76,14 @@ def _how(whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part,
         np.bincount(split.graph, ~every.converged, minlength=N) == 0,
         sweeps,
         split.values(every.lower, whole),
-        _or_impossible(split.values(every.upper, whole)),
+        _upper(split, every.upper, whole),
         cells,
         tuple(dict.fromkeys(note for _, how in pieces for note in how.notes)),
     )
 
 
-def _or_impossible(upper: Floats) -> Floats:
-    """Return sums of bounds; a component without a labelling leaves none, whatever the others may have."""
-    return np.where(np.isnan(upper), -np.inf, upper)
+def _upper(split: Components, upper: Floats, whole: GraphPotentials) -> Floats:
+    """Add up bounds; a component without a labelling leaves none, whatever the others may have."""
+    with np.errstate(invalid="ignore"):  # inf - inf
+        total = split.values(upper, whole)
+    return np.where(np.isnan(total), -np.inf, total)

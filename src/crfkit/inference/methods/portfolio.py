@@ -45,7 +45,10 @@ def cut_graphs(potentials: GraphPotentials, threads: int) -> Iterator[tuple[Part
 
 def search_labels(potentials: GraphPotentials, seconds: float, threads: int) -> Labelled:
     """Return the best labellings that were found, with bounds."""
-    found = TRWS().best(potentials, threads)
+    try:
+        found = TRWS().best(potentials, threads)
+    except MethodError:  # it came upon no allowed labelling of some graph
+        return _program(potentials, seconds, threads)
     if _metric(potentials):
         for part, other in _answered(Expansion(), potentials, np.flatnonzero(~found.how.exact), threads):
             found = _improved(found, part, other)
@@ -53,6 +56,17 @@ def search_labels(potentials: GraphPotentials, seconds: float, threads: int) -> 
     for part, other in _answered(CombiLP(seconds=seconds), potentials, left, threads):
         found = _improved(found, part, other)
     return found
+
+
+def _program(potentials: GraphPotentials, seconds: float, threads: int) -> Labelled:
+    """Return what CombiLP finds, which may be that there is no labelling."""
+    try:
+        return CombiLP(seconds=seconds).best(potentials, threads)
+    except MethodError:
+        raise MethodError(
+            "auto found no allowed labelling of a component that is too wide to be eliminated, though there "
+            "may be one; give Auto(budget=..., seconds=...) more"
+        ) from None
 
 
 def _answered(
