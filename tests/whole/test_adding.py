@@ -13,16 +13,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainCRF, Likelihood, Model, SemiMarkov, Stop, data, inference, optimise, train
+from crfkit import (
+    Chain,
+    ChainCRF,
+    Graph,
+    Likelihood,
+    Model,
+    SemiMarkov,
+    Stop,
+    data,
+    inference,
+    optimise,
+    train,
+)
 from crfkit.data import Columns, FormatError
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats import registry
 from crfkit.features import Extractor, ItemExtractor, parse_recipe
+from crfkit.inference.methods.registry import METHODS
 from crfkit.linear.fast import FAST
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
+from crfkit.methods import MethodError
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimise.problem import NotCoveredError, Penalty
@@ -30,6 +44,7 @@ from crfkit.structures import STRUCTURES
 from crfkit.training.choose import NAMES
 from tests.cases.batches import random_batch
 from tests.cases.estimators import W_TEST, W, Y
+from tests.cases.graphs import random_graph
 from tests.cases.losses import Quadratic, finish
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding.md"
@@ -58,7 +73,7 @@ def added(name: str) -> pytest.MarkDecorator:
 
 
 def test_every_part_of_the_page_has_its_program() -> None:
-    assert [*BLOCKS] == ["bounded", "symmetric", "fista", "slashes", "order_zero"]
+    assert [*BLOCKS] == ["bounded", "symmetric", "fista", "slashes", "order_zero", "greedy"]
     assert len(re.findall(r"^## \d", PAGE.read_text(), re.MULTILINE)) == len(BLOCKS)
     assert len(re.findall(r"^What must be refused: ", PAGE.read_text(), re.MULTILINE)) == len(BLOCKS)
 
@@ -301,3 +316,25 @@ def test_a_fast_path_says_what_it_does_not_cover(
     made: ModuleType, structure: Any, objective: str, options: dict[str, Any], why: str
 ) -> None:
     assert made.OrderZero.covers(bound(OBJECTIVES[objective](), structure, batch(), **options)) == why
+
+
+# ---- a method for graphs
+
+
+@added("greedy")
+def test_a_method_for_graphs_answers_and_refuses(made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "crfkit.inference.methods.greedy", made)
+    monkeypatch.setitem(METHODS, "greedy", ("greedy", "Greedy"))
+    for seed in range(10):
+        scores = random_graph(np.random.default_rng(seed), forbidden=0.0)
+        found, right = inference.decode(scores, method="greedy"), inference.decode(scores)
+        assert (found.how.lower <= right.score + 1e-9).all()
+        assert (right.score <= found.how.upper + 1e-9).all()
+        np.testing.assert_allclose(found.score, inference.score(scores, found))
+    alone = Graph.from_factors([2, 3], [([0], [0.0, 1.0]), ([1], [0.0, 3.0, 1.0])])
+    assert inference.decode(alone, method="greedy").how.exact.all()
+    with pytest.raises(MethodError, match="greedy cannot give marginals"):
+        inference.marginals(alone, method="greedy")
+    never = Graph.from_factors([2, 2], [([0], [0.0, 1.0]), ([0, 1], [[0.0, 0.0], [-np.inf, -np.inf]])])
+    with pytest.raises(MethodError, match="greedy came upon a forbidden labelling"):
+        inference.decode(never, method="greedy")
