@@ -97,8 +97,8 @@ class MessageTables {
   };
 
   Group add(const FactorGroup& g, const std::vector<Range>& range) {
-    const MessageTable plain = {
-        g.arity, g.shape, g.cells, {nullptr, nullptr}, nullptr, 0.0, false, sums() && g.scale && !each(g)};
+    const MessageTable plain = {g.arity, g.shape, g.cells, {nullptr, nullptr},
+                                nullptr, 0.0,     false,   sums() && g.scale && !each(g)};
     Group made;
     made.first = static_cast<std::int64_t>(table.size());
     if (!sums()) {
