@@ -95,6 +95,8 @@ def solve_part(
     if any(not len(row.label) and not row.low - 1e-9 <= 0.0 <= row.high + 1e-9 for row in rows):
         return None
     for number in range(int(component.max(initial=-1)) + 1):
+        if monotonic() > until:
+            return Part(label, np.inf, least, False, False)
         found = program.solve(number, integral, most, until, rows)
         if found is None:
             return None
@@ -160,20 +162,28 @@ class _Columns:
         fixed: Bools,
         variable: Pointers,
     ) -> None:
-        self.cost, self.cells, self.fixed, self.variable = cost, cells, fixed, variable
-        self.labels = np.flatnonzero(kept.label & (component >= 0)[variable])
-        self.of_label = component[variable[self.labels]]
-        self.of_cell = {}
-        for name, part in cells.items():
+        self.cost, self.fixed, self.variable = cost, fixed, variable
+        self.column = np.full(len(variable), -1, dtype=np.int64)  # of the labels of one program
+        numbers = np.arange(int(component.max(initial=-1)) + 2)
+        labels = np.flatnonzero(kept.label & (component >= 0)[variable])
+        owner = component[variable[labels]]
+        order = np.argsort(owner, kind="stable")
+        self.labels, self.label_ptr = labels[order], np.searchsorted(owner[order], numbers)
+        self.cells, self.cell_ptr = {}, {}
+        for name, part in cells.items():  # sorted by component, like the labels
             owner = component[variable[part.label]].max(axis=1, initial=-1)
-            self.of_cell[name] = owner
+            order = np.argsort(owner, kind="stable")
+            self.cells[name], self.cell_ptr[name] = part[order], np.searchsorted(owner[order], numbers)
 
     def solve(
         self, number: int, integral: bool, most: int, until: float, rows: Sequence[Row]
     ) -> tuple[Pointers, float, float, bool, bool] | None:
         """Return flat labels of one component, their loss, the least loss, whether whole, whether solved."""
-        labels = self.labels[self.of_label == number]
-        parts = {name: part[self.of_cell[name] == number] for name, part in self.cells.items()}
+        labels = self.labels[self.label_ptr[number] : self.label_ptr[number + 1]]
+        parts = {}
+        for name, part in self.cells.items():
+            first, last = self.cell_ptr[name][number : number + 2]
+            parts[name] = part[slice(first, last)]
         columns = len(labels) + sum(len(part.loss) for part in parts.values())
         if columns > most:
             raise TooLargeError(
@@ -181,7 +191,7 @@ class _Columns:
                 "method=TRWS() or CombiLP(), or give more columns="
             )
         program = Program(len(labels))
-        column = np.full(len(self.variable), -1, dtype=np.int64)
+        column = self.column
         column[labels] = np.arange(len(labels))
         v, row = np.unique(self.variable[labels], return_inverse=True)
         program.add(row, np.arange(len(labels)), np.ones(len(labels)), np.ones(len(v)), np.ones(len(v)))
