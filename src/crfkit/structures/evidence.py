@@ -111,11 +111,16 @@ def without_observed(potentials: GraphPotentials) -> Reduced:
             if not mask.any():
                 tables[left] = Table(table.scores, which[factors], scale)
                 continue
-            keys = np.column_stack([which[factors], labels[:, mask]])
-            kinds, row = np.unique(keys, axis=0, return_inverse=True)
-            every = np.zeros((len(kinds), len(mask)), dtype=np.int64)
-            every[:, mask] = kinds[:, 1:]
-            sliced = table.scores[_at(kinds[:, 0], every, mask)]
+            shape = (
+                len(table.scores),
+                *(n for n, one in zip(table.scores.shape[1:], mask, strict=True) if one),
+            )
+            keys = np.ravel_multi_index((which[factors], *labels[:, mask].T), shape)
+            found, row = np.unique(keys, return_inverse=True)
+            first, *seen_labels = np.unravel_index(found, shape)
+            every = np.zeros((len(found), len(mask)), dtype=np.int64)
+            every[:, mask] = np.column_stack(seen_labels)
+            sliced = table.scores[_at(first, every, mask)]
             tables[left] = Table(np.ascontiguousarray(sliced), row.reshape(-1).astype(np.int32), scale)
     width = batch.width[free]
     graph = Graph({"variable": width}, **{name: Clique(*["variable"] * n) for name, n in arity.items()})

@@ -24,6 +24,7 @@ from crfkit.inference.methods.lanes import lanes_of
 from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
 from crfkit.inference.methods.pieces import labelled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
+from crfkit.inference.methods.trws import TRWS
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import Components, Part, components, part_of
 
@@ -31,8 +32,10 @@ __all__ = ["Auto"]
 
 Answer = TypeVar("Answer", Summed, Labelled)
 
-#: Variables of a graph for which a cut is tried before elimination: it is faster where it can be made.
-_LARGE = 64
+#: Variables of a graph for which a cut and a few passes of TRW-S are tried before elimination: they are
+#: faster where they prove their answer.
+_LARGE = 32
+_PASSES = 8
 #: What sets the random numbers of Markov chains apart from those of exact draws with the same seed.
 _APART = 0x9E3779B97F4A7C15
 
@@ -86,11 +89,9 @@ class Auto(Method):
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling, or the best that was found and a bound."""
         large = potentials.batch.variables > _LARGE * potentials.batch.graphs
-        if large and not lanes_of(potentials, threads).all:
-            try:
-                return MinCut().best(potentials, threads)
-            except MethodError:
-                pass  # not binary, or not submodular
+        quick = _quickly(potentials, threads) if large and not lanes_of(potentials, threads).all else None
+        if quick is not None:
+            return quick
         exact = Elimination(self.budget)
         return self._answer(
             potentials,
@@ -164,6 +165,18 @@ class Auto(Method):
         many = "components have" if wide > 1 else "component has"
         note = f"{wide} {many} more than the {self.budget} cells of the budget: not eliminated"
         return replace(answer, how=replace(answer.how, notes=(note, *answer.how.notes)))
+
+
+def _quickly(potentials: GraphPotentials, threads: int) -> Labelled | None:
+    """Return the best labellings of all graphs, where a cut or a few passes of TRW-S prove them."""
+    for method in (MinCut(), TRWS(sweeps=_PASSES)):
+        try:
+            found = method.best(potentials, threads)
+        except MethodError:  # not binary or not submodular; nothing found
+            continue
+        if found.how.exact.all():
+            return found
+    return None
 
 
 def _within(exact: Elimination, potentials: GraphPotentials) -> Bools:
