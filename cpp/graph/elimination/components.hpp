@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/threads/parallel.hpp"
+#include "graph/elimination/ball.hpp"
 #include "graph/elimination/component.hpp"
 #include "graph/elimination/plan.hpp"
 #include "graph/elimination/search.hpp"
@@ -23,6 +24,7 @@ class Components {
  public:
   Components(const Factors& f, const Reduction& left, double budget, int threads) {
     find(f, left);
+    refuse_wide(f, left, budget, threads);
     make_leaves(f, left);
     find_programs(budget, threads);
   }
@@ -69,6 +71,26 @@ class Components {
     }
   }
 
+  // Components that are far too wide need no leaves.
+  void refuse_wide(const Factors& f, const Reduction& left, double budget, int threads) {
+    refused_.resize(component.size());
+    std::int64_t arity = 1;
+    for (std::int64_t g = 0; g < f.groups; ++g)
+      arity = std::max<std::int64_t>(arity, f.group[g].arity);
+    std::vector<std::size_t> large;  // those that would not be annealed, as they have many leaves
+    for (std::size_t c = 0; c < component.size(); ++c) {
+      const std::int64_t n = static_cast<std::int64_t>(component[c].variable.size());
+      if (!can_anneal(n, n / arity)) large.push_back(c);
+    }
+    if (large.empty()) return;
+    const Balls balls(f, left);
+    parallel_for(static_cast<std::int64_t>(large.size()), threads, [&](std::int64_t i) {
+      Component& c = component[large[i]];
+      c.cells = balls.too_wide(c.variable, budget);
+      refused_[large[i]] = c.cells > 0.0;
+    });
+  }
+
   void make_leaves(const Factors& f, const Reduction& left) {
     scope_.resize(component.size());
     shape_.resize(component.size());
@@ -87,11 +109,13 @@ class Components {
           known.push_back({g, m});
           continue;
         }
+        if (refused_[mine]) continue;
         std::sort(scope.begin(), scope.end());
         found[mine].emplace_back(scope, Member{g, m});
       }
     }
     for (std::size_t c = 0; c < component.size(); ++c) {
+      if (refused_[c]) continue;
       for (const std::int32_t v : component[c].variable) shape_[c].push_back(left.width[v]);
       merge(component[c], found[c], scope_[c], shape_[c]);
       decltype(found)::value_type().swap(found[c]);
@@ -139,6 +163,8 @@ class Components {
     std::map<std::vector<std::int32_t>, std::size_t> seen;  // of equal components: the first
     std::vector<std::size_t> like(component.size()), distinct;
     for (std::size_t c = 0; c < component.size(); ++c) {
+      like[c] = c;
+      if (refused_[c]) continue;
       std::vector<std::int32_t> key = shape_[c];
       for (const std::vector<std::int32_t>& scope : scope_[c]) {
         key.push_back(-1);
@@ -180,6 +206,7 @@ class Components {
   }
 
   std::vector<std::int32_t> of_, local_;                       // [V] component, number within it
+  std::vector<std::uint8_t> refused_;                          // components that are far too wide
   std::vector<std::vector<std::vector<std::int32_t>>> scope_;  // of the leaves of each component
   std::vector<std::vector<std::int32_t>> shape_;               // labels of its variables
 };

@@ -23,17 +23,21 @@ struct SearchedJoins {
   bool complete = false;  // false: hopelessly wide
 };
 
+// Whether trees are annealed, which have a set of variables for each node.
+inline bool can_anneal(std::int64_t variables, std::int64_t leaves) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 23;  // words of all sets
+  return 2 * leaves * ((variables + 63) / 64) <= kMost;
+}
+
 inline SearchedJoins find_joins(const PrimalGraph& graph, const std::vector<std::int32_t>& width,
                                 const Scopes& leaves, double budget, int threads) {
   constexpr int kChains = 4, kRounds = 4;
-  constexpr double kHot = 2.5, kCold = 25.0;             // inverse temperatures
-  constexpr std::int64_t kMost = std::int64_t{1} << 27;  // words of all sets of a tree
-  constexpr double kPass = 1 << 24;                      // operations of a chain in a round
+  constexpr double kHot = 2.5, kCold = 25.0;  // inverse temperatures
+  constexpr double kPass = 1 << 24;           // operations of a chain in a round
   constexpr double kHopeless = 1 << 24,
                    kNearlySo = 256;  // times the budget: orders, annealed trees
-  const std::int64_t n = graph.size(), nodes = 2 * static_cast<std::int64_t>(leaves.size());
-  const std::int64_t words = (n + 63) / 64;
-  const bool small = nodes * words <= kMost / 16;  // a tree has a set of variables for each node
+  const std::int64_t words = (graph.size() + 63) / 64;
+  const bool small = can_anneal(graph.size(), static_cast<std::int64_t>(leaves.size()));
   const Order order = find_order(graph, budget * (small ? kHopeless : 16.0), threads);
   SearchedJoins found = {{}, order.cells, order.complete};
   if (!order.complete) return found;
