@@ -6,12 +6,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <queue>
 
 #include "graph/appearance.hpp"
+#include "graph/few_run.hpp"
 #include "graph/forests.hpp"
-#include "graph/message_rows.hpp"
 
 namespace crfkit {
 
@@ -23,6 +22,7 @@ struct MessagePlan {
   Schedule schedule;
   std::unique_ptr<Covering> covering;
   std::unique_ptr<Order> order;
+  std::unique_ptr<FewPlan> few;  // of pairs of few labels
 
   MessagePlan(const Factors& f, Schedule wanted) : places(f), schedule(wanted) {
     if (schedule == Schedule::paths) {
@@ -37,6 +37,8 @@ struct MessagePlan {
     } else {
       places.sizes.degree = 0;  // only visits keep a row for each place of a variable
     }
+    if (schedule != Schedule::residual && FewPlan::fits(places))
+      few = std::make_unique<FewPlan>(places, covering.get(), order.get());
   }
 };
 
@@ -47,30 +49,6 @@ struct MessageOptions {
   double damping;        // below 0: only where it stalls
   const double* weight;  // [F], or null
   int threads;
-};
-
-// Scratch of threads, used again.
-class Scratches {
- public:
-  explicit Scratches(std::int64_t size) : size_(size) {}
-
-  template <class Use>
-  void with(Use use) {
-    std::unique_ptr<double[]> one;
-    {
-      const std::lock_guard<std::mutex> lock(guard_);
-      if (!free_.empty()) one = std::move(free_.back()), free_.pop_back();
-    }
-    if (!one) one = std::make_unique<double[]>(size_);
-    use(one.get());
-    const std::lock_guard<std::mutex> lock(guard_);
-    free_.push_back(std::move(one));
-  }
-
- private:
-  std::int64_t size_;
-  std::mutex guard_;
-  std::vector<std::unique_ptr<double[]>> free_;
 };
 
 class MessageRun {
@@ -201,11 +179,16 @@ class MessageRun {
     Messages m = view(which, active);
     std::fill(stamp_.begin(), stamp_.end(), MessageStamp{0.0f, 0, -1});
     damping_.assign(options.damping > 0.0 ? places.variables() : 0, options.damping);
+    if (plan.few && which != MessageRule::log_sums)
+      few_ = std::make_unique<FewRun>(kernels_, factors, places, *plan.few,
+                                      *table[static_cast<int>(which)], which, watched_, rows);
     if (plan.schedule == Schedule::residual) {
       follow_residuals(m, active);
     } else {
       sweep_until_rest(m, active);
     }
+    if (few_) few_->write(rows);
+    few_.reset();
   }
 
   void sweep_until_rest(Messages& m, std::vector<std::uint8_t>& active) {
@@ -220,11 +203,17 @@ class MessageRun {
       for (std::int64_t v = 0; v < places.variables(); ++v) {
         if (!active[v]) continue;
         const std::int32_t c = places.component[v];
-        for (std::int64_t p = places.place_ptr[v]; p < places.place_ptr[v + 1]; ++p) {
-          if (stamp_[p].change == -1.0f) next[c] = State::dead;
-          if (stamp_[p].change == -2.0f && next[c] != State::dead) next[c] = State::underflows;
-          most[c] = std::max(most[c], stamp_[p].change);
+        const auto look = [&](float change) {
+          if (change == -1.0f) next[c] = State::dead;
+          if (change == -2.0f && next[c] != State::dead) next[c] = State::underflows;
+          most[c] = std::max(most[c], change);
+        };
+        if (few_) {
+          look(few_->change()[v]);
+          continue;
         }
+        for (std::int64_t p = places.place_ptr[v]; p < places.place_ptr[v + 1]; ++p)
+          look(stamp_[p].change);
       }
       bool left = false;
       for (std::int64_t c = 0; c < C; ++c) {
@@ -253,6 +242,7 @@ class MessageRun {
   }
 
   void sweep(Messages& m) {
+    if (few_) return few_->sweep(m, options.threads);
     if (plan.covering) {
       for (const Forest& forest : plan.covering->forest) {
         ++m.clock;
@@ -351,6 +341,7 @@ class MessageRun {
   bool watched_ = false;
   std::vector<double> damping_;
   std::vector<MessageStamp> stamp_;
+  std::unique_ptr<FewRun> few_;
 };
 
 }  // namespace crfkit

@@ -100,6 +100,32 @@ struct Messages {
   float least;
 };
 
+// Pairs of few labels: rows of all variables are as wide as a small vector, and lie in the order in
+// which variables are visited first.  Those of a variable lie side by side, its own first.
+static constexpr int few_labels(int widest) {  // for which there are loops; 0: none
+  return widest <= 2 ? 2 : widest <= 4 ? widest : widest <= 6 ? 6 : widest <= 8 ? 8 : 0;
+}
+static constexpr int few_lanes(int labels) { return labels <= 2 ? 2 : labels <= 4 ? 4 : 8; }
+
+// A variable tells some of its factors: it has rows [row, last), messages go from [begin, end).
+struct FewVisit {
+  std::int32_t variable, row, begin, end, last;
+};
+
+struct FewMessages {
+  int labels;  // few_labels() of the widest variable
+  MessageRule rule;
+  bool watched;
+  const FewVisit* visit;
+  const std::int32_t* to;      // [rows] the row to which the message from a row goes
+  const std::int32_t* table;   // [rows] number of the table through which it goes
+  const double* cell;          // [tables, labels of the source, lanes of the target]
+  double* row;                 // [rows, lanes]
+  float* change;               // [V] largest one of messages from there; -1 and -2 as in a stamp
+  const double* damping;       // [V] share of the old message; null: 0
+  const std::uint8_t* active;  // [V] whether messages from here are wanted
+};
+
 struct PathKernels {
   std::int64_t (*scratch)(const MessageSizes&);  // doubles that the others need, for each thread
   // Messages to the places of each stage, which do not depend on each other; stage by stage.
@@ -111,6 +137,8 @@ struct PathKernels {
   // log of sum over x of table_f(x) prod q_v(x_v), of factors [first, last).
   void (*weigh)(const Messages&, std::int64_t first, std::int64_t last, double* out,
                 double* scratch);
+  // Visits [first, last), one after the other; scratch has a row for each message of a visit.
+  void (*visit_few)(const FewMessages&, std::int64_t first, std::int64_t last, double* scratch);
   void (*exponentiate)(const double* score, std::int64_t count, double scale, double shift,
                        double* out);
   std::int64_t (*packed_size)(int rows, int columns);

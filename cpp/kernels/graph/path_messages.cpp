@@ -1,6 +1,7 @@
 // Compiled once per instruction set: messages along paths, trees and orders of variables.
 #include "shared/path_messages.hpp"
 
+#include "kernels/graph/few_visits.hpp"
 #include "kernels/graph/sender.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -63,6 +64,32 @@ void weigh(const Messages& m, std::int64_t first, std::int64_t last, double* out
   });
 }
 
+template <class Op, bool Watched>
+void visit_few_with(const FewMessages& m, std::int64_t first, std::int64_t last, double* scratch) {
+  switch (m.labels) {
+    case 2:
+      return FewVisits<Op, 2, Watched>(m, scratch).run(first, last);
+    case 3:
+      return FewVisits<Op, 3, Watched>(m, scratch).run(first, last);
+    case 4:
+      return FewVisits<Op, 4, Watched>(m, scratch).run(first, last);
+    case 6:
+      return FewVisits<Op, 6, Watched>(m, scratch).run(first, last);
+    default:
+      return FewVisits<Op, 8, Watched>(m, scratch).run(first, last);
+  }
+}
+
+void visit_few(const FewMessages& m, std::int64_t first, std::int64_t last, double* scratch) {
+  if (m.rule == MessageRule::maxima) {
+    visit_few_with<Maxima, false>(m, first, last, scratch);
+  } else if (m.watched) {
+    visit_few_with<Sums, true>(m, first, last, scratch);
+  } else {
+    visit_few_with<Sums, false>(m, first, last, scratch);
+  }
+}
+
 void exponentiate(const double* score, std::int64_t count, double scale, double shift,
                   double* out) {
   for (std::int64_t i = 0; i < count; i += W) {
@@ -87,7 +114,7 @@ void pack_table(const double* cell, int rows, int columns, bool transposed, doub
 
 }  // namespace
 
-const PathKernels path_messages = {scratch_size, send,         visit,     weigh,
-                                   exponentiate, packed_cells, pack_table};
+const PathKernels path_messages = {scratch_size, send,         visit,        weigh,
+                                   visit_few,    exponentiate, packed_cells, pack_table};
 
 }  // namespace crfkit::CRFKIT_ARCH
