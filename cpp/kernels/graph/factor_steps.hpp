@@ -45,14 +45,15 @@ inline Vec log_total(Vec most, Vec sum) { return most == kZero ? most : most + l
 // The sum over lanes of exp(v - most), for most > -inf.
 inline double log_of_lanes(double most, Vec sum) { return most + std::log(sum_of(sum)); }
 
-// to[o] = sum over x of from[o, x] q[x]: the last axis goes.
+// to[o] = sum over x of from[o, x] q[x]: the last axis goes. The rest of a vector is 0 in the table
+// and nothing in q: -inf in the table would be NaN times a scale of 0.
 template <class Op>
 inline void drop_last(const double* from, std::int64_t outer, int n, const double* q, double scale,
                       double* to) {
   for (std::int64_t o = 0; o < outer; ++o, from += n) {
     Vec acc = splat(Op::kNone);
     for (int j = 0; j < n; j += W) {
-      const Vec term = Op::times(scaled_cell<Op>(load_part(from + j, n - j, Op::kNone), scale),
+      const Vec term = Op::times(scaled_cell<Op>(load_part(from + j, n - j, 0.0), scale),
                                  load_part(q + j, n - j, Op::kNone));
       acc = Op::Dense::plus(acc, term);
     }
@@ -65,7 +66,7 @@ inline void drop_last(const double* from, std::int64_t outer, int n, const doubl
         if (most == kZero) continue;
         Vec sum = {};
         for (int j = 0; j < n; j += W)
-          sum += exp(Op::times(scaled_cell<Op>(load_part(from + j, n - j, kZero), scale),
+          sum += exp(Op::times(scaled_cell<Op>(load_part(from + j, n - j, 0.0), scale),
                                load_part(q + j, n - j, kZero)) -
                      most);
         to[o] = log_of_lanes(most, sum);

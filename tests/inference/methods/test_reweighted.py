@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crfkit import inference
+from crfkit import Graph, inference
 from crfkit.methods import BeliefPropagation, Enumeration, MethodError, TreeReweighted
+from crfkit.structures import Table
 from tests.cases.graphs import cycle, grid, pairwise, random_graph, tree_graph
 
 
@@ -76,3 +77,14 @@ def test_refuses_what_it_cannot_do() -> None:
         TreeReweighted(seed=-1)
     with pytest.raises(MethodError, match="cannot look for the best labelling"):
         inference.decode(cycle(np.random.default_rng(0), 3, 2), method=TreeReweighted())
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("arity", [2, 3])
+def test_a_scale_of_zero_forbids_nothing(labels: int, arity: int) -> None:
+    graph = Graph({"node": labels}, edge=["node"] * arity)
+    batch = graph.batch(sizes={"node": 3}, scopes={"edge": [[0, 1, 2][:arity], [1, 2, 0][:arity]]})
+    tables = np.random.default_rng(labels).normal(size=(labels,) * arity)
+    potentials = batch.potentials(edge=Table(tables, scale=[0.0, 1.0]))
+    exact = inference.log_partition(potentials, method=Enumeration())
+    assert exact - 1e-9 <= inference.log_partition(potentials, method=TreeReweighted()) < np.inf
