@@ -30,6 +30,8 @@ def check_number(name: str, given: object, least: float | None = 0, *, whole: bo
     if whole and not isinstance(given, Integral):
         raise TypeError(f"{name} is {given!r}, expected a whole number")
     number: Any = given
+    if whole and number >= 2**64:
+        raise ValueError(f"{name} is {given}, expected less than 2**64")
     if least is not None and not number >= least:
         raise ValueError(f"{name} is {given}, expected {least} or more")
 

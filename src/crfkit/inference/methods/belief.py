@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit import _native
+from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
 from crfkit.native import kernels
@@ -35,6 +36,9 @@ class MessagePassing(Method):
         """Check the options."""
         if self.schedule not in SCHEDULES:
             raise MethodError(f"schedule is {self.schedule!r}, expected one of {', '.join(SCHEDULES)}")
+        for name, given in (("damping", self.damping or 0.0), ("tol", self.tol)):
+            check_number(name, given, None)
+        check_number("sweeps", self.sweeps, None, whole=True)
         if self.damping is not None and not 0.0 <= self.damping < 1.0:
             raise MethodError(f"damping is {self.damping}, expected 0 or more and less than 1")
         if not 0.0 <= self.tol < 1.0:

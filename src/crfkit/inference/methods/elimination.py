@@ -16,6 +16,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids
+from crfkit.checks import check_number
 from crfkit.inference.counting import exact_counts
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import Lanes, Rest, constant_of, lanes_of
@@ -59,6 +60,7 @@ class Elimination(Method):
 
     def __post_init__(self) -> None:
         """Check the budget."""
+        check_number("budget", self.budget, None, whole=True)
         if not 1 <= self.budget <= 2**40:
             raise MethodError(f"budget is {self.budget}, expected 1 to 2**40 cells")
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit.arrays import Floats, Ids
+from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -30,6 +31,10 @@ class Enumeration(Method):
 
     name: ClassVar[str] = "enumeration"
     most: int = 2**20  #: labellings of a graph; more are refused
+
+    def __post_init__(self) -> None:
+        """Check the option."""
+        check_number("most", self.most, 1, whole=True)
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return exact marginals."""

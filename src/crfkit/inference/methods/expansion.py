@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Bools, Floats
+from crfkit.checks import check_number
 from crfkit.inference.methods.cuts import allowed, refuse
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labelled, Method, MethodError
@@ -26,6 +27,7 @@ class _Moves(Method):
     cycles: int = 100  #: at most so many rounds of moves; it mostly takes three to six
 
     def __post_init__(self) -> None:
+        check_number("cycles", self.cycles, None, whole=True)
         if self.cycles < 1:
             raise MethodError(f"cycles is {self.cycles}, expected 1 or more")
 

@@ -44,6 +44,8 @@ class ICM(Method):
 
     def __post_init__(self) -> None:
         """Check the options."""
+        if self.start is not None and not isinstance(self.start, Mapping):
+            raise TypeError(f"start is {self.start!r}, expected kind -> label ids")
         check_number("restarts", self.restarts, 0, whole=True)
         check_number("seed", self.seed, 0, whole=True)
         check_number("sweeps", self.sweeps, 1, whole=True)

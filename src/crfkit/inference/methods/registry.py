@@ -46,7 +46,7 @@ def method_of(given: Method | str | None) -> Method:
     if isinstance(given, Method):
         return given
     name = "auto" if given is None else given
-    if name not in METHODS:
+    if name not in list(METHODS):  # which may be of any type
         raise MethodError(f"method is {given!r}, expected one of {', '.join(METHODS)}, or a method object")
     module, called = METHODS[name]
     made: Method = getattr(import_module(f"crfkit.inference.methods.{module}"), called)()

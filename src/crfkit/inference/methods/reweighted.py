@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from crfkit.checks import check_number
 from crfkit.inference.methods.belief import MessagePassing
 from crfkit.inference.methods.method import MethodError, Summed
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -40,6 +41,7 @@ class TreeReweighted(MessagePassing):
     def __post_init__(self) -> None:
         """Check the options."""
         super().__post_init__()
+        check_number("seed", self.seed, None, whole=True)
         if not 0 <= self.seed < 2**64:
             raise MethodError(f"seed is {self.seed}, expected 0 to 2**64 - 1")
 
