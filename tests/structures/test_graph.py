@@ -14,6 +14,7 @@ from crfkit import Clique, Graph, inference, scopes
 from crfkit.data import Dataset
 from crfkit.features.items import ItemExtractor
 from crfkit.structures import Table
+from tests.cases.graphs import random_graph
 
 NEVER = -np.inf
 GRAPH = Graph({"a": 2, "b": ["x", "y", "z"]}, one=["a"], two=["a", "a"], mixed=["a", "b"])
@@ -169,6 +170,17 @@ def test_loose_factors(factor: Any, message: str) -> None:
         Graph.from_factors([2, 3], [factor])
     with pytest.raises(ValueError, match=r"width\[1\] is 0, expected 1 or more"):
         Graph.from_factors([2, 0], [])
+    with pytest.raises(ValueError, match=r"width\[1\] is 4294967298, expected less than 2\*\*31"):
+        Graph.from_factors([2, 2**32 + 2], [])
+
+
+def test_many_labellings_are_scored_in_blocks() -> None:
+    rng = np.random.default_rng(0)
+    potentials = random_graph(rng, graphs=3, forbidden=0.05)
+    label = rng.integers(0, potentials.batch.width, size=(40_000, potentials.batch.variables), dtype=np.int32)
+    scores = potentials.labelling_score(label)
+    for i in rng.integers(0, len(label), size=50):
+        assert scores[i].tobytes() == potentials.labelling_score(label[i]).tobytes()
 
 
 def test_features_are_carried() -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphPotentials", "Table", "as_table", "table_numbers"]
 
+#: Scores of factors that are looked up at once.
+_TERMS = 2**16
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -145,11 +148,15 @@ class GraphPotentials:
                 continue
             which = table_numbers(table, len(scope))
             graph = self.batch.graph_of[scope[:, 0]]
-            for out, row in zip(flat, rows, strict=True):
-                terms = table.scores[(which, *row[scope].T)]
+            step = max(1, _TERMS // len(scope))  # labellings at once
+            for begin in range(0, count, step):
+                some = rows[begin : begin + step]
+                terms = table.scores[(which, *np.moveaxis(some[:, scope], 2, 0))]  # [labellings, M]
                 if table.scale is not None:
                     terms = terms * table.scale
-                out += np.bincount(graph, terms, minlength=self.batch.graphs)
+                place = np.arange(len(some))[:, None] * self.batch.graphs + graph
+                sums = np.bincount(place.ravel(), terms.ravel(), minlength=len(some) * self.batch.graphs)
+                flat[begin : begin + step] += sums.reshape(len(some), self.batch.graphs)
         return total
 
     def expected_score(self, clique: Mapping[str, Floats]) -> Floats:

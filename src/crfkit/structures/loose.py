@@ -26,6 +26,9 @@ def potentials_of_factors(
     if widths.size and int(widths.min()) < 1:
         v = int(np.argmin(widths))
         raise ValueError(f"width[{v}] is {widths[v]}, expected 1 or more")
+    if widths.size and int(widths.max()) >= 2**31:
+        v = int(np.argmax(widths))
+        raise ValueError(f"width[{v}] is {widths[v]}, expected less than 2**31")
     scopes: list[Sequence[int]] = []
     tables: list[Floats] = []
     for m, (scope, scores) in enumerate(factors):
