@@ -140,6 +140,16 @@ def test_a_search_that_gave_up_starts_from_what_another_found(monkeypatch: pytes
     assert end.tolist() == [2, 0]
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scores_whose_squares_overflow(sign: float) -> None:
+    """Two labellings that chains cannot leave, and one that all chains reach."""
+    apart = Graph.from_factors([2, 2], [([0, 1], [[1e300, -np.inf], [-np.inf, sign * 1e300]])])
+    how = inference.marginals(apart, method=Gibbs(chains=8, draws=50)).how
+    assert not how.converged[0]
+    one = Graph.from_factors([2], [([0], [sign * 1e300, -np.inf])])
+    assert inference.marginals(one, method=Gibbs(draws=50)).how.converged[0]
+
+
 def test_what_it_cannot_do() -> None:
     scores = grid(np.random.default_rng(7), 2, 2, 2)
     queries: dict[str, dict[str, Any]] = {

@@ -146,14 +146,17 @@ def r_hat(first: Floats, sums: Floats, sweeps: int) -> Floats:
     if sweeps < 4:
         return np.full(len(first), np.inf)
     count = np.array([sweeps // 2, sweeps - sweeps // 2], dtype=np.float64)[:, None]  # [2, 1]
-    shift = sums[..., 0] / count  # [N, chains, 2, 3]
-    within = (sums[..., 1] / count - shift**2) * count / (count - 1.0)
-    mean = (first[:, :, None] + shift).reshape(len(first), 2 * first.shape[1], 3)
-    scale = 1e-12 * (1.0 + np.abs(mean).max(axis=1, initial=0.0) ** 2)  # what rounding leaves of a constant
-    inside = np.maximum(within.mean(axis=(1, 2)), 0.0)  # [N, 3]
-    between = mean.var(axis=1, ddof=1)
-    still = (inside <= scale) & (between <= scale)
-    ratio = np.sqrt(1.0 - 1.0 / count[0] + between / np.where(inside > 0.0, inside, np.nan))
-    ratio = np.where(still, 1.0, np.where(inside > 0.0, ratio, np.inf))
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge scores: R-hat is inf
+        shift = sums[..., 0] / count  # [N, chains, 2, 3]
+        within = (sums[..., 1] / count - shift**2) * count / (count - 1.0)
+        mean = (first[:, :, None] + shift).reshape(len(first), 2 * first.shape[1], 3)
+        # What rounding leaves of a constant.
+        scale = 1e-12 * (1.0 + np.abs(mean).max(axis=1, initial=0.0) ** 2)
+        inside = np.maximum(within.mean(axis=(1, 2)), 0.0)  # [N, 3]
+        between = mean.var(axis=1, ddof=1)
+        scale[np.isinf(scale)] = 0.0
+        still = (inside <= scale) & (between <= scale)
+        ratio = np.sqrt(1.0 - 1.0 / count[0] + between / np.where(inside > 0.0, inside, np.nan))
+        ratio = np.where(still, 1.0, np.where(np.isnan(ratio), np.inf, ratio))
     largest: Floats = ratio.max(axis=1, initial=1.0)
     return largest
