@@ -102,10 +102,12 @@ class FewVisits {
       most = far > most ? far : most;
     }
     float& kept = m_.change[v.variable];
-    if (dead) {
+    if (danger_) {  // what underflows may look dead
+      kept = -2.0f;
+    } else if (dead) {
       kept = -1.0f;
     } else if (kept >= 0.0f) {
-      kept = danger_ ? -2.0f : most > kept ? most : kept;
+      kept = most > kept ? most : kept;
     }
   }
 

@@ -271,6 +271,15 @@ def test_a_constant_that_forbids_and_variables_without_factors() -> None:
     assert BeliefPropagation().best(forbidden, 1).label.tolist() == [[-1, -1]]
 
 
+def test_a_variable_with_many_factors() -> None:
+    """The product of 12,000 messages is 0 as a probability: that forbids nothing."""
+    leaves = np.arange(1, 12_001)
+    edges = np.column_stack([np.zeros_like(leaves), leaves])
+    scores = pairwise(np.random.default_rng(0), 12_001, edges, 2, pair=0.3 * np.eye(2))
+    exact = inference.log_partition(scores, method="elimination")
+    assert inference.log_partition(scores, method=BeliefPropagation()) == pytest.approx(exact)
+
+
 def test_scores_that_underflow_as_probabilities() -> None:
     """A label that looks impossible next to another must come back when that other is ruled out."""
     step = np.array([[0.0, -500.0], [-500.0, 0.0]])
