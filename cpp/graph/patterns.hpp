@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/threads/parallel.hpp"
+#include "graph/union_find.hpp"
 #include "shared/factors.hpp"
 
 namespace crfkit {
@@ -40,25 +41,12 @@ struct ConnectedParts {
 
   // Numbered by their first variables; no group may have more than 2^31 - 1 factors.
   // Without lists of factors where none has `most` variables or fewer.
-  ConnectedParts(const Factors& f, std::int64_t most) : of(f.variables), local(f.variables) {
-    std::vector<std::int32_t>& root = of;  // of trees whose roots are their smallest variables
-    for (std::int64_t v = 0; v < f.variables; ++v) root[v] = static_cast<std::int32_t>(v);
-    const auto find = [&](std::int32_t v) {
-      while (root[v] != v) v = root[v] = root[root[v]];
-      return v;
-    };
-    for (std::int64_t g = 0; g < f.groups; ++g) {
-      const FactorGroup& group = f.group[g];
-      for (std::int64_t m = 0; m < group.count; ++m)
-        for (int i = 1; i < group.arity; ++i) {
-          const std::int32_t a = find(group.variables(m)[0]), b = find(group.variables(m)[i]);
-          if (a < b) root[b] = a;
-          if (b < a) root[a] = b;
-        }
-    }
-    std::int32_t count = 0;
-    for (std::int64_t v = 0; v < f.variables; ++v)  // roots come before the rest of their trees
-      of[v] = root[v] == v ? count++ : of[root[v]];
+  ConnectedParts(const Factors& f, std::int64_t most) : local(f.variables) {
+    UnionFind joined(f.variables);
+    for (std::int64_t g = 0; g < f.groups; ++g)
+      joined.join_rows(f.group[g].scope, f.group[g].count, f.group[g].arity);
+    of = std::move(joined).components();
+    const std::int32_t count = of.empty() ? 0 : *std::max_element(of.begin(), of.end()) + 1;
     variable_ptr.assign(count + 1, 0);
     for (const std::int32_t c : of) ++variable_ptr[c + 1];
     accumulate(variable_ptr);

@@ -3,9 +3,35 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "engine/checks.hpp"
+#include "graph/union_find.hpp"
 #include "python/graph.hpp"
 
 namespace crfkit {
+namespace {
+
+using Scope = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// The component of each variable, by scopes [M, arity].
+Given<std::int32_t> components(std::int64_t variables, const std::vector<Scope>& scopes) {
+  if (variables < 0) refuse("variables is " + text(variables) + ", expected 0 or more");
+  std::vector<std::int32_t> of;
+  {
+    const nb::gil_scoped_release release;
+    UnionFind joined(variables);
+    for (const Scope& scope : scopes) {
+      for (std::size_t i = 0; i < scope.size(); ++i)
+        if (const std::int64_t v = scope.data()[i]; v < 0 || v >= variables)
+          refuse("a scope has variable " + text(v) + ", expected 0 to " + text(variables - 1));
+      joined.join_rows(scope.data(), static_cast<std::int64_t>(scope.shape(0)),
+                       static_cast<std::int64_t>(scope.shape(1)));
+    }
+    of = std::move(joined).components();
+  }
+  return give(std::move(of));
+}
+
+}  // namespace
 
 void bind_graph(nb::module_& m) {
   nb::class_<KeptFactors>(m, "Factors")
@@ -14,6 +40,7 @@ void bind_graph(nb::module_& m) {
            "which"_a.none() = nb::none(), "scale"_a.none() = nb::none())
       .def_prop_ro("variables", [](const KeptFactors& f) { return f.view().variables; })
       .def_prop_ro("groups", [](const KeptFactors& f) { return f.view().groups; });
+  m.def("components", components, "variables"_a, "scopes"_a);
 }
 
 }  // namespace crfkit

@@ -570,6 +570,7 @@ class Factors:
     @property
     def groups(self) -> int: ...
 
+def components(variables: int, scopes: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]: ...
 def max_flow(
     excess: NDArray[np.float64],
     source: NDArray[np.int32],

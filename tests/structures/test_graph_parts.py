@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from crfkit import inference
+from crfkit import _native, inference
 from crfkit.structures.parts import components, part_of
 from tests.cases.graphs import grid, random_graph
 
@@ -73,3 +77,34 @@ def test_wrong_selections() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             batch.select(graphs)
+
+
+def test_components_of_scopes_are_numbered_by_their_first_variables() -> None:
+    pairs, triples = np.array([[5, 1], [6, 5]], dtype=np.int32), np.array([[0, 7, 3]], dtype=np.int32)
+    assert _native.components(9, [pairs, triples]).tolist() == [0, 1, 2, 0, 3, 1, 1, 0, 4]
+    assert _native.components(0, []).tolist() == []
+    with pytest.raises(ValueError, match="a scope has variable 6, expected 0 to 5"):
+        _native.components(6, [pairs])
+
+
+def test_components_of_random_scopes_as_by_scipy() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        pairs = rng.integers(0, 60, (40, 2), dtype=np.int32)
+        joined = coo_array((np.ones(40), pairs.T), shape=(60, 60))
+        _, expected = connected_components(joined, directed=False)
+        assert _native.components(60, [pairs]).tolist() == expected.tolist()
+
+
+def test_components_need_no_scipy() -> None:
+    code = """
+import sys
+from crfkit import Graph, inference
+from crfkit.methods import Elimination
+same = [[1.0, 0.0], [0.0, 1.0]]
+scopes = [*([2 * i, 2 * i + 1] for i in range(10)), [20, 21], [21, 22], [20, 22]]
+scores = Graph.from_factors([2] * 23, [(scope, same) for scope in scopes])
+inference.log_partition(scores, method=Elimination())
+sys.exit("scipy" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "graph/elimination/order.hpp"
@@ -80,14 +81,13 @@ class Balls {
     const Peeled peeled(graph);
     using Rule = GreedyOrder::Rule;
     constexpr std::int64_t kOperations = std::int64_t{1} << 26;
+    constexpr Rule kRules[] = {Rule::size, Rule::fill, Rule::size, Rule::weighted_fill};
     double cells = 0.0;
-    for (const Rule rule : {Rule::size, Rule::fill, Rule::weighted_fill})
-      for (const std::uint64_t seed : {0, 1}) {
-        GreedyOrder greedy(peeled.core, rule, seed);
-        const Order order = greedy.run(most, 1e300, kOperations);
-        if (order.cells <= most) return 0.0;
-        cells = cells == 0.0 ? order.cells : std::min(cells, order.cells);
-      }
+    for (std::uint64_t i = 0; i < std::size(kRules); ++i) {
+      const Order order = GreedyOrder(peeled.core, kRules[i], i / 2).run(most, 1e300, kOperations);
+      if (order.cells <= most) return 0.0;
+      cells = i == 0 ? order.cells : std::min(cells, order.cells);
+    }
     return cells;
   }
 

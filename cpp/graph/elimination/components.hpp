@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "graph/elimination/component.hpp"
 #include "graph/elimination/plan.hpp"
 #include "graph/elimination/search.hpp"
+#include "graph/union_find.hpp"
 
 namespace crfkit {
 
@@ -34,12 +34,7 @@ class Components {
 
  private:
   void find(const Factors& f, const Reduction& left) {
-    std::vector<std::int32_t> root(f.variables);
-    std::iota(root.begin(), root.end(), 0);
-    const auto find_root = [&](std::int32_t v) {
-      while (root[v] != v) v = root[v] = root[root[v]];
-      return v;
-    };
+    UnionFind joined(f.variables);
     const auto is_free = [&](std::int32_t v) { return left.width[v] > 1; };
     for (std::int64_t g = 0; g < f.groups; ++g) {
       const FactorGroup& group = f.group[g];
@@ -48,10 +43,8 @@ class Components {
         std::int32_t first = -1;
         for (int a = 0; a < group.arity; ++a) {
           if (!is_free(scope[a])) continue;
-          const std::int32_t r = find_root(scope[a]);
-          if (first < 0) first = r;
-          root[std::max(first, r)] = std::min(first, r);
-          first = std::min(first, r);
+          if (first < 0) first = scope[a];
+          joined.join(first, scope[a]);
         }
       }
     }
@@ -59,7 +52,7 @@ class Components {
     local_.assign(f.variables, -1);
     for (std::int32_t v = 0; v < f.variables; ++v) {
       if (!is_free(v) || left.impossible[f.graph[v]]) continue;
-      const std::int32_t r = find_root(v);
+      const std::int32_t r = joined.root(v);
       if (r == v) {
         of_[v] = static_cast<std::int32_t>(component.size());
         component.emplace_back();

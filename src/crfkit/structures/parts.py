@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
@@ -119,16 +120,9 @@ def components(batch: GraphBatch) -> Components:
 
 
 def _components(batch: GraphBatch) -> Components:
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    V = batch.variables
-    first = [np.repeat(s[:, 0], s.shape[1] - 1) for s in batch.scopes.values()]
-    second = [s[:, 1:].ravel() for s in batch.scopes.values()]
-    ends = np.concatenate([*first, []]).astype(np.int32), np.concatenate([*second, []]).astype(np.int32)
-    joined = csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(V, V))
-    count, of = connected_components(joined, directed=False)
+    of = _native.components(batch.variables, list(batch.scopes.values()))
+    count = int(of.max(initial=-1)) + 1
     graph = np.zeros(count, dtype=np.int32)
     graph[of] = batch.graph_of
-    alone = replace(batch, graph_of=of.astype(np.int32), graphs=count, single=False, _kept={})
+    alone = replace(batch, graph_of=of, graphs=count, single=False, _kept={})
     return Components(alone, graph)
