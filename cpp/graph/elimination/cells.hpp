@@ -26,14 +26,21 @@ class Cells {
 
 class CellPool {
  public:
+  // What is kept for later is given back where there would be more than `most` cells in all.
+  explicit CellPool(double most) : most_(most) {}
+
   Cells take(std::int64_t cells) {
     std::size_t best = free_.size();
     if (cells >= kLarge)
       for (std::size_t i = 0; i < free_.size(); ++i)
-        if (free_[i].room() >= cells && free_[i].room() <= 2 * cells &&
+        if (free_[i].room() >= cells && free_[i].room() <= cells + cells / 16 &&
             (best == free_.size() || free_[i].room() < free_[best].room()))
           best = i;
-    if (best == free_.size()) return Cells(cells);
+    if (best == free_.size()) {
+      while (!free_.empty() && static_cast<double>(all_ + cells) > most_) drop(largest());
+      all_ += cells;
+      return Cells(cells);
+    }
     std::swap(free_[best], free_.back());
     Cells taken = std::move(free_.back());
     free_.pop_back();
@@ -43,17 +50,30 @@ class CellPool {
   void give(Cells& cells) {
     Cells given = std::move(cells);
     cells = Cells();
-    if (given.room() < kLarge) return;
+    if (given.room() < kLarge) {
+      all_ -= given.room();
+      return;
+    }
     free_.push_back(std::move(given));
-    if (free_.size() > kMost)  // the smallest is worth least
-      free_.erase(std::min_element(free_.begin(), free_.end(), [](const Cells& x, const Cells& y) {
-        return x.room() < y.room();
-      }));
+    if (free_.size() > kMost) drop(smallest());
   }
 
  private:
   static constexpr std::int64_t kLarge = 1 << 14;
   static constexpr std::size_t kMost = 4;
+
+  static bool less(const Cells& x, const Cells& y) { return x.room() < y.room(); }
+  using Place = std::vector<Cells>::iterator;
+  Place smallest() { return std::min_element(free_.begin(), free_.end(), less); }
+  Place largest() { return std::max_element(free_.begin(), free_.end(), less); }
+
+  void drop(Place one) {
+    all_ -= one->room();
+    free_.erase(one);
+  }
+
+  double most_;
+  std::int64_t all_ = 0;  // cells that were taken, or are kept for later
   std::vector<Cells> free_;
 };
 

@@ -76,7 +76,8 @@ class ComponentSum {
 
   double forward(bool keep) {
     lost_ = false;
-    table_.clear();
+    pool_ = CellPool(program_.cells);
+    for (std::vector<Numbers>* each : {&table_, &adjoint_, &joint_}) each->clear();
     table_.resize(program_.table.size());
     peaks_ = 0.0;
     for (std::size_t s = 0; s < program_.step.size(); ++s) {
@@ -326,7 +327,7 @@ class ComponentSum {
   const ContractionKernels& kernels_;
   int threads_;
   bool logs_ = false, lost_ = false;
-  CellPool pool_;
+  CellPool pool_{0.0};
   std::vector<Numbers> table_, adjoint_;
   std::vector<Numbers> joint_;  // adjoint * value, where steps in place follow each other
   std::vector<std::vector<std::uint8_t>> wants_;
