@@ -31,11 +31,13 @@ class FewVisits {
   };
 
   static CRFKIT_INLINE Row read(const double* from) {
-    Row r;
-    std::memcpy(&r, from, sizeof r);
+    Row r;  // part by part: a copy of the whole would go through smaller vectors
+    for (int n = 0; n < N; ++n) std::memcpy(&r.part[n], from + n * S, sizeof(Part));
     return r;
   }
-  static CRFKIT_INLINE void write(double* to, const Row& r) { std::memcpy(to, &r, sizeof r); }
+  static CRFKIT_INLINE void write(double* to, const Row& r) {
+    for (int n = 0; n < N; ++n) std::memcpy(to + n * S, &r.part[n], sizeof(Part));
+  }
   double* row(std::int64_t r) const { return m_.row + r * P; }
 
   CRFKIT_INLINE void join(Row& a, const Row& b) {
