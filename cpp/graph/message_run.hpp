@@ -204,8 +204,8 @@ class MessageRun {
         if (!active[v]) continue;
         const std::int32_t c = places.component[v];
         const auto look = [&](float change) {
-          if (change == -1.0f) next[c] = State::dead;
-          if (change == -2.0f && next[c] != State::dead) next[c] = State::underflows;
+          if (change == -1.0f && next[c] != State::underflows) next[c] = State::dead;
+          if (change == -2.0f) next[c] = State::underflows;  // which may make others look dead
           most[c] = std::max(most[c], change);
         };
         if (few_) {

@@ -91,23 +91,23 @@ def ranges(begins: Pointers, lengths: Pointers) -> Pointers:
     return laid
 
 
-def as_seq_ptr(seq_ptr: ArrayLike | None, positions: int) -> Pointers:
-    """Return sequence pointers [N + 1]; None makes one sequence of everything."""
+def as_seq_ptr(seq_ptr: ArrayLike | None, positions: int, name: str = "seq_ptr") -> Pointers:
+    """Return sequence pointers [N + 1]; None makes one sequence of everything. Errors call them `name`."""
     if seq_ptr is None:
         return np.array([0, positions], dtype=np.int64)
     array = np.asarray(seq_ptr)
     if not array.size:
-        raise ValueError("seq_ptr is empty, expected N + 1 integers that begin with 0")
+        raise ValueError(f"{name} is empty, expected N + 1 integers that begin with 0")
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"seq_ptr has dtype {array.dtype} and {array.ndim} axes, expected N + 1 integers")
+        raise ValueError(f"{name} has dtype {array.dtype} and {array.ndim} axes, expected N + 1 integers")
     if array[0] != 0:
-        raise ValueError(f"seq_ptr[0] is {array[0]}, expected 0")
+        raise ValueError(f"{name}[0] is {array[0]}, expected 0")
     if array[-1] != positions:
-        raise ValueError(f"seq_ptr ends at {array[-1]}, expected {positions}")
+        raise ValueError(f"{name} ends at {array[-1]}, expected {positions}")
     falls = np.flatnonzero(array[1:] < array[:-1])
     if falls.size:
         n = int(falls[0]) + 1
-        raise ValueError(f"seq_ptr[{n}] is {array[n]}, below seq_ptr[{n - 1}] = {array[n - 1]}")
+        raise ValueError(f"{name}[{n}] is {array[n]}, below {name}[{n - 1}] = {array[n - 1]}")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 

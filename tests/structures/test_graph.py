@@ -65,12 +65,13 @@ def test_graphs_and_cliques(make: Callable[[], Any], message: str) -> None:
     ("changed", "message"),
     [
         ({"graph_ptr": {"a": [0, 2, 4], "b": [0, 2]}}, r"different numbers of graphs: \[1, 2\]"),
-        ({"graph_ptr": [1, 4]}, r"seq_ptr\[0\] is 1"),
+        ({"graph_ptr": [1, 4]}, r"graph_ptr\[0\] is 1"),
         ({"graph_ptr": [0, 5, 4]}, "below"),
         ({"sizes": {"c": 1}}, "sizes: 'c' is not a kind: 'a', 'b'"),
         ({"sizes": {"a": 5}}, "kind 'a' has different numbers of variables: 5 by sizes, 4 by graph_ptr"),
         ({"graph_ptr": None}, "how many variables of kind 'a' there are is not said"),
-        ({"graph_ptr": None, "sizes": {"a": -1, "b": 2}}, "kind 'a' has -1 variables"),
+        ({"graph_ptr": None, "sizes": {"a": -1, "b": 2}}, r"sizes\['a'\] is -1, expected 0 or more"),
+        ({"graph_ptr": None, "sizes": {"a": 1.5, "b": 2}}, r"sizes\['a'\] is 1.5, expected a whole"),
         ({"labels": {"c": [0]}}, "labels: 'c' is not a kind"),
         ({"labels": {"a": [0, 1]}}, "different numbers of variables"),
         ({"labels": {"a": [0, 1, 2, 0]}}, r"labels\['a'\]\[2\] is 2, expected 0 to 1, or -1"),
@@ -99,7 +100,7 @@ def test_graphs_and_cliques(make: Callable[[], Any], message: str) -> None:
     ],
 )
 def test_batches(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         batch(**changed)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats, Ids
+from crfkit.checks import check_number
 from crfkit.inference.methods.how import How, Number, Numbers
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labelled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
 from crfkit.inference.results import NoLabellingError
 from crfkit.native import threads_or_all
@@ -30,6 +31,10 @@ __all__ = [
     "sample",
     "score",
 ]
+
+
+#: Labels that one answer may have: 16 GB.
+_MOST = 2**32
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +145,7 @@ def kbest(
     threads: int | None = None,
 ) -> GraphLabelling:
     """Return the k best labellings of each graph, best first; labels are -1 where there are fewer."""
-    if k < 1:
-        raise ValueError(f"k is {k}, expected 1 or more")
+    _check_many("k", k, potentials)
     reduced = without_observed(potentials)
     found = method_of(method).kbest(reduced.potentials, k, threads_or_all(threads))
     return _labelling(potentials, reduced, found)
@@ -156,9 +160,9 @@ def sample(
     threads: int | None = None,
 ) -> GraphLabelling:
     """Draw n labellings of each graph."""
-    if n < 1:
-        raise ValueError(f"n is {n}, expected 1 or more")
-    if not 0 <= seed < 2**64:
+    _check_many("n", n, potentials)
+    check_number("seed", seed, whole=True)
+    if seed >= 2**64:
         raise ValueError(f"seed is {seed}, expected 0 to 2**64 - 1")
     reduced = without_observed(potentials)
     found = method_of(method).sample(reduced.potentials, n, seed, threads_or_all(threads))
@@ -197,6 +201,16 @@ def log_prob(
     total = log_partition(potentials, method=method, threads=threads)
     demand(np.atleast_1d(np.asarray(total)))
     return _numbers(potentials, np.atleast_1d(score(potentials, labels) - np.asarray(total)), total.how)
+
+
+def _check_many(name: str, labellings: int, potentials: GraphPotentials) -> None:
+    """Refuse so many labellings of all variables that they would not fit into memory."""
+    check_number(name, labellings, 1, whole=True)
+    if labellings * max(1, potentials.batch.variables) > _MOST:
+        raise MethodError(
+            f"{name} is {labellings}: with {potentials.batch.variables} variables that is more than 2**32 "
+            "labels; ask for fewer at a time"
+        )
 
 
 def demand(values: Floats) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Ids, Pointers, as_seq_ptr, pointers
+from crfkit.checks import check_number
 from crfkit.structures.clique_features import CliqueFeatures, as_features
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_potentials import GraphPotentials, Table, as_table
@@ -154,7 +155,7 @@ def make_batch(
                 raise ValueError(f"{argument}: {name!r} is not a {what}: {', '.join(map(repr, known))}")
     pointer = graph_ptr if isinstance(graph_ptr, Mapping) else dict.fromkeys(graph.kinds, graph_ptr)
     size = {kind: _size(graph, kind, pointer.get(kind), sizes, labels) for kind in graph.kinds}
-    ptr = {kind: as_seq_ptr(pointer.get(kind), n) for kind, n in size.items()}
+    ptr = {kind: as_seq_ptr(pointer.get(kind), n, "graph_ptr") for kind, n in size.items()}
     counts = {len(p) - 1 for p in ptr.values()}
     if len(counts) > 1:
         raise ValueError(f"graph_ptr: the kinds have different numbers of graphs: {sorted(counts)}")
@@ -189,6 +190,7 @@ def _size(
 ) -> int:
     said: dict[str, int] = {}
     if kind in sizes:
+        check_number(f"sizes[{kind!r}]", sizes[kind], whole=True)
         said["sizes"] = int(sizes[kind])
     if pointer is not None:
         entries = np.asarray(pointer)

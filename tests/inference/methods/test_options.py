@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import Graph, inference
 from crfkit.inference.methods.registry import METHODS, method_of
-from crfkit.methods import ICM, MethodError
+from crfkit.methods import ICM, IntegerProgram, MethodError
 
 _SIMPLE = ("int", "float", "int | None", "float | None")
 
@@ -36,3 +36,24 @@ def test_a_method_that_is_neither_a_name_nor_a_method() -> None:
     given: Any = ["bp"]
     with pytest.raises(MethodError, match=r"method is \['bp'\], expected one of auto, "):
         inference.log_partition(scores, method=given)
+
+
+@pytest.mark.parametrize("method", ["auto", "elimination", "enumeration", "gibbs"])
+def test_how_many_labellings(method: str) -> None:
+    scores = Graph.from_factors([2, 2], [([0, 1], [[0.0, 1.0], [0.0, 0.0]])])
+    ask: Any = inference
+    for wrong in (0, 1.5, "3"):
+        with pytest.raises((TypeError, ValueError), match=r"^n is .*expected"):
+            ask.sample(scores, wrong, method=method)
+        with pytest.raises((TypeError, ValueError), match=r"^k is .*expected"):
+            ask.kbest(scores, wrong, method=method)
+    with pytest.raises((TypeError, ValueError), match=r"^seed is .*expected"):
+        ask.sample(scores, 1, seed=-1, method=method)
+    with pytest.raises(MethodError, match="more than 2\\*\\*32 labels; ask for fewer"):
+        ask.sample(scores, 2**40, method=method)
+
+
+def test_constraints_that_are_not_a_list() -> None:
+    given: Any = 3
+    with pytest.raises(TypeError, match="constraints is 3, expected a list of"):
+        IntegerProgram(constraints=given)

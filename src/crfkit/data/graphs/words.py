@@ -117,7 +117,7 @@ class Words:
             raise self.ended(what)
         number = float(self.value[at])
         if not (least <= number <= most and number == int(number)):
-            bounds = f"{least} to {most}" if most < 2**31 - 1 else f"{least} or more"
+            bounds = f"{least} to {most}" if most < 2**31 - 1 or number > most else f"{least} or more"
             raise self.error(at, f"{what} is {_shown(number)}, expected a whole number, {bounds}")
         return int(number)
 

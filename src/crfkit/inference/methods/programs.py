@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import ClassVar
@@ -170,6 +170,8 @@ class IntegerProgram(Method):
         check_number("sweeps", self.sweeps, 1, whole=True)
         if self.seconds is not None:
             check_number("seconds", self.seconds)
+        if isinstance(self.constraints, Linear) or not isinstance(self.constraints, Iterable):
+            raise TypeError(f"constraints is {self.constraints!r}, expected a list of crfkit.methods.Linear")
         for given in self.constraints:
             if not isinstance(given, Linear):
                 raise TypeError(f"constraints has {given!r}, expected objects of crfkit.methods.Linear")
