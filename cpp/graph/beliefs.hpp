@@ -19,7 +19,7 @@ class Beliefs {
   // [N], and marginals [label_ptr[V]] of variables, which are zero at first.
   void sum(double* value, double* node) {
     const std::int64_t V = p_.variables();
-    for (std::int64_t n = 0; n < f_.graphs; ++n) value[n] = f_.constant[n];
+    std::fill_n(value, f_.graphs, 0.0);
     std::vector<double> each(V);
     for_variables(V, run_.options.threads, [&](std::int64_t v) {
       double* to = node + f_.label_ptr[v];
@@ -35,6 +35,7 @@ class Beliefs {
     });
     for (std::int64_t v = 0; v < V; ++v) value[f_.graph[v]] += each[v];
     add_factors(value);
+    for (std::int64_t n = 0; n < f_.graphs; ++n) value[n] += f_.constant[n];
     for (std::int64_t v = 0; v < V; ++v)
       if (value[f_.graph[v]] == kForbidden) std::fill_n(node + f_.label_ptr[v], p_.width[v], 0.0);
   }
