@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "engine/checks.hpp"
+#include "graph/labelling_scores.hpp"
 #include "graph/union_find.hpp"
 #include "python/graph.hpp"
 
@@ -31,6 +32,15 @@ Given<std::int32_t> components(std::int64_t variables, const std::vector<Scope>&
   return give(std::move(of));
 }
 
+Given<double> labelling_scores(const KeptFactors& factors, Integers label, std::int64_t rows) {
+  std::vector<double> scores;
+  {
+    const nb::gil_scoped_release release;
+    scores = scores_of_labellings(factors.view(), label, rows);
+  }
+  return give(std::move(scores));
+}
+
 }  // namespace
 
 void bind_graph(nb::module_& m) {
@@ -38,6 +48,7 @@ void bind_graph(nb::module_& m) {
       .def(nb::init<KeptIntegers, KeptIntegers, KeptReals>(), "width"_a, "graph"_a, "constant"_a)
       .def("add", &KeptFactors::add, "name"_a, "scope"_a, "shape"_a, "table"_a,
            "which"_a.none() = nb::none(), "scale"_a.none() = nb::none())
+      .def("labelling_scores", &labelling_scores, "label"_a, "rows"_a)
       .def_prop_ro("variables", [](const KeptFactors& f) { return f.view().variables; })
       .def_prop_ro("groups", [](const KeptFactors& f) { return f.view().groups; });
   m.def("components", components, "variables"_a, "scopes"_a);

@@ -212,3 +212,15 @@ def test_a_million_factors() -> None:
         assert made.potentials(look=look, near=np.zeros((2, 2))).problem is not None
         seconds.append(time.perf_counter() - began)
     assert min(seconds) < 1.0  # 30 to 50 ms on a quiet machine
+
+
+def test_scores_of_labels_that_are_not_there_are_refused() -> None:
+    batch = Graph({"x": 3}, look=["x"]).batch(sizes={"x": 2})
+    potentials = batch.potentials(look=[[0.0, 1.0, 2.0], [0.0, 4.0, 8.0]])
+    label = np.array([[[0, 2], [1, 1]]], dtype=np.int32)
+    assert potentials.labelling_score(label).tolist() == [[[8.0], [5.0]]]
+    for wrong in (-1, 3):
+        with pytest.raises(ValueError, match=f"variable 1 has label {wrong}, expected 0 to 2"):
+            potentials.labelling_score(np.array([0, wrong], dtype=np.int32))
+    with pytest.raises(ValueError, match="label has 3 entries, expected 2"):
+        potentials.labelling_score(np.zeros(3, dtype=np.int32))

@@ -136,28 +136,10 @@ class GraphPotentials:
 
     def labelling_score(self, label: Ids) -> Floats:
         """Score labellings [..., V] of all graphs, [..., N]."""
-        total = np.zeros((*label.shape[:-1], self.batch.graphs))
-        if self.constant is not None:
-            total += self.constant
-        count = int(np.prod(label.shape[:-1]))
-        flat = total.reshape(count, self.batch.graphs)
-        rows = label.reshape(count, label.shape[-1])
-        for name, table in self.tables.items():
-            scope = self.batch.scopes[name]
-            if not len(scope):
-                continue
-            which = table_numbers(table, len(scope))
-            graph = self.batch.graph_of[scope[:, 0]]
-            step = max(1, _TERMS // len(scope))  # labellings at once
-            for begin in range(0, count, step):
-                some = rows[begin : begin + step]
-                terms = table.scores[(which, *np.moveaxis(some[:, scope], 2, 0))]  # [labellings, M]
-                if table.scale is not None:
-                    terms = terms * table.scale
-                place = np.arange(len(some))[:, None] * self.batch.graphs + graph
-                sums = np.bincount(place.ravel(), terms.ravel(), minlength=len(some) * self.batch.graphs)
-                flat[begin : begin + step] += sums.reshape(len(some), self.batch.graphs)
-        return total
+        rows = int(np.prod(label.shape[:-1]))
+        flat = np.ascontiguousarray(label, dtype=np.int32).ravel()
+        scores = self.problem.labelling_scores(flat, rows)
+        return scores.reshape(*label.shape[:-1], self.batch.graphs)
 
     def expected_score(self, clique: Mapping[str, Floats]) -> Floats:
         """Return the mean score of each graph under marginals of its factors, [N]; 0 * -inf is 0."""
