@@ -119,16 +119,21 @@ struct BinaryEnergy {
 
   // Adds a table of two variables; whether it became a pair.
   bool add_table(std::int32_t u, std::int32_t v, double a, double b, double c, double d) {
-    const SplitTable s = split(a, b, c, d);
-    base[graph[u]] += s.base;
-    slope[u] += s.du;
-    slope[v] += s.dv;
+    return add_split(u, v, split(a, b, c, d), 1.0);
+  }
+
+  // The same for `scale` times a table, which is finite unless the scale is 1.
+  bool add_split(std::int32_t u, std::int32_t v, const SplitTable& s, double scale) {
+    base[graph[u]] += s.base * scale;
+    slope[u] += s.du * scale;
+    slope[v] += s.dv * scale;
     banned[u] |= s.banned_u;
     banned[v] |= s.banned_v;
-    if (s.p == 0.0 && s.q == 0.0) return false;
-    pairs.push_back({u, s.differ ? ~v : v, s.p, s.q});
+    const double p = s.p * scale, q = s.q * scale;
+    if (p == 0.0 && q == 0.0) return false;
+    pairs.push_back({u, s.differ ? ~v : v, p, q});
     differ |= s.differ;
-    hard |= s.p == infinite || s.q == infinite;
+    hard |= p == infinite || q == infinite;
     return true;
   }
 

@@ -6,9 +6,11 @@
 // If the factor is submodular, so are all pairs, in sum.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "graph/cuts/binary_energy.hpp"
 #include "shared/factors.hpp"
@@ -53,6 +55,25 @@ inline bool add_cubic(BinaryEnergy& energy, const std::int32_t* v, const double*
   return true;
 }
 
+// Adds factors of two variables that share finite tables, each of which is split once; false if
+// they do not.
+inline bool add_shared(BinaryEnergy& energy, const FactorGroup& group, std::int64_t g,
+                       const int (&cell)[8]) {
+  if (2 * group.tables > group.count || group.cells != 4) return false;
+  std::vector<SplitTable> shared(group.tables);
+  for (std::int64_t k = 0; k < group.tables; ++k) {
+    const double* t = group.table + k * group.cells;
+    if (std::min({t[0], t[1], t[2], t[3]}) == -infinite) return false;
+    shared[k] = split(-t[cell[0]], -t[cell[1]], -t[cell[2]], -t[cell[3]]);
+  }
+  for (std::int64_t m = 0; m < group.count; ++m) {
+    const std::int32_t* v = group.variables(m);
+    if (energy.add_split(v[0], v[1], shared[group.table_of(m)], group.scale_of(m)))
+      energy.origin.push_back(origin_of(g, m));
+  }
+  return true;
+}
+
 // The variables of the factors come first, in their order; costs are scores negated.
 inline Fault binary_energy_of(const Factors& f, BinaryEnergy& energy) {
   energy.clear(f.graphs);
@@ -82,6 +103,7 @@ inline Fault binary_energy_of(const Factors& f, BinaryEnergy& energy) {
         cell[i] = cell[i] < 0 || x >= group.shape[k] ? -1 : cell[i] * group.shape[k] + x;
       }
     }
+    if (group.arity == 2 && add_shared(energy, group, g, cell)) continue;
     for (std::int64_t m = 0; m < group.count; ++m) {
       const double* table = group.scores(m);
       const double scale = group.scale_of(m);

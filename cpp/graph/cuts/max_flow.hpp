@@ -70,9 +70,47 @@ class MaxFlow {
   // path.
   template <class Sent>
   void run(const Sent& sent) {
-    for (Tree& t : tree_) t = {{}, 1};
     pass_on(sent);
-    for (std::int64_t v = 0; v < nodes(); ++v) {
+    std::int64_t roots = 0;
+    for (const Node& n : node_) roots += n.excess != 0.0;
+    // Where there are roots everywhere, most paths are short, and most of the flow is found between
+    // nodes that lie near each other in memory.
+    if (nodes() > block && 4 * roots > nodes())
+      for (std::int64_t low = 0; low < nodes(); low += block) {
+        const std::int64_t high = std::min(low + block, nodes());
+        run_part(low, high, sent);
+        for (std::int64_t v = low; v < high; ++v) node_[v].distance = 0;
+      }
+    run_part(0, nodes(), sent);
+  }
+
+  // After `run`: 0 if the source reaches the node, 1 if it reaches the sink, -1 if neither: it may
+  // be on either side.
+  int side(std::int64_t v) const {
+    const std::int32_t d = node_[v].distance;
+    return d > 0 ? 0 : d < 0 ? 1 : -1;
+  }
+
+ private:
+  static constexpr std::int32_t root = -1;
+  static constexpr std::int64_t block = 16384;  // nodes which, with their arcs, stay in the cache
+  static constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+
+  struct Tree {
+    std::vector<std::int32_t> active;  // nodes of the greatest distance, not yet scanned
+    std::int32_t height = 1;           // the greatest distance
+  };
+
+  // The flow between some nodes, in no tree yet, while the others stay as they are.
+  template <class Sent>
+  void run_part(std::int64_t low, std::int64_t high, const Sent& sent) {
+    low_ = static_cast<std::int32_t>(low);
+    high_ = static_cast<std::int32_t>(high);
+    for (Tree& t : tree_) {
+      t.active.clear();
+      t.height = 1;
+    }
+    for (std::int64_t v = low; v < high; ++v) {
       Node& n = node_[v];
       n.parent = root;
       n.distance = n.excess > 0.0 ? 1 : n.excess < 0.0 ? -1 : 0;
@@ -89,22 +127,6 @@ class MaxFlow {
         grow<false>(sent);
     }
   }
-
-  // After `run`: 0 if the source reaches the node, 1 if it reaches the sink, -1 if neither: it may
-  // be on either side.
-  int side(std::int64_t v) const {
-    const std::int32_t d = node_[v].distance;
-    return d > 0 ? 0 : d < 0 ? 1 : -1;
-  }
-
- private:
-  static constexpr std::int32_t root = -1;
-  static constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-
-  struct Tree {
-    std::vector<std::int32_t> active;  // nodes of the greatest distance, not yet scanned
-    std::int32_t height = 1;           // the greatest distance
-  };
 
   template <bool source>
   std::int32_t label(std::int32_t v) const {
@@ -158,7 +180,7 @@ class MaxFlow {
         if (!(ahead<source>(arc) > 0.0) || (d != 0 && (d > 0) == source)) {
           ++a;
         } else if (d == 0) {
-          place<source>(arc.head, arc.sister, t.height);
+          if (arc.head >= low_ && arc.head < high_) place<source>(arc.head, arc.sister, t.height);
           ++a;
         } else {  // the trees meet; the arc may carry another path afterwards
           augment(source ? a : arc.sister, sent);
@@ -251,6 +273,7 @@ class MaxFlow {
   std::int64_t room_ = 0;       // arcs that there is memory for
   Tree tree_[2];                // of the sink, of the source
   std::vector<std::int32_t> scanned_, orphans_;
+  std::int32_t low_ = 0, high_ = 0;  // the nodes that may join a tree
 };
 
 }  // namespace crfkit

@@ -9,6 +9,7 @@
 
 #include "engine/checks.hpp"
 #include "graph/cuts/binary_energy.hpp"
+#include "graph/cuts/dominance.hpp"
 #include "graph/cuts/max_flow.hpp"
 
 namespace crfkit {
@@ -23,7 +24,8 @@ struct BinaryAnswer {
 class BinarySolver {
  public:
   // Exact.  The pair that contradicts others, which may have been merged, or -1.  The energy's
-  // complements are gone afterwards: variables are flipped.
+  // complements are gone afterwards (variables are flipped), and so are variables whose label is
+  // plain.
   std::int64_t cut(BinaryEnergy& energy, BinaryAnswer& answer) {
     std::vector<std::uint8_t> flip;
     if (energy.differ) {
@@ -34,7 +36,9 @@ class BinarySolver {
       }
       turn(energy, flip);
     }
-    const std::int64_t n = static_cast<std::int64_t>(energy.slope.size());
+    check_size(energy);
+    const bool reduced = dominance_.reduce(energy);
+    const std::int64_t n = variables(energy);
     flow_.build(n, static_cast<std::int64_t>(energy.pairs.size()), [&](std::int64_t i) -> FlowEdge {
       const BinaryPair& pair = energy.pairs[i];
       return {pair.u, pair.v, pair.p, pair.q};
@@ -42,8 +46,9 @@ class BinarySolver {
     forced_ = energy.banned;
     begin(energy, answer);
     run(energy, answer, 1.0);
-    for (std::int64_t v = 0; v < n; ++v)
-      answer.label[v] = (flow_.side(v) == 1) != (!flip.empty() && flip[v]);
+    for (std::int64_t v = 0; v < n; ++v) answer.label[v] = flow_.side(v) == 1;
+    if (reduced) dominance_.extend(answer.label);
+    for (std::size_t v = 0; v < flip.size(); ++v) answer.label[v] ^= flip[v];
     return -1;
   }
 
@@ -51,6 +56,7 @@ class BinarySolver {
   // complement are nodes.  The decided labels are those of some minimum.
   void roof(const BinaryEnergy& energy, BinaryAnswer& answer) {
     const std::int64_t n = static_cast<std::int64_t>(energy.slope.size());
+    check_size(energy);
     flow_.build(2 * n, 2 * static_cast<std::int64_t>(energy.pairs.size()),
                 [&](std::int64_t i) -> FlowEdge {
                   const BinaryPair& pair = energy.pairs[i >> 1];
@@ -131,6 +137,15 @@ class BinarySolver {
     energy.differ = false;
   }
 
+  // Refuses costs whose sums could overflow.
+  static void check_size(const BinaryEnergy& energy) {
+    double size = 0.0;
+    for (const double slope : energy.slope) size += std::abs(slope);
+    for (const BinaryPair& pair : energy.pairs)
+      size += (pair.p < infinite ? pair.p : 0.0) + (pair.q < infinite ? pair.q : 0.0);
+    if (!(2.0 * size < infinite)) refuse("the scores are too large: their sum is not finite");
+  }
+
   // Follows what is forced along infinite arcs: a path of these from source to sink means that
   // there is no labelling, and no such path is left to the flow.
   void begin(const BinaryEnergy& energy, BinaryAnswer& answer) {
@@ -160,13 +175,11 @@ class BinarySolver {
   void run(const BinaryEnergy& energy, BinaryAnswer& answer, double share) {
     const std::int64_t n = flow_.nodes(), V = variables(energy),
                        copies = n / std::max<std::int64_t>(1, V);
-    double size = 0.0;
     answer.bound = energy.base;
     for (std::int64_t v = 0; v < n; ++v) {
       const std::int64_t x = v / copies;
       const double slope = v % copies == 0 ? energy.slope[x] : -energy.slope[x];
       const std::int32_t g = energy.graph[x];
-      size += std::abs(slope);
       double& excess = flow_.excess(v);
       excess = answer.impossible[g] ? 0.0
                : forced_[v] == 1    ? -infinite
@@ -175,9 +188,6 @@ class BinarySolver {
       if (v % copies == 0)
         answer.bound[g] += forced_[v] == 1 ? slope : forced_[v] == 2 ? 0.0 : std::min(slope, 0.0);
     }
-    for (const BinaryPair& pair : energy.pairs)
-      size += (pair.p < infinite ? pair.p : 0.0) + (pair.q < infinite ? pair.q : 0.0);
-    if (!(size < infinite)) refuse("the scores are too large: their sum is not finite");
     flow_.run([&](std::int32_t root, double flow) {
       answer.bound[energy.graph[root / copies]] += share * flow;
     });
@@ -187,6 +197,7 @@ class BinarySolver {
     return static_cast<std::int64_t>(energy.slope.size());
   }
 
+  Dominance dominance_;
   MaxFlow flow_;
   std::vector<std::uint8_t> forced_;  // [nodes] bit x: label x is impossible
 };

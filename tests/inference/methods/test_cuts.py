@@ -12,7 +12,7 @@ from numpy.random import Generator
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from crfkit import Graph, _native, inference
+from crfkit import Graph, _native, inference, scopes
 from crfkit.arrays import Floats
 from crfkit.methods import QPBO, Enumeration, Ishikawa, Method, MethodError, MinCut
 from crfkit.structures import Table
@@ -110,6 +110,23 @@ def test_the_flow_is_scipys_and_the_cut_is_as_large(seed: int) -> None:
         cut = excess[gives][x[gives] == 1].sum() - excess[takes][x[takes] == 0].sum()
         cut += there[(x[u] == 0) & (x[v] == 1)].sum() + back[(x[v] == 0) & (x[u] == 1)].sum()
         assert cut == value
+
+
+@pytest.mark.parametrize("strength", [1, 4])
+def test_a_large_cut_is_that_of_the_flow(strength: int) -> None:
+    # More nodes than a block of the flow has, many ties, and labels that are plain before the flow.
+    rng = np.random.default_rng(strength)
+    pair = np.concatenate(scopes.grid([(150, 150)]))
+    slope = rng.integers(-6, 7, 150 * 150).astype(float)
+    weight = strength * rng.integers(0, 3, len(pair)).astype(float)
+    u, v = np.ascontiguousarray(pair.T.astype(np.int32))
+    value, side = _native.max_flow(slope, u, v, weight, weight)
+    graph = Graph({"x": 2}, look=["x"], near=["x", "x"])
+    batch = graph.batch(sizes={"x": len(slope)}, scopes={"near": pair})
+    look = -np.stack([np.zeros(len(slope)), slope], axis=-1)
+    found = MinCut().best(batch.potentials(look=look, near=Table(np.eye(2) - 1.0, scale=weight)), 1)
+    assert found.score == -(np.minimum(slope, 0.0).sum() + value)
+    assert found.label[0].tolist() == (side == 1).tolist()
 
 
 def test_the_flow_refuses_bad_networks() -> None:
