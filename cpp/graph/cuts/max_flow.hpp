@@ -70,7 +70,6 @@ class MaxFlow {
   // path.
   template <class Sent>
   void run(const Sent& sent) {
-    pass_on(sent);
     std::int64_t roots = 0;
     for (const Node& n : node_) roots += n.excess != 0.0;
     // Where there are roots everywhere, most paths are short, and most of the flow is found between
@@ -78,9 +77,12 @@ class MaxFlow {
     if (nodes() > block && 4 * roots > nodes())
       for (std::int64_t low = 0; low < nodes(); low += block) {
         const std::int64_t high = std::min(low + block, nodes());
+        pass_on(low, high, sent);
         run_part(low, high, sent);
         for (std::int64_t v = low; v < high; ++v) node_[v].distance = 0;
       }
+    else
+      pass_on(0, nodes(), sent);
     run_part(0, nodes(), sent);
   }
 
@@ -150,8 +152,9 @@ class MaxFlow {
 
   // Sends what nodes can hand to their neighbours, before there are trees to mend.
   template <class Sent>
-  void pass_on(const Sent& sent) {
-    for (std::int32_t v = 0; v < nodes(); ++v) {
+  void pass_on(std::int64_t low, std::int64_t high, const Sent& sent) {
+    for (std::int64_t at = low; at < high; ++at) {
+      const std::int32_t v = static_cast<std::int32_t>(at);
       Node& n = node_[v];
       for (std::int32_t a = n.first; a < node_[v + 1].first && n.excess > 0.0; ++a) {
         Node& head = node_[arc_[a].head];

@@ -173,23 +173,20 @@ class BinarySolver {
   }
 
   void run(const BinaryEnergy& energy, BinaryAnswer& answer, double share) {
-    const std::int64_t n = flow_.nodes(), V = variables(energy),
-                       copies = n / std::max<std::int64_t>(1, V);
+    const int copies = flow_.nodes() > variables(energy) ? 2 : 1;
     answer.bound = energy.base;
-    for (std::int64_t v = 0; v < n; ++v) {
-      const std::int64_t x = v / copies;
-      const double slope = v % copies == 0 ? energy.slope[x] : -energy.slope[x];
+    for (std::int64_t v = 0, x = 0; x < variables(energy); ++x) {
       const std::int32_t g = energy.graph[x];
-      double& excess = flow_.excess(v);
-      excess = answer.impossible[g] ? 0.0
-               : forced_[v] == 1    ? -infinite
-               : forced_[v] == 2    ? infinite
-                                    : slope;
-      if (v % copies == 0)
-        answer.bound[g] += forced_[v] == 1 ? slope : forced_[v] == 2 ? 0.0 : std::min(slope, 0.0);
+      double slope = energy.slope[x];
+      answer.bound[g] += forced_[v] == 1 ? slope : forced_[v] == 2 ? 0.0 : std::min(slope, 0.0);
+      for (int copy = 0; copy < copies; ++copy, ++v, slope = -slope)
+        flow_.excess(v) = answer.impossible[g] ? 0.0
+                          : forced_[v] == 1    ? -infinite
+                          : forced_[v] == 2    ? infinite
+                                               : slope;
     }
     flow_.run([&](std::int32_t root, double flow) {
-      answer.bound[energy.graph[root / copies]] += share * flow;
+      answer.bound[energy.graph[copies == 2 ? root >> 1 : root]] += share * flow;
     });
   }
 
