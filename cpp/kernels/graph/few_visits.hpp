@@ -106,7 +106,7 @@ class FewVisits {
     float& kept = m_.change[v.variable];
     if (danger_) {  // what underflows may look dead
       kept = -2.0f;
-    } else if (dead) {
+    } else if (dead && kept != -2.0f) {
       kept = -1.0f;
     } else if (kept >= 0.0f) {
       kept = most > kept ? most : kept;

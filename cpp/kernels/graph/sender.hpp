@@ -216,7 +216,8 @@ class Sender : public Teller<Op> {
     stamp.made = m_.clock;
     if (most == Op::kNone) {
       for (int i = 0; i < n; ++i) row[i] = Op::kNone;
-      stamp.change = -1.0f, stamp.moved = m_.clock;
+      stamp.change = danger_ ? -2.0f : -1.0f, stamp.moved = m_.clock;
+      danger_ = false;
       return;
     }
     const double by = Op::kLogs ? -most : 1.0 / most;

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph
-from crfkit.methods import BeliefPropagation, Enumeration
+from crfkit.methods import BeliefPropagation, Elimination, Enumeration
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import pairwise, scores
 
@@ -83,3 +83,15 @@ def test_forbidden_labels_are_not_damped() -> None:
         best = BeliefPropagation(schedule, damping=0.5, sweeps=50).best(potentials, 1)
         assert best.label.tolist() == [[0, 0, 0, 0]]
         assert best.score.tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize("labels", [2, 9])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_neighbours_of_what_underflows_are_not_dead(schedule: str, labels: int) -> None:
+    """The hub of a star whose rays go on: products of 1,500 messages are 0 as probabilities."""
+    rays = 1500
+    edges = [*((0, v) for v in range(1, rays + 1)), *((v, v + rays) for v in range(1, rays + 1))]
+    pair = np.where(np.eye(labels, dtype=bool), 0.0, -3.0)
+    potentials = pairwise(np.random.default_rng(0), 2 * rays + 1, edges, labels, pair=pair)
+    found = BeliefPropagation(schedule, tol=0.0).marginals(potentials, False, 1)
+    np.testing.assert_allclose(found.value, Elimination().marginals(potentials, False, 1).value, rtol=1e-10)
