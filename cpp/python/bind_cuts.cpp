@@ -53,7 +53,7 @@ Tuple<nb::float_, Given<std::int32_t>> max_flow(Reals excess, Integers from, Int
       return {from[i], to[i], capacity[i], reverse[i]};
     });
     for (std::int64_t v = 0; v < n; ++v) flow.excess(v) = excess[v];
-    flow.run([&](std::int32_t, double sent) { value += sent; });
+    flow.run(MaxFlow::both, [&](std::int32_t, double sent) { value += sent; });
     for (std::int64_t v = 0; v < n; ++v) side[v] = flow.side(v);
   }
   return nb::make_tuple(value, give(std::move(side)));

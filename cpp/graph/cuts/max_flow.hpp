@@ -37,6 +37,9 @@ class MaxFlow {
         distance;  // above 0: from the source; below 0: to the sink, negated; 0: in no tree
   };
 
+  // The trees that are grown to the end.  There is no path left as soon as one of them is.
+  enum Trees { either, sink, both };
+
   // A network of `nodes` and `edges` edges; edge(i) gives them.  What was in it is forgotten.
   template <class Edge>
   void build(std::int64_t nodes, std::int64_t edges, const Edge& edge) {
@@ -69,7 +72,7 @@ class MaxFlow {
   // Sends as much as can be sent; sent(v, flow) is told what passes through the root v of each
   // path.
   template <class Sent>
-  void run(const Sent& sent) {
+  void run(Trees enough, const Sent& sent) {
     std::int64_t roots = 0;
     for (const Node& n : node_) roots += n.excess != 0.0;
     // Where there are roots everywhere, most paths are short, and most of the flow is found between
@@ -78,12 +81,12 @@ class MaxFlow {
       for (std::int64_t low = 0; low < nodes(); low += block) {
         const std::int64_t high = std::min(low + block, nodes());
         pass_on(low, high, sent);
-        run_part(low, high, sent);
+        run_part(low, high, either, sent);
         for (std::int64_t v = low; v < high; ++v) node_[v].distance = 0;
       }
     else
       pass_on(0, nodes(), sent);
-    run_part(0, nodes(), sent);
+    run_part(0, nodes(), enough, sent);
   }
 
   // After `run`: 0 if the source reaches the node, 1 if it reaches the sink, -1 if neither: it may
@@ -105,7 +108,7 @@ class MaxFlow {
 
   // The flow between some nodes, in no tree yet, while the others stay as they are.
   template <class Sent>
-  void run_part(std::int64_t low, std::int64_t high, const Sent& sent) {
+  void run_part(std::int64_t low, std::int64_t high, Trees enough, const Sent& sent) {
     low_ = static_cast<std::int32_t>(low);
     high_ = static_cast<std::int32_t>(high);
     for (Tree& t : tree_) {
@@ -118,12 +121,15 @@ class MaxFlow {
       n.distance = n.excess > 0.0 ? 1 : n.excess < 0.0 ? -1 : 0;
       if (n.distance != 0) tree_[n.distance > 0].active.push_back(static_cast<std::int32_t>(v));
     }
-    // Both trees grow until they cannot: then each has all nodes that it could have.  To grow the
-    // one with more nodes to scan took less time than the other one, or each in turn.
+    // Trees grow until they cannot: then each has all nodes that it could have.  To grow the one
+    // with more nodes to scan took less time than the other one, or each in turn; but where few
+    // nodes lead to the sink, as in most expansions, its tree alone is a small part of the network.
+    const bool few = 4 * tree_[0].active.size() < tree_[1].active.size();
     for (;;) {
       const std::size_t from = tree_[1].active.size(), to = tree_[0].active.size();
-      if (from == 0 && to == 0) return;
-      if (to == 0 || (from != 0 && from >= to))
+      if (enough == sink ? to == 0 : enough == either ? from == 0 || to == 0 : from + to == 0)
+        return;
+      if (to == 0 || (from != 0 && !few && from >= to))
         grow<true>(sent);
       else
         grow<false>(sent);

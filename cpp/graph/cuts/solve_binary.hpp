@@ -185,7 +185,7 @@ class BinarySolver {
                           : forced_[v] == 2    ? infinite
                                                : slope;
     }
-    flow_.run([&](std::int32_t root, double flow) {
+    flow_.run(copies == 2 ? MaxFlow::both : MaxFlow::sink, [&](std::int32_t root, double flow) {
       answer.bound[energy.graph[copies == 2 ? root >> 1 : root]] += share * flow;
     });
   }
