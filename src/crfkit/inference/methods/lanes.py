@@ -6,6 +6,7 @@ components whose pattern is rare, or whose tables are large.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,7 +99,10 @@ class Lanes:
         fresh = np.empty if self.all else np.zeros
         value, node = np.zeros(batch.graphs), fresh(int(batch.label_ptr[-1]))
         tables = self.potentials.tables if cliques else {}
-        clique = {name: fresh((len(batch.scopes[name]), *t.scores.shape[1:])) for name, t in tables.items()}
+        shapes = {name: (len(batch.scopes[name]), *t.scores.shape[1:]) for name, t in tables.items()}
+        room, clique = fresh(sum(map(math.prod, shapes.values()))), {}  # in one piece: on large pages
+        for name, shape in shapes.items():
+            clique[name], room = room[: math.prod(shape)].reshape(shape), room[math.prod(shape) :]
         flat = [table.reshape(-1) for table in clique.values()]
         self.programs.marginals(kernels, self.potentials.problem, value, node, flat, threads)
         return value, node, clique
