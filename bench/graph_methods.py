@@ -24,7 +24,7 @@ from crfkit.structures.graph_potentials import GraphPotentials
 SUMS = ("elimination", "belief-propagation", "tree-reweighted", "mean-field", "tree-ep", "gibbs")
 BEST = (
     "auto",
-    "mincut",
+    "min-cut",
     "qpbo",
     "expansion",
     "swap",

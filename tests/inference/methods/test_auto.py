@@ -164,8 +164,8 @@ def test_wide_submodular_grids_are_cut() -> None:
     scores = batch.potentials(look=rng.normal(size=(len(batch.width), 2)), edge=tables)
     found = inference.decode(scores)
     assert found.how.exact[:2].all()
-    assert found.how.method[:2].tolist() == ["mincut", "mincut"]
-    assert found.how.method[2] != "mincut"
+    assert found.how.method[:2].tolist() == ["min-cut", "min-cut"]
+    assert found.how.method[2] != "min-cut"
     np.testing.assert_allclose(inference.score(scores, found), found.score)
     assert (found.how.upper >= np.asarray(found.score) - 1e-9).all()
     alone = inference.decode(scores.select([0]), method=MinCut())

@@ -170,7 +170,7 @@ def test_pairs_that_pull_both_ways_may_agree_in_sum_and_else_are_named() -> None
     factors = [*looks, ([0, 1], agree), ([1, 0], -0.5 * agree)]
     best(Graph.from_factors([2, 2], factors), MinCut())
     factors = [([0, 1], agree), ([1, 2], agree), ([2, 0], -agree)]
-    with pytest.raises(MethodError, match=r"mincut: factor 1 of clique '2x2' pulls .*QPBO"):
+    with pytest.raises(MethodError, match=r"min-cut: factor 1 of clique '2x2' pulls .*QPBO"):
         MinCut().best(Graph.from_factors([2, 2, 2], factors), 1)
 
 
@@ -193,8 +193,8 @@ def test_what_a_cut_cannot_do_is_refused() -> None:
         for method in (MinCut(), QPBO()):
             with pytest.raises(MethodError, match=message):
                 method.best(Graph.from_factors([2, 2, 3, 2, 2], [factor]), 1)
-    with pytest.raises(MethodError, match="mincut cannot give marginals"):
-        inference.marginals(Graph.from_factors([2], []), method="mincut")
+    with pytest.raises(MethodError, match="min-cut cannot give marginals"):
+        inference.marginals(Graph.from_factors([2], []), method="min-cut")
     huge = Graph.from_factors([2, 2], [([0], [1e308, -1e308])])
     with pytest.raises(ValueError, match="too large"):
         MinCut().best(huge, 1)
@@ -266,6 +266,6 @@ def test_squares_and_distances_are_convex_and_truncated_ones_are_not() -> None:
 def test_constants_and_evidence() -> None:
     potentials = Graph.from_factors([2, 2], [([0, 1], np.eye(2)), ([0], [0.0, 3.0])])
     potentials = replace(potentials, constant=np.array([1.5]))
-    for method in ("mincut", "qpbo", "ishikawa", "expansion", "swap"):
+    for method in ("min-cut", "qpbo", "ishikawa", "expansion", "swap"):
         found = inference.decode(potentials.given({"variable": [0, -1]}), method=method)
         assert (found["variable"].tolist(), found.score) == ([0, 0], 2.5)

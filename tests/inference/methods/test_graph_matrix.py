@@ -75,7 +75,7 @@ LINES: dict[str, Line] = {
     "gibbs": Line(inexact=every(("marginals", "sample"), ALL)),
     "tree-ep": Line(every(SUMS, FORESTS), every(SUMS, ALL)),
     "mean-field": Line(inexact=every(SUMS, ALL)),
-    "mincut": Line({"decode": frozenset({"attractive grid", "components"})}),
+    "min-cut": Line({"decode": frozenset({"attractive grid", "components"})}),
     "qpbo": Line(
         {"decode": frozenset({"attractive grid"})},
         {"decode": frozenset({"grid", "forbidding grid", "components", "no labelling"})},

@@ -49,10 +49,10 @@ class MinCut(Method):
     >>> factors = [([0], [2.0, 0.0]), ([2], [0.0, 0.5]), ([0, 1], agree), ([1, 2], agree)]
     >>> best = inference.decode(Graph.from_factors([2, 2, 2], factors), method=MinCut())
     >>> best["variable"].tolist(), best.score, str(best.how)
-    ([0, 0, 0], 4.0, '1 graph by mincut: exact')
+    ([0, 0, 0], 4.0, '1 graph by min-cut: exact')
     """
 
-    name: ClassVar[str] = "mincut"
+    name: ClassVar[str] = "min-cut"
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling of each graph."""

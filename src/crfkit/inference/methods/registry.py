@@ -25,7 +25,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "gibbs": ("gibbs", "Gibbs"),
     "mean-field": ("mean_field", "MeanField"),
     "tree-ep": ("tree_ep", "ExpectationPropagation"),
-    "mincut": ("cuts", "MinCut"),
+    "min-cut": ("cuts", "MinCut"),
     "qpbo": ("qpbo", "QPBO"),
     "expansion": ("expansion", "Expansion"),
     "swap": ("expansion", "Swap"),
