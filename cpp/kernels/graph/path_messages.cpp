@@ -94,7 +94,7 @@ void exponentiate(const double* score, std::int64_t count, double scale, double 
                   double* out) {
   for (std::int64_t i = 0; i < count; i += W) {
     const int left = count - i < W ? static_cast<int>(count - i) : W;
-    store_part(out + i, left, exp((load_part(score + i, left, 0.0) - shift) * scale));
+    store_part(out + i, left, exp((load_part(score + i, left, shift) - shift) * scale));
   }
 }
 
