@@ -128,7 +128,8 @@ def pymaxflow_network(maxflow: Any, image: Image) -> tuple[Any, Any]:
 def pymaxflow_cut(maxflow: Any, image: Image) -> Ids:
     network, nodes = pymaxflow_network(maxflow, image)
     network.maxflow()
-    return network.get_grid_segments(nodes).ravel().astype(np.int32)  # type: ignore[no-any-return]
+    label: Ids = network.get_grid_segments(nodes).ravel().astype(np.int32)
+    return label
 
 
 def pymaxflow_edges(maxflow: Any, image: Image) -> None:

@@ -24,6 +24,9 @@ import numpy as np
 
 Answer = dict[str, Any]
 
+#: Instead of -inf, for PGMax alone: it clips scores at this itself, and its sums of -inf are NaN.
+_LEAST = -1e6
+
 
 def evidence_of(model: str) -> dict[int, int]:
     """Return the observed labels of a UAI model."""
@@ -165,15 +168,15 @@ def pgmax(query: str, model: str, method: str) -> Answer:
     for name, table in scores.tables.items():
         scope = scores.batch.scopes[name]
         if scope.shape[1] == 1:
-            np.add.at(own, scope[:, 0], np.maximum(table.scores, -1e6))
+            np.add.at(own, scope[:, 0], np.maximum(table.scores, _LEAST))
         else:
             pairs = [[variables[int(a)], variables[int(b)]] for a, b in scope]
-            matrices = np.maximum(table.scores, -1e6)
+            matrices = np.maximum(table.scores, _LEAST)
             graph.add_factors(
                 fgroup.PairwiseFactorGroup(variables_for_factors=pairs, log_potential_matrix=matrices)
             )
     for v, label in evidence_of(model).items():
-        own[v, np.arange(L) != label] = -1e6
+        own[v, np.arange(L) != label] = _LEAST
     inferer = infer.build_inferer(graph.bp_state, backend="bp")
 
     heat = 1.0 if query == "MAR" else 0.0

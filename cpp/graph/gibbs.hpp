@@ -133,6 +133,13 @@ class Chains {
     return halves;
   }
 
+  // A chain of which only the labels are wanted.
+  Drawing labels_alone(std::int64_t chain, std::int32_t* label) const {
+    return {
+        seed_, static_cast<std::uint64_t>(chain), 0, 1.0, label, nullptr, nullptr, nullptr, false,
+        0};
+  }
+
   // Draw i is the labelling of chain i % chains after burn + (i / chains + 1) thin sweeps; [n, V].
   Halves sample(const std::int32_t* start, std::int64_t chains, std::int64_t burn,
                 std::int64_t thin, std::int64_t n, int threads, std::int32_t* out) const {
@@ -141,16 +148,7 @@ class Chains {
     Halves halves(plan_.f.graphs, chains, each * thin);
     const Blocks& blocks = plan_.blocks;
     for_graphs(blocks, chains, threads, [&](std::int64_t c, std::int64_t g, int inner) {
-      Drawing d = {seed_,
-                   static_cast<std::uint64_t>(c),
-                   0,
-                   1.0,
-                   label.data() + c * V,
-                   nullptr,
-                   nullptr,
-                   nullptr,
-                   false,
-                   0};
+      Drawing d = labels_alone(c, label.data() + c * V);
       const bool is = possible(g, d.label);
       for (; is && static_cast<std::int64_t>(d.sweep) < burn; ++d.sweep) sweep(g, d, inner);
       for (std::int64_t s = 0; s < each * thin; ++s, ++d.sweep) {
@@ -178,16 +176,7 @@ class Chains {
     const Blocks& blocks = plan_.blocks;
     for_graphs(blocks, restarts, threads, [&](std::int64_t c, std::int64_t n, int inner) {
       const std::int64_t first = blocks.first_position(n), last = blocks.first_position(n + 1);
-      Drawing d = {seed_,
-                   static_cast<std::uint64_t>(c),
-                   0,
-                   1.0,
-                   label.data() + c * V,
-                   nullptr,
-                   nullptr,
-                   nullptr,
-                   false,
-                   0};
+      Drawing d = labels_alone(c, label.data() + c * V);
       if (!possible(n, d.label)) return;
       std::int32_t* kept = top.data() + c * V;
       double& value = found[c * N + n];

@@ -224,3 +224,13 @@ def test_scores_of_labels_that_are_not_there_are_refused() -> None:
             potentials.labelling_score(np.array([0, wrong], dtype=np.int32))
     with pytest.raises(ValueError, match="label has 3 entries, expected 2"):
         potentials.labelling_score(np.zeros(3, dtype=np.int32))
+
+
+def test_graphs_are_equal_where_kinds_and_cliques_are() -> None:
+    def loose(widths: list[int]) -> Graph:
+        return Graph.from_factors(widths, []).structure
+
+    assert loose([2, 3]) == loose([2, 3])
+    assert hash(loose([2, 3])) == hash(loose([2, 3]))
+    assert loose([2, 3]) != loose([3, 2])
+    assert Graph({"a": 2}, u=["a"]) != Graph({"a": ["x", "y"]}, u=["a"])

@@ -156,9 +156,16 @@ class Graph:
 
     def __eq__(self, other: Any) -> bool:
         """Return whether kinds and cliques are the same."""
-        return isinstance(other, Graph) and repr(self) == repr(other) and self.cliques == other.cliques
+        return (
+            isinstance(other, Graph)
+            and [*self.kinds] == [*other.kinds]
+            and all(np.array_equal(labels, other.kinds[kind]) for kind, labels in self.kinds.items())
+            and [*self.cliques.items()] == [*other.cliques.items()]
+        )
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        """Return a hash that agrees with ``==``."""
+        return hash((tuple(self.kinds), tuple(self.cliques.items())))
 
 
 def _labels(name: str, labels: int | Iterable[str] | Ids) -> int | tuple[str, ...] | Ids:

@@ -46,7 +46,8 @@ def test_labels_and_bound_bracket_the_optimum(method: Method) -> None:
         try:
             found = method.best(potentials, 1)
         except MethodError as error:
-            assert "found no allowed labelling" in str(error)  # noqa: PT017
+            if "found no allowed labelling" not in str(error):
+                raise
             continue
         check(found, potentials, best)
         exact, total = exact + int(found.how.exact.sum()), total + len(best)
