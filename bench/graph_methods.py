@@ -4,8 +4,8 @@
 
 Sums: grids whose pairs attract or repel at random, weakly or strongly, beside elimination. Best labellings: a
 binary grid that attracts, a grid of random pairs, and a grid of eight labels that want to agree. Seconds are
-those of the processor, on one thread, plans included; the least of two runs. Gaps: TRW-S on a grid of 500 x 500
-pixels with 21 labels after some passes, in seconds of the clock on all cores, its making included.
+those of the processor, on one thread, plans included; the least of two runs. Gaps: TRW-S on a grid of 500
+x 500 pixels with 21 labels after some passes, in seconds of the clock on all cores, its making included.
 """
 
 from __future__ import annotations
