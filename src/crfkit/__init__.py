@@ -1,4 +1,4 @@
-"""crfkit: conditional random fields; chains and segments are trained, trees are for inference.
+"""crfkit: conditional random fields: chains, segments and general graphs.
 
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
@@ -11,7 +11,7 @@ a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, M
 data            `data`, `features`, `Dataset`
 judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
-graphs          `Graph`, `Clique`, `load_graph`, `save_graph`; `scopes`, `methods`
+graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scopes`, `methods`
 ==============  ========================================================================================
 """
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         BoostedCRF,
         ChainCRF,
         CodeCRF,
+        GraphCRF,
         HiddenChainCRF,
         HiddenSequenceCRF,
         KernelChainCRF,
@@ -79,6 +80,7 @@ __all__ = [
     "Dataset",
     "Features",
     "Graph",
+    "GraphCRF",
     "HiddenChainCRF",
     "HiddenSequenceCRF",
     "Induction",
@@ -129,6 +131,7 @@ _HOMES = {
     "CodeCRF": ("crfkit.estimators", "CodeCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
     "Graph": ("crfkit.structures", "Graph"),
+    "GraphCRF": ("crfkit.estimators", "GraphCRF"),
     "HMM": ("crfkit.estimators", "HMM"),
     "HiddenChainCRF": ("crfkit.estimators", "HiddenChainCRF"),
     "HiddenSequenceCRF": ("crfkit.estimators", "HiddenSequenceCRF"),

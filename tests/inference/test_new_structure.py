@@ -107,6 +107,9 @@ class BackwardsPotentials:
     def gold_score(self, gold: Any, weight: Floats) -> float:
         return score_of_gold(self, gold, weight)
 
+    def add_counts(self, gold: Any, weight: Floats, counts: dict[str, Floats]) -> None:
+        self.structure.add_counts(gold, weight, counts)
+
 
 def both(*lengths: int) -> tuple[BackwardsPotentials, ChainPotentials]:
     """Make the new structure, and the chain that scores each labelling as it does."""

@@ -48,6 +48,7 @@ EXCEPTIONS = {
     ("crfkit.structures.graph_batch", "crfkit.inference.estimates"): "`batch.estimate()` asks the methods",
     ("crfkit.structures.graph_potentials", "crfkit.inference.estimates"): "the same of potentials",
     ("crfkit.models.model", "crfkit.training.events"): "a model keeps the Summary of its training",
+    ("crfkit.models.graph_model", "crfkit.training.events"): "the same of a model of graphs",
     ("crfkit.models.files.summary", "crfkit.training.events"): "the model file holds that Summary",
     ("crfkit.cli.demo", "crfkit.demo"): "`crfkit demo` runs the demonstrations",
     ("crfkit.cli.demo", "crfkit.demo.tour"): "`crfkit demo` runs the demonstrations",

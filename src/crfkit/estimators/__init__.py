@@ -3,6 +3,7 @@
 from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.codes import CodeCRF
+from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.hidden import HiddenChainCRF
 from crfkit.estimators.hidden_sequence import HiddenSequenceCRF
 from crfkit.estimators.hmm import HMM
@@ -18,6 +19,7 @@ __all__ = [
     "BoostedCRF",
     "ChainCRF",
     "CodeCRF",
+    "GraphCRF",
     "HiddenChainCRF",
     "HiddenSequenceCRF",
     "KernelChainCRF",

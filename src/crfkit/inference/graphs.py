@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
@@ -16,14 +17,17 @@ from crfkit.inference.methods.registry import method_of
 from crfkit.inference.results import NoLabellingError
 from crfkit.native import threads_or_all
 from crfkit.structures.evidence import Reduced, without_observed
+from crfkit.structures.graph_gold import GraphGold, factor_weights, summed_by_table
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = [
     "GraphLabelling",
     "GraphMarginals",
+    "best",
     "count",
     "decode",
     "entropy",
+    "expected",
     "kbest",
     "log_partition",
     "log_prob",
@@ -69,7 +73,7 @@ def log_partition(
 ) -> Any:
     """Return log Z of each graph, or an estimate; ``.how`` says which."""
     reduced = without_observed(potentials)
-    value, how = method_of(method).log_partition(reduced.potentials, threads_or_all(threads))
+    value, how = _asked(potentials, method).log_partition(reduced.potentials, threads_or_all(threads))
     return _numbers(potentials, value, how)
 
 
@@ -98,7 +102,7 @@ def marginals(
     (1, 2, 2)
     """
     reduced = without_observed(potentials)
-    summed = method_of(method).marginals(reduced.potentials, cliques, threads_or_all(threads))
+    summed = _asked(potentials, method).marginals(reduced.potentials, cliques, threads_or_all(threads))
     demand(summed.value)
     return GraphMarginals(
         _numbers(potentials, summed.value, summed.how),
@@ -112,7 +116,7 @@ def entropy(
     potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
 ) -> Any:
     """Return log Z - <marginals, scores>: the entropy of p(y), or the method's approximation of it."""
-    answering = method_of(method)
+    answering = _asked(potentials, method)
     if not answering.sums:
         raise answering.cannot("give the entropy")
     reduced = without_observed(potentials)
@@ -129,7 +133,7 @@ def decode(
     if method == "posterior":
         return _posterior(potentials, threads)
     reduced = without_observed(potentials)
-    chosen = method_of(None if method == "viterbi" else method)
+    chosen = _asked(potentials, None if method == "viterbi" else method)
     if reduced.potentials is not potentials:
         chosen = chosen.without_observed(potentials)
     found = chosen.best(reduced.potentials, threads_or_all(threads))
@@ -147,7 +151,7 @@ def kbest(
     """Return the k best labellings of each graph, best first; labels are -1 where there are fewer."""
     _check_many("k", k, potentials)
     reduced = without_observed(potentials)
-    found = method_of(method).kbest(reduced.potentials, k, threads_or_all(threads))
+    found = _asked(potentials, method).kbest(reduced.potentials, k, threads_or_all(threads))
     return _labelling(potentials, reduced, found)
 
 
@@ -165,7 +169,7 @@ def sample(
     if seed >= 2**64:
         raise ValueError(f"seed is {seed}, expected 0 to 2**64 - 1")
     reduced = without_observed(potentials)
-    found = method_of(method).sample(reduced.potentials, n, seed, threads_or_all(threads))
+    found = _asked(potentials, method).sample(reduced.potentials, n, seed, threads_or_all(threads))
     demand(found.score[0])
     return _labelling(potentials, reduced, found)
 
@@ -175,7 +179,7 @@ def count(
 ) -> Any:
     """Return how many labellings of each graph are allowed, as exact integers."""
     reduced = without_observed(potentials)
-    totals, _ = method_of(method).count(reduced.potentials, threads_or_all(threads))
+    totals, _ = _asked(potentials, method).count(reduced.potentials, threads_or_all(threads))
     return totals[0] if potentials.single else totals
 
 
@@ -203,6 +207,45 @@ def log_prob(
     return _numbers(potentials, np.atleast_1d(score(potentials, labels) - np.asarray(total)), total.how)
 
 
+def expected(
+    potentials: GraphPotentials, weight: ArrayLike, *, threads: int | None = None
+) -> tuple[Numbers, dict[str, Floats]]:
+    """Return log Z of each graph, and the gradient of sum_n weight[n] log Z_n by the scores of tables.
+
+    Parameters
+    ----------
+    potentials
+        Scores of graphs; ``potentials.method`` answers.
+    weight : array [N]
+        Factor of each graph; 0 and less are allowed.
+    threads : int, optional
+        Default: all cores.
+
+    Returns
+    -------
+    log_partition : array [N]
+        Of each graph, without its weight; ``.how`` says how it was found.
+    by_score : dict of arrays
+        Clique -> array like the scores of its tables, [K, L1, ..., La]. The caller may change these arrays.
+    """
+    reduced, batch = without_observed(potentials), potentials.batch
+    summed = method_of(potentials.method).marginals(reduced.potentials, True, threads_or_all(threads))
+    demand(summed.value)
+    each, clique = np.asarray(weight, dtype=np.float64), reduced.clique(summed.clique)
+    by_score = {
+        name: summed_by_table(table, factor_weights(batch, name, table, each), clique[name])
+        for name, table in potentials.tables.items()
+    }
+    return Numbers(summed.value, summed.how), by_score
+
+
+def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Numbers, GraphGold]:
+    """Return the score of the best labelling of each graph, [N], and these labellings as gold."""
+    found = decode(potentials, threads=threads)
+    flat = np.concatenate([found[kind] for kind in potentials.batch.kind_ptr])
+    return Numbers(np.atleast_1d(np.asarray(found.score)), found.how), GraphGold(flat)
+
+
 def _check_many(name: str, labellings: int, potentials: GraphPotentials) -> None:
     """Refuse so many labellings of all variables that they would not fit into memory."""
     check_number(name, labellings, 1, whole=True)
@@ -218,6 +261,10 @@ def demand(values: Floats) -> None:
     none = np.flatnonzero(np.isneginf(values))
     if none.size:
         raise NoLabellingError(int(none[0]), none.size - 1, "graph")
+
+
+def _asked(potentials: GraphPotentials, method: Method | str | None) -> Method:
+    return method_of(potentials.method if method is None else method)
 
 
 def _numbers(potentials: GraphPotentials, values: Floats, how: How) -> Number | Numbers:

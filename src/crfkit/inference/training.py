@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
+from crfkit.inference.engines import for_any_structure
 from crfkit.inference.results import demand_labelling
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.gold import Path
@@ -14,6 +15,7 @@ from crfkit.structures.potentials import Potentials
 __all__ = ["best", "expected"]
 
 
+@for_any_structure
 def expected(
     potentials: Potentials, weight: ArrayLike, *, threads: int | None = None
 ) -> tuple[Floats, dict[str, Floats]]:
@@ -52,6 +54,7 @@ def expected(
     return values, potentials.in_slots(potentials.shaped(raw))
 
 
+@for_any_structure
 def best(potentials: Potentials, *, threads: int | None = None) -> tuple[Floats, Path]:
     """Return the score of the best labelling of each sequence, and these labellings as one `Path`.
 

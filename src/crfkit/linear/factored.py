@@ -95,7 +95,8 @@ class LossPart:
 
     def marginals(self, scores: dict[str, Floats]) -> dict[str, Floats]:
         """Return the expected parts of the distribution that scores give."""
-        return inference.expected(self._potentials(scores), np.ones(1), threads=1)[1]
+        made: dict[str, Floats] = inference.expected(self._potentials(scores), np.ones(1), threads=1)[1]
+        return made
 
     def wrong(self, parts: dict[str, Floats]) -> float:
         """Return the expected number of wrong labels of expected parts."""

@@ -20,7 +20,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.optimise.problem import Penalty
 from crfkit.structures.gold import Gold, GoldKind
-from crfkit.structures.structure import Scores, Structure
+from crfkit.structures.structure import Scores, Structure, Trainable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -63,7 +63,7 @@ class Objective(ABC):
         """Whether all data must be evaluated together: its loss is not that of parts."""
         return False
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used on a structure with these kinds of gold; empty where it can."""
         lacking = [_GOLD[kind] for kind in kinds if kind not in self.golds]
         if lacking:
@@ -92,7 +92,7 @@ class Objective(ABC):
 
     @abstractmethod
     def loss(
-        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+        self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return the loss of some sequences, each times its weight [N], and its gradient by scores."""
 

@@ -32,7 +32,7 @@ from crfkit.objectives.penalised import Penalised
 from crfkit.objectives.pieces import why_no_limits
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Trainable
 
 __all__ = ["EntropyRegularised", "entropy_gradient"]
 
@@ -73,7 +73,7 @@ class EntropyRegularised(Penalised):
         super().__post_init__()
         check_number("gamma", self.gamma)
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains whose rules look at neighbours only."""
         return why_no_limits(self.name, structure) or super().covers(structure, kinds)
 

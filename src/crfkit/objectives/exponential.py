@@ -60,7 +60,7 @@ class Exponential(Penalised):
         """Return W log(E / W), and marginals minus gold, each sequence by its share of E."""
         value, share = _log_mean(_losses(potentials, gold, threads), weight)
         _, by_score = inference.expected(potentials, share, threads=threads)
-        potentials.structure.add_counts(gold, -share, by_score)
+        potentials.add_counts(gold, -share, by_score)
         return value, by_score
 
     def shares(self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None) -> Floats:

@@ -6,13 +6,12 @@ from typing import Any
 
 from crfkit import inference
 from crfkit.arrays import Floats
-from crfkit.structures.gold import Gold
 
 __all__ = ["best_above_gold"]
 
 
 def best_above_gold(
-    potentials: Any, costly: Any, gold: Gold, weight: Floats, threads: int | None
+    potentials: Any, costly: Any, gold: Any, weight: Floats, threads: int | None
 ) -> tuple[float, dict[str, Floats]]:
     """Return weight * (the best score - the gold's), summed, and its subgradient by scores.
 
@@ -21,6 +20,6 @@ def best_above_gold(
     best, path = inference.best(costly, threads=threads)
     value = float(weight @ best) - potentials.gold_score(gold, weight)
     by_score = potentials.zeros()
-    potentials.structure.add_counts(path, weight, by_score)
-    potentials.structure.add_counts(gold, -weight, by_score)
+    potentials.add_counts(path, weight, by_score)
+    potentials.add_counts(gold, -weight, by_score)
     return value, by_score

@@ -16,7 +16,7 @@ from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Family
 from crfkit.objectives.penalised import Penalised
-from crfkit.structures.gold import Gold, GoldKind, Sets
+from crfkit.structures.gold import GoldKind
 
 __all__ = ["Likelihood"]
 
@@ -41,15 +41,15 @@ class Likelihood(Penalised):
     golds: ClassVar[frozenset[GoldKind]] = frozenset({"path", "set", "soft"})
 
     def loss(
-        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+        self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return log Z minus the score of the gold, and marginals minus gold."""
         total, by_score = inference.expected(potentials, weight, threads=threads)
-        if isinstance(gold, Sets):
+        if gold.kind == "set":
             within, clamped = inference.expected(gold.clamped(potentials), -weight, threads=threads)
             for slot, array in by_score.items():
                 array += clamped[slot]
             return float(weight @ (total - within)), by_score
         value = float(weight @ total) - potentials.gold_score(gold, weight)
-        potentials.structure.add_counts(gold, -weight, by_score)
+        potentials.add_counts(gold, -weight, by_score)
         return value, by_score

@@ -22,7 +22,7 @@ from crfkit.objectives.pieces import softmax_loss
 from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Gold, Path
 from crfkit.structures.local import LocalChain
-from crfkit.structures.structure import Scores, Structure
+from crfkit.structures.structure import Scores, Structure, Trainable
 
 __all__ = ["Local"]
 
@@ -44,7 +44,7 @@ class Local(Penalised):
 
     name: ClassVar[str] = "local"
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains of order 1."""
         if not (is_chain(structure) or isinstance(structure, LocalChain)) or structure.order != 1:
             return f"the objective local is for chains of order 1, not for {structure.describe()}"

@@ -18,7 +18,6 @@ from crfkit.arrays import Floats
 from crfkit.linear.objective import Family
 from crfkit.objectives.hinge import best_above_gold
 from crfkit.objectives.penalised import Penalised
-from crfkit.structures.gold import Gold, Path
 
 __all__ = ["MaxMargin"]
 
@@ -49,8 +48,7 @@ class MaxMargin(Penalised):
     smooth: ClassVar[bool] = False
 
     def loss(
-        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+        self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return how far the most violating labels are above the gold ones, and those minus the gold."""
-        assert isinstance(gold, Path)
         return best_above_gold(potentials, potentials.with_cost(gold), gold, weight, threads)

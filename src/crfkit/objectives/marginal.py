@@ -27,7 +27,7 @@ from crfkit.objectives.penalised import Penalised
 from crfkit.objectives.pieces import why_no_limits
 from crfkit.structures.gold import Gold, Path
 from crfkit.structures.potentials import weighted_sum
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Trainable
 
 __all__ = ["MarginalLikelihood"]
 
@@ -57,7 +57,7 @@ class MarginalLikelihood(Penalised):
     convex: ClassVar[bool] = False
     copies: ClassVar[int] = 9
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains whose rules look at neighbours only."""
         return why_no_limits(self.name, structure) or super().covers(structure, kinds)
 

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Family, Objective
 from crfkit.objectives.hinge import best_above_gold
-from crfkit.structures.gold import Gold
 
 __all__ = ["Perceptron"]
 
@@ -45,7 +44,7 @@ class Perceptron(Objective):
     minimises: ClassVar[bool] = False
 
     def loss(
-        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+        self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return how far the best labels are above the gold ones, and the best minus the gold."""
         return best_above_gold(potentials, potentials, gold, weight, threads)

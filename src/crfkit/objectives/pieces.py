@@ -16,7 +16,7 @@ import numpy as np
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Path
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Trainable
 
 __all__ = ["Piece", "pieces", "softmax_loss", "tables_of", "why_no_chain", "why_no_limits"]
 
@@ -123,14 +123,14 @@ def softmax_loss(rows: Floats, label: Ids, weight: Floats) -> tuple[float, Float
     return value, share
 
 
-def why_no_chain(name: str, structure: Structure) -> str:
+def why_no_chain(name: str, structure: Trainable) -> str:
     """Return why an objective that is only for chains cannot take a structure; empty where it can."""
     return (
         "" if is_chain(structure) else f"the objective {name} is for chains, not for {structure.describe()}"
     )
 
 
-def why_no_limits(name: str, structure: Structure) -> str:
+def why_no_limits(name: str, structure: Trainable) -> str:
     """Return the same for one that does not take limits on segment lengths either.
 
     Examples

@@ -25,7 +25,7 @@ from crfkit.arrays import Floats
 from crfkit.objectives.penalised import Penalised
 from crfkit.objectives.pieces import pieces, softmax_loss, tables_of, why_no_chain
 from crfkit.structures.gold import Gold, Path
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Trainable
 
 __all__ = ["Piecewise", "PiecewisePseudoLikelihood"]
 
@@ -52,7 +52,7 @@ class Piecewise(Penalised):
 
     name: ClassVar[str] = "piecewise"
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains."""
         return why_no_chain(self.name, structure) or super().covers(structure, kinds)
 
@@ -77,7 +77,7 @@ class Piecewise(Penalised):
                 log_z, by_table = _log_sums(table.reshape(1, -1), each[at].sum(keepdims=True))
                 gradient += by_table.reshape(gradient.shape)
             total += log_z
-        potentials.structure.add_counts(gold, -weight, by_score)
+        potentials.add_counts(gold, -weight, by_score)
         return total - potentials.gold_score(gold, weight), by_score
 
 
@@ -112,7 +112,7 @@ class PiecewisePseudoLikelihood(Penalised):
 
     name: ClassVar[str] = "piecewise-pseudo-likelihood"
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains."""
         return why_no_chain(self.name, structure) or super().covers(structure, kinds)
 

@@ -28,9 +28,10 @@ from crfkit.objectives.entropy import add_rows, sequences_open
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.penalised import Penalised
 from crfkit.objectives.pieces import why_no_chain
+from crfkit.structures.chain import is_chain
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Trainable
 
 __all__ = ["PosteriorRegularised"]
 
@@ -99,15 +100,17 @@ class PosteriorRegularised(Penalised):
         """Whether all data must be evaluated together."""
         return self.per == "position"
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains that have the labels of all bounds."""
+        if not is_chain(structure):
+            return why_no_chain(self.name, structure)
         lacking = [y for y in (*(self.at_most or ()), *(self.at_least or ())) if y not in structure.labels]
         if lacking and len(structure.labels):
             return (
                 f"the objective {self.name} has a bound on the label {lacking[0]!r}, which the data lack; "
                 f"their labels are {', '.join(structure.labels[:10])}"
             )
-        return why_no_chain(self.name, structure) or super().covers(structure, kinds)
+        return super().covers(structure, kinds)
 
     def loss(
         self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None

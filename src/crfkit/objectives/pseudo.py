@@ -22,7 +22,7 @@ from crfkit.arrays import Floats
 from crfkit.objectives.penalised import Penalised
 from crfkit.objectives.pieces import pieces, softmax_loss, why_no_limits
 from crfkit.structures.gold import Gold, Path
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Trainable
 
 __all__ = ["PseudoLikelihood"]
 
@@ -50,7 +50,7 @@ class PseudoLikelihood(Penalised):
 
     name: ClassVar[str] = "pseudo-likelihood"
 
-    def covers(self, structure: Structure, kinds: Sequence[str]) -> str:
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains whose rules look at neighbours only."""
         return why_no_limits(self.name, structure) or super().covers(structure, kinds)
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.objectives.penalised import Penalised
-from crfkit.structures.gold import Gold, Path
 
 __all__ = ["SoftmaxMargin"]
 
@@ -45,10 +44,9 @@ class SoftmaxMargin(Penalised):
     name: ClassVar[str] = "softmax-margin"
 
     def loss(
-        self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None
+        self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return log Z with the cost minus the score of the gold, and marginals minus gold."""
-        assert isinstance(gold, Path)
         total, by_score = inference.expected(potentials.with_cost(gold), weight, threads=threads)
-        potentials.structure.add_counts(gold, -weight, by_score)
+        potentials.add_counts(gold, -weight, by_score)
         return float(weight @ total) - potentials.gold_score(gold, weight), by_score

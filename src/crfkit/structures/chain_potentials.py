@@ -259,3 +259,7 @@ class ChainPotentials:
     def gold_score(self, gold: Any, weight: Floats) -> float:
         """Add up weight[n] times the score of the gold of sequence n: a `Path`, or soft gold."""
         return score_of_gold(self, gold, weight)
+
+    def add_counts(self, gold: Any, weight: Floats, counts: dict[str, Floats]) -> None:
+        """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""
+        self.structure.add_counts(gold, weight, counts)

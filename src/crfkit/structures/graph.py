@@ -46,6 +46,7 @@ class Graph:
     """
 
     kind: ClassVar[str] = "graph"
+    objective: ClassVar[str] = "likelihood"  #: what it is trained by unless another is given
 
     def __init__(
         self,
@@ -71,6 +72,10 @@ class Graph:
                     )
             if not self.ragged(name):
                 clique.check(name, self.shape(name))
+
+    def describe(self) -> str:
+        """Return the name that messages use."""
+        return "a graph"
 
     def width(self, kind: str) -> int:
         """Return how many labels the variables of a kind have."""

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores
 from crfkit.structures.cliques import Clique
+from crfkit.structures.graph_gold import GraphGold, add_graph_counts, with_hamming
+from crfkit.structures.potentials import weighted_sum
 
 if TYPE_CHECKING:
     from crfkit.inference.estimates import Estimate
@@ -65,6 +67,7 @@ class GraphPotentials:
     tables: Mapping[str, Table]  #: clique -> scores [K, L1, ..., La], which [M], scale [M], checked
     constant: Floats | None = None  #: [N] score of every labelling of a graph
     observed: Ids | None = None  #: [V] given labels, -1 elsewhere
+    method: Any = None  #: who answers where a query does not say; None: `crfkit.methods.Auto`
 
     @property
     def structure(self) -> Graph:
@@ -140,6 +143,24 @@ class GraphPotentials:
         flat = np.ascontiguousarray(label, dtype=np.int32).ravel()
         scores = self.problem.labelling_scores(flat, rows)
         return scores.reshape(*label.shape[:-1], self.batch.graphs)
+
+    # ---- what training learns from -----------------------------------------------------------
+
+    def with_cost(self, gold: GraphGold) -> GraphPotentials:
+        """Return the scores plus the Hamming cost: 1 for each variable with a wrong label."""
+        return with_hamming(self, gold)
+
+    def zeros(self) -> dict[str, Floats]:
+        """Return arrays of 0 for a gradient by the scores of tables."""
+        return {name: np.zeros_like(table.scores) for name, table in self.tables.items()}
+
+    def gold_score(self, gold: GraphGold, weight: Floats) -> float:
+        """Add up weight[n] times the score of the gold of graph n, all of whose labels are known."""
+        return weighted_sum(weight, self.labelling_score(gold.label))
+
+    def add_counts(self, gold: GraphGold, weight: Floats, counts: Mapping[str, Floats]) -> None:
+        """Add to `counts` how often the gold takes each cell, each graph times its weight [N]."""
+        add_graph_counts(self, gold, weight, counts)
 
     def expected_score(self, clique: Mapping[str, Floats]) -> Floats:
         """Return the mean score of each graph under marginals of its factors, [N]; 0 * -inf is 0."""

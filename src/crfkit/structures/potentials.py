@@ -95,6 +95,9 @@ class Potentials(Protocol):
     def gold_score(self, gold: Any, weight: Floats) -> float:
         """Add up weight[n] times the score of the gold of sequence n; see `score_of_gold`."""
 
+    def add_counts(self, gold: Any, weight: Floats, counts: dict[str, Floats]) -> None:
+        """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""
+
 
 def one_or_all(potentials: Potentials, values: NDArray[Any]) -> Any:
     """Return the value of the one sequence, or the values of a batch."""
@@ -117,13 +120,13 @@ def score_of_gold(potentials: Potentials, gold: Any, weight: Floats) -> float:
     """Add up weight[n] times the score of the gold of sequence n.
 
     A `Path` has the score of its labelling. Other gold has an expected score: its counts of each part, which
-    the structure's ``add_counts(gold, weight, counts)`` adds to arrays like `scores`, times the scores.
+    ``add_counts(gold, weight, counts)`` adds to arrays like `scores`, times the scores.
     """
     if isinstance(gold, Path):
         return weighted_sum(weight, potentials.path_score(gold.label, gold.begin))
     scores = potentials.scores()
     counts = {slot: np.zeros_like(array) for slot, array in scores.items()}
-    potentials.structure.add_counts(gold, weight, counts)
+    potentials.add_counts(gold, weight, counts)
     return sum(weighted_sum(counts[slot], array) for slot, array in scores.items())
 
 

@@ -211,6 +211,10 @@ class SemiMarkovPotentials:
         """Add up weight[n] times the score of the gold of sequence n: a `Path`, or soft gold."""
         return score_of_gold(self, gold, weight)
 
+    def add_counts(self, gold: Any, weight: Floats, counts: dict[str, Floats]) -> None:
+        """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""
+        self.structure.add_counts(gold, weight, counts)
+
 
 def _coverage(segment: Floats) -> Floats:
     """Return the mass [P, L] of the segments of each label that a position lies in."""

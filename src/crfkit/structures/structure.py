@@ -24,7 +24,7 @@ from crfkit.structures.constraints import Constraint
 from crfkit.structures.gold import Gold
 from crfkit.structures.potentials import Potentials
 
-__all__ = ["Scores", "Slot", "Structure"]
+__all__ = ["Scores", "Slot", "Structure", "Trainable"]
 
 #: Slot -> array. Gradients by scores have the same keys and shapes.
 Scores: TypeAlias = Mapping[str, Floats]
@@ -78,11 +78,19 @@ class Slot:
         )
 
 
-class Structure(Protocol):
-    """A structure that can be trained: a chain, segments, and those that users add."""
+class Trainable(Protocol):
+    """What objectives ask of any structure, of sequences or graphs."""
 
     kind: ClassVar[str]  #: its name in files and messages
     objective: ClassVar[str]  #: the objective that it is trained by unless another is given
+
+    def describe(self) -> str:
+        """Return the name that messages use, as "a chain of order 2"."""
+        ...
+
+
+class Structure(Trainable, Protocol):
+    """A structure of sequences that can be trained: a chain, segments, and those that users add."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -100,10 +108,6 @@ class Structure(Protocol):
 
     def settled(self, batches: Iterable[Batch]) -> Structure:
         """Return the structure with what was left open and the labelled data say; mostly itself."""
-        ...
-
-    def describe(self) -> str:
-        """Return the name that messages use, as "a chain of order 2"."""
         ...
 
     def slots(self) -> Mapping[str, Slot]:

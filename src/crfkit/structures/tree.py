@@ -261,6 +261,10 @@ class TreePotentials:
             raise TypeError(f"gold is a {type(gold).__name__}; trees need a Path, one label of each variable")
         return score_of_gold(self, gold, weight)
 
+    def add_counts(self, gold: Any, weight: Floats, counts: dict[str, Floats]) -> None:
+        """Refuse: trees of this kind are not trained."""
+        raise TypeError("trees of this kind are not trained; a Graph with the same cliques is")
+
 
 def _flat(arrays: Sequence[Floats]) -> Floats:
     return np.concatenate([np.ravel(array) for array in arrays] or [np.zeros(0)])

@@ -6,8 +6,7 @@ Bind the objective to a layout and data, choose the optimiser, find the start, f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,33 +22,26 @@ from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
 from crfkit.models.states import HIDDEN
 from crfkit.objectives import Local
-from crfkit.optimise.problem import End, NotCoveredError, Optimiser, Penalty, Stopped
+from crfkit.optimise.problem import NotCoveredError, Optimiser, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.causes import cause_of
-from crfkit.training.certificate import curvature_of
-from crfkit.training.checkpoint import Checkpoints, Saver
 from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.convergence import remedy_for, warn_of_end
+from crfkit.training.course import Course, halted_by
 from crfkit.training.data import TrainingData
-from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
+from crfkit.training.events import Begin, Summary
 from crfkit.training.fingerprint import described, digest, fingerprint_of
-from crfkit.training.interrupt import interrupts
-from crfkit.training.loop import Facts, NothingLearnedError, Outcome, follow
-from crfkit.training.record import RunRecord
 from crfkit.training.start import checked_start, warm_start
 from crfkit.training.stop import Stop
-from crfkit.training.summing import summed_up, tell
 from crfkit.training.validation import Validation
 
 __all__ = ["Fit", "Init"]
 
 Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None"
 _MEMM_ITERATIONS = 20
-_ENOUGH = 1e-4  # the tolerance by default
 
 
-class Fit:
+class Fit(Course[Model]):
     """One training: data, structure, layout, objective, optimiser and when to stop."""
 
     def __init__(
@@ -79,7 +71,7 @@ class Fit:
         if isinstance(self.problem, BlockedProblem):
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
-        self._named = isinstance(optimiser, str)
+        self.named = isinstance(optimiser, str)
         self.optimiser, self.why = self._optimiser(optimiser)
         check_suits(self.problem, self.optimiser)
 
@@ -109,11 +101,13 @@ class Fit:
         data = self.data
         return Model(self.structure, self.layout, data.names, w, data.extractor, training)
 
-    def briefly(self, iterations: int) -> Model:
+    def little(self, iterations: int) -> Model:
         """Return a model after a few iterations, without events, dev sets and warnings."""
         begun = time.perf_counter()
         w, halted = self._initial(begun)
-        return self.model(w if halted else self._little(self.problem, w, iterations, begun).w)
+        if not halted:
+            w = self.briefly(self.problem, w, iterations, begun, self.data.threads).w
+        return self.model(w)
 
     def fingerprint(self, dev: Dataset | None, metric: str) -> dict[str, str]:
         """Everything that the result depends on."""
@@ -141,96 +135,28 @@ class Fit:
             )
         return str(self.init) if not callable(self.init) else getattr(self.init, "__qualname__", "function")
 
-    def run(
-        self,
-        dev: Dataset | None,
-        metric: Metric | str | None,
-        keep: Checkpoints | None,
-        audience: Sequence[Listener],
-        begun: float,
-        *,
-        warn: bool = True,
-    ) -> Model:
-        """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
-        with interrupts() as signals:  # from here on there is something to lose
-            try:
-                outcome, summary = self._run(dev, metric, keep, audience, begun)
-            except NothingLearnedError as error:
-                raise ValueError(f"nothing can be learned: {error}. {cause_of(self.data)}") from error
-            if signals.asked:  # perhaps after the last step
-                summary = replace(summary, end=End.INTERRUPTED.value)
-        model = self.model(outcome.w, summary)
-        try:
-            tell(audience, Finished(outcome.reason, summary))
-        except Exception as error:
-            tell(audience, Failed(error, model))
-            raise
-        if not warn:
-            return model
-        most = self.stop.max_iterations
-        remedy = remedy_for(outcome.end, self.optimiser, most if summary.iterations == most else None)
-        known = summary.certificate if 2.0 * summary.gap < summary.loss else ""
-        warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
-        return model
+    def validation(self, dev: Dataset, metric: Metric | str | None) -> Validation:
+        """Return the dev score as a function of the weights."""
+        return Validation(self.model(np.zeros(self.layout.weights)), dev, metric, self.data.threads)
 
-    def _run(
-        self,
-        dev: Dataset | None,
-        metric: Metric | str | None,
-        keep: Checkpoints | None,
-        audience: Sequence[Listener],
-        begun: float,
-    ) -> tuple[Outcome, Summary]:
-        model = self.model(np.zeros(self.layout.weights))
-        validate = None if dev is None else Validation(model, dev, metric, self.data.threads)
-        self.notes += [] if validate is None else validate.notes
-        name = "" if validate is None else validate.name
-        mark = {} if keep is None else self.fingerprint(dev, name)
-        saved = None if keep is None else keep.load(mark)
-        halted: Stopped | None = None
-        if saved is None:
-            record = RunRecord()
-            w, halted = self._start(begun)
-        else:
-            if saved["pairs"] is not None:
-                self._bind(saved["pairs"])
-            w, record = saved["w"], RunRecord.of_state(saved["course"])
-        facts = self._facts(dev, halted)
-        if validate is not None:
-            validate.model = self.model(w)
-        state = None if saved is None else saved["run"]
-        run = self.optimiser.start(self.problem, self.penalty, w, state=state)
-        tell(audience, self._begin(record.iteration))
+    def dev_share(self, dev: Dataset) -> float:
+        """Return how many positions the dev set has, by those of the data."""
+        return dev.batch.positions / max(self.data.positions, 1)
 
-        def snapshot() -> dict[str, Any]:
-            return {"run": run.state(), "w": run.w, "course": record.state(), "pairs": self.pairs}
+    def cause(self) -> str:
+        """Return which value is too large to compute with."""
+        return cause_of(self.data)
 
-        def say(event: Event) -> None:
-            tell(audience, event)
+    def extra_state(self) -> Pointers | None:
+        """Return the likely pairs that were added to the layout."""
+        return self.pairs
 
-        def rescue(outcome: Outcome, error: BaseException) -> None:
-            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, facts, name))))
+    def restore(self, extra: Pointers) -> None:
+        """Add likely pairs to the layout again."""
+        self._bind(extra)
 
-        save = None if keep is None else Saver(keep, mark, record, snapshot, say, self.notes)
-        tolerance = _ENOUGH if self._named else 0.0
-        stop = self.stop if self.stop.tolerance is not None else replace(self.stop, tolerance=tolerance)
-        outcome = follow(
-            run, record, stop, facts, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
-        )
-        return outcome, summed_up(self, outcome, record, facts, name)
-
-    def _facts(self, dev: Dataset | None, halted: Stopped | None) -> Facts:
-        positions = 0 if dev is None else dev.batch.positions
-        return Facts(
-            dev_passes=5.0 * positions / max(self.data.positions, 1),
-            enough=_ENOUGH if self.stop.tolerance is None else self.stop.tolerance,
-            curvature=curvature_of(self.penalty, self.problem.convex),
-            convex=self.problem.convex,
-            optimum=self.problem.minimises,
-            halted=halted,
-        )
-
-    def _begin(self, resumed: int) -> Begin:
+    def begin(self, resumed: int) -> Begin:
+        """Return the event that training begins."""
         data, layout = self.data, self.layout
         return Begin(
             data.sequences,
@@ -244,19 +170,19 @@ class Fit:
             resumed,
         )
 
-    def _start(self, begun: float) -> tuple[Floats, Stopped | None]:
+    def start(self, begun: float) -> tuple[Floats, Stopped | None]:
         """Return the first weights [F], and why training must not go on after them."""
         w, halted = self._initial(begun)
         if self.likely is None or halted:
             return w, halted
-        first = self._little(self.problem, w, self.likely.iterations, begun)
+        first = self.briefly(self.problem, w, self.likely.iterations, begun, self.data.threads)
         pairs = self.data.likely(self.model(first.w), self.likely.epsilon)
         before = self.layout
         self._bind(pairs)
         more = self.layout.weights - before.weights
         self.notes.append(f"{more:,} likely weights were added to {before.weights:,} observed ones")
         same = np.arange(before.labels, dtype=np.int32)
-        return moved(before, first.w, self.layout, same, {}), _halted(first)
+        return moved(before, first.w, self.layout, same, {}), halted_by(first)
 
     def _initial(self, begun: float) -> tuple[Floats, Stopped | None]:
         init = self.init
@@ -271,22 +197,8 @@ class Fit:
         except NotCoveredError as error:
             raise NotCoveredError(f'init="memm": {error}; use another start') from error
         zero = np.zeros(self.layout.weights)
-        found = self._little(local, zero, _MEMM_ITERATIONS, begun)
-        return found.w, _halted(found)
-
-    def _little(self, problem: Any, w: Floats, iterations: int, begun: float) -> Outcome:
-        """Train for a few iterations, as a preparation."""
-        stop = Stop(max_seconds=self.stop.max_seconds, max_iterations=iterations)
-        optimiser = by_name("lbfgs", self.seed, self.data.threads)
-        if not problem.minimises:
-            optimiser = self.optimiser
-        run = optimiser.start(problem, self.penalty, w)
-        return follow(run, RunRecord(), stop, begun=begun)
-
-
-def _halted(outcome: Outcome) -> Stopped | None:
-    """Return why training must not go on after a preparation."""
-    return Stopped(outcome.end, outcome.reason) if outcome.asked else None
+        found = self.briefly(local, zero, _MEMM_ITERATIONS, begun, self.data.threads)
+        return found.w, halted_by(found)
 
 
 def _has_labels(data: TrainingData) -> bool:

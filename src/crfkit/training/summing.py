@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from crfkit.training.loop import Facts, Outcome
 from crfkit.training.record import RunRecord
 
 if TYPE_CHECKING:
-    from crfkit.training.fit import Fit
+    from crfkit.training.course import Course
 
 __all__ = ["summed_up", "tell"]
 
 
-def summed_up(fit: Fit, outcome: Outcome, record: RunRecord, facts: Facts, metric: str) -> Summary:
+def summed_up(fit: Course[Any], outcome: Outcome, record: RunRecord, facts: Facts, metric: str) -> Summary:
     """Return the summary of a training; `metric` is the name of the dev score."""
     evaluations = record.rows[-1][3] if record.rows else 0.0
     step = record.step(outcome.kept) if outcome.kept else None

@@ -113,6 +113,7 @@ class BeliefPropagation(MessagePassing):
     """
 
     name: ClassVar[str] = "belief-propagation"
+    convex: ClassVar[bool] = False
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return beliefs; log Z is Bethe's where there are cycles."""

@@ -41,6 +41,7 @@ class MeanField(Method):
     """
 
     name: ClassVar[str] = "mean-field"
+    convex: ClassVar[bool] = False
     structure: str = "naive"  #: "naive": every variable is a block; "forest": trees are
     tol: float = 1e-6  #: converged when no probability changes by more
     sweeps: int = 1000  #: over all variables, at the most

@@ -46,6 +46,7 @@ class Method:
     """The base of all methods."""
 
     name: ClassVar[str] = ""  #: as the command line and `.how` call it
+    convex: ClassVar[bool] = True  #: whether its log Z is convex in the scores, as the exact one is
     sums: ClassVar[bool] = True  #: whether marginals come with log Z or an estimate of it, or else with nan
 
     def without_observed(self, potentials: GraphPotentials) -> Method:

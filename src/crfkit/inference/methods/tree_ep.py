@@ -39,6 +39,7 @@ class ExpectationPropagation(Method):
     """
 
     name: ClassVar[str] = "tree-ep"
+    convex: ClassVar[bool] = False
     tol: float = 1e-6  #: converged when no probability changes by more
     sweeps: int = 500  #: over all factors that are not on the tree, at the most
     budget: int = 2**26  #: cells that a sweep computes; graphs that need more are refused

@@ -97,7 +97,7 @@ class Course:
             self.model,
             self.seed,
         )
-        self.model, self._batch = fit.briefly(self.options.iterations), ready.batch
+        self.model, self._batch = fit.little(self.options.iterations), ready.batch
         return self.model
 
     def look(self) -> tuple[Tokens, Found]:

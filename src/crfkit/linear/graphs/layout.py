@@ -1,0 +1,87 @@
+"""Which weights a graph has: for each clique a block of rows by columns.
+
+A row is an attribute of the clique's factors, a dense column, or one row that all factors share where they
+have no features. A column is a cell of the clique's table, or several that share a weight (`Clique.cells`).
+Slots and blocks are named as cliques.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crfkit.arrays import Ids, Pointers, pointers
+from crfkit.linear.block import Block
+from crfkit.linear.features import Features
+from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Estimate
+from crfkit.structures.clique_features import CliqueFeatures
+from crfkit.structures.graph import Graph
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.structure import Slot
+
+__all__ = ["cell_numbers", "columns_of", "gold_columns", "graph_layout"]
+
+
+def cell_numbers(graph: Graph, clique: str) -> Ids:
+    """Return the column of each cell of the table of a clique, [L1, ..., La]; -1 where it has no weight."""
+    return graph.cliques[clique].numbers(graph.shape(clique))
+
+
+def columns_of(graph: Graph, clique: str) -> int:
+    """Return how many columns a clique has."""
+    return int(cell_numbers(graph, clique).max(initial=-1)) + 1
+
+
+def gold_columns(batch: GraphBatch, clique: str) -> Ids:
+    """Return the column that the labels of each factor take, [M]; -1 where there is none or one is hidden."""
+    scope = batch.scopes[clique]
+    if batch.label is None:
+        return np.full(len(scope), -1, dtype=np.int32)
+    labels = batch.label[scope]  # [M, a]
+    known = (labels >= 0).all(axis=1)
+    numbers = cell_numbers(batch.graph, clique)
+    return np.where(known, numbers[tuple(np.maximum(labels, 0).T)], -1).astype(np.int32)
+
+
+def graph_layout(batch: GraphBatch, features: Features) -> Layout:
+    """Return the layout of a batch.
+
+    With observed features an attribute has weights for the columns that the gold takes where it occurs; where
+    a clique has factors with hidden labels, and of dense columns, all pairs have weights.
+    """
+    graph, slots, blocks = batch.graph, {}, []
+    for name in graph.cliques:
+        if graph.ragged(name):
+            raise ValueError(
+                f"clique {name!r} has variables with different numbers of labels, which cannot share "
+                "weights; give each number of labels a kind of its own"
+            )
+        columns, given = columns_of(graph, name), batch.features.get(name)
+        slots[name] = Slot(((columns,),), None if given is None else "factor")
+        ptr, cell = _rows(batch, name, given, columns, features)
+        blocks.append(Block(name, None if given is None else name, ptr, cell))
+    Estimate({block.name: len(block.cell) for block in blocks}, 0).check(features.max_weights)
+    return Layout(slots, tuple(blocks))
+
+
+def _rows(
+    batch: GraphBatch, clique: str, given: CliqueFeatures | None, columns: int, features: Features
+) -> tuple[Pointers, Ids]:
+    every = np.arange(columns, dtype=np.int32)
+    if given is None:
+        return np.array([0, columns], dtype=np.int64), every
+    if given.rows is None:
+        return np.arange(given.columns + 1, dtype=np.int64) * columns, np.tile(every, given.columns)
+    gold = gold_columns(batch, clique)
+    rows, least = given.rows, features.min_count
+    hidden = batch.label is None or (batch.label[batch.scopes[clique]] < 0).any()
+    if features.which == "all" or hidden or not columns:
+        kept = np.bincount(rows.id, minlength=given.columns) >= least
+        counts = np.where(kept, columns, 0)
+        return pointers(counts), np.tile(every, int(kept.sum()))
+    at = np.repeat(gold, np.diff(rows.ptr)).astype(np.int64)  # [nnz]
+    key = (rows.id.astype(np.int64) * columns + at)[at >= 0]
+    pair, count = np.unique(key, return_counts=True)
+    pair = pair[count >= least]
+    row, cell = np.divmod(pair, columns)
+    return pointers(np.bincount(row, minlength=given.columns)), cell.astype(np.int32)

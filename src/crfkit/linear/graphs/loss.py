@@ -1,0 +1,186 @@
+"""The loss of graphs as a function of the weights: score, potentials, the objective, scatter.
+
+Graphs are taken in blocks whose marginals take bounded memory; blocks depend on the data only, are made once,
+and keep the orders, forests and programs of their graphs. Losses of blocks add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from crfkit.arrays import Floats, Pointers
+from crfkit.inference.methods.method import Method
+from crfkit.linear.diagonal import BLOCK_BYTES
+from crfkit.linear.graphs.latent import GraphLatentSums, graph_latent_lacks
+from crfkit.linear.graphs.score import GraphScores
+from crfkit.linear.graphs.watch import Tally, Watched
+from crfkit.linear.layout import Layout
+from crfkit.linear.objective import Objective
+from crfkit.optimise.problem import Convex, Differentiable, Latent, NotCoveredError
+from crfkit.optimise.sequential.sequences import Prepared
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graph_gold import gold_of_graphs
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["GraphLoss"]
+
+V = TypeVar("V")
+
+
+class GraphLoss:
+    """The loss of the graphs of a batch as a function of the weights; without the penalty.
+
+    Parameters
+    ----------
+    objective : Objective
+    layout : Layout
+        Of `crfkit.linear.graphs.layout.graph_layout`.
+    batch : GraphBatch
+        With labels; -1 where they are hidden.
+    method : Method
+        Who answers queries: `crfkit.methods`.
+    weight : array [N], optional
+        Of each graph.
+    threads : int, optional
+        Default: one for each core. Results are the same bits for any number.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        layout: Layout,
+        batch: GraphBatch,
+        method: Method,
+        *,
+        weight: Floats | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.gold = gold_of_graphs(batch)
+        against = objective.covers(batch.graph, [self.gold.kind])
+        if against:
+            raise NotCoveredError(against)
+        self.objective, self.layout, self.batch, self.threads = objective, layout, batch, threads
+        self.method, self.tally = method, Tally()
+        self.weight = np.ones(batch.graphs) if weight is None else weight  # [N]
+        self.scores = GraphScores(layout, batch)
+
+    @property
+    def size(self) -> int:
+        """Number of weights, F."""
+        return self.layout.weights
+
+    @property
+    def kind(self) -> str:
+        """What the gold is: "path", or "set" where labels are hidden."""
+        return self.gold.kind
+
+    @property
+    def convex(self) -> bool:
+        """Whether every local optimum is a global one."""
+        return self.objective.convex and self.kind == "path" and self.method.convex
+
+    @property
+    def minimises(self) -> bool:
+        """Whether minimising it trains a model."""
+        return self.objective.minimises
+
+    # ---- values and gradients
+
+    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the loss at w [F], and write its gradient to `gradient` [F]."""
+        self.tally.last.clear()
+        if len(self.blocks) == 1:
+            return self._evaluate(w, gradient)
+        gradient[:], total, found = 0.0, 0.0, np.empty_like(gradient)
+        for block in self.blocks:
+            total += block._evaluate(w, found)
+            gradient += found
+        return total
+
+    def _evaluate(self, w: Floats, gradient: Floats) -> float:
+        value, by_score = self.objective.loss(
+            self.potentials(w), self.gold, self.weight, threads=self.threads
+        )
+        self.scores.scatter(by_score, gradient, threads=self.threads)
+        return value
+
+    def potentials(self, w: Floats) -> GraphPotentials:
+        """Return the scores at w [F], which `method` answers for."""
+        made = self.scores.potentials(w, threads=self.threads)
+        return replace(made, method=Watched(self.method, self.tally))
+
+    # ---- parts
+
+    @cached_property
+    def blocks(self) -> list[GraphLoss]:
+        """The loss in parts whose marginals take bounded memory."""
+        batch = self.batch
+        cells = np.zeros(batch.graphs)
+        for name, scope in batch.scopes.items():
+            each = float(np.prod(batch.graph.shape(name)))
+            cells += each * np.bincount(batch.graph_of[scope[:, 0]], minlength=batch.graphs)
+        ends = np.cumsum(cells) // max(BLOCK_BYTES // 8, 1)
+        cuts = np.flatnonzero(np.diff(ends)) + 1
+        if not len(cuts):
+            return [self]
+        return [self.part(chosen) for chosen in np.split(np.arange(batch.graphs), cuts)]
+
+    def part(self, graphs: Pointers) -> GraphLoss:
+        """Return the loss of some of the graphs, with the weights that they have here."""
+        batch = self.batch.select(graphs)
+        made = GraphLoss(
+            self.objective, self.layout, batch, self.method, weight=self.weight[graphs], threads=self.threads
+        )
+        made.tally = self.tally
+        return made
+
+    # ---- views
+
+    def lacks(self, kind: type) -> str:
+        """Return why this loss has no such view; empty where it has one."""
+        if kind not in VIEWS:
+            return "graphs"
+        return VIEWS[kind].lacks(self)
+
+    def view(self, kind: type[V]) -> V:
+        """Return this loss as an optimiser wants to see it, or raise `NotCoveredError`."""
+        against = self.lacks(kind)
+        if against:
+            raise NotCoveredError(against)
+        made: V = VIEWS[kind].make(self)
+        return made
+
+    def prepare(self) -> None:
+        """Prepare what the first evaluation needs."""
+        _ = self.blocks
+
+
+class View(NamedTuple):
+    """What an optimiser may ask a loss for beside values and gradients."""
+
+    lacks: Callable[[GraphLoss], str]
+    make: Callable[[GraphLoss], Any]
+
+
+def _itself(loss: GraphLoss) -> GraphLoss:
+    return loss
+
+
+def _not_convex(loss: GraphLoss) -> str:
+    if (loss.weight < 0.0).any():
+        return "negative weights of graphs"
+    return "" if loss.convex else "a loss that is not convex"
+
+
+#: View -> when a loss of graphs has it. A new view is a line here.
+VIEWS: dict[type, View] = {
+    Differentiable: View(lambda loss: "" if loss.objective.smooth else "a loss with kinks", _itself),
+    Convex: View(_not_convex, _itself),
+    Latent: View(graph_latent_lacks, GraphLatentSums),
+    Prepared: View(lambda loss: "", _itself),
+}

@@ -1,0 +1,79 @@
+"""Watching a method: what its answers said of themselves during training, added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from crfkit.arrays import Floats
+from crfkit.inference.methods.how import How
+from crfkit.inference.methods.method import Labelled, Method, Summed
+from crfkit.structures.graph_potentials import GraphPotentials
+
+__all__ = ["Tally", "Watched"]
+
+
+@dataclass
+class Tally:
+    """How graphs were answered."""
+
+    answers: int = 0  #: graphs times queries
+    exact: int = 0
+    converged: int = 0
+    sweeps: int = 0
+    last: list[How] = field(default_factory=list)  #: of the last evaluation
+
+    def note(self, how: How) -> None:
+        """Take in an answer."""
+        self.answers += len(how.exact)
+        self.exact += int(how.exact.sum())
+        self.converged += int(how.converged.sum())
+        self.sweeps += int(how.sweeps.sum())
+        self.last.append(how)
+
+    def sentences(self) -> list[str]:
+        """Return what a user should know: nothing where all answers were exact."""
+        if not self.answers or self.exact == self.answers:
+            return []
+        parts = [f"{100.0 * self.exact / self.answers:.3g} % of the answers about graphs were exact"]
+        missed = self.answers - self.converged
+        if missed:
+            parts.append(f"{100.0 * missed / self.answers:.3g} % did not converge")
+        if self.sweeps:
+            parts.append(f"{self.sweeps / self.answers:.3g} sweeps each on average")
+        return [", ".join(parts)]
+
+
+@dataclass(frozen=True)
+class Watched(Method):
+    """A method whose answers are tallied."""
+
+    inner: Method = field(default_factory=Method)
+    tally: Tally = field(default_factory=Tally)
+
+    def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
+        """Return log Z of each graph."""
+        value, how = self.inner.log_partition(potentials, threads)
+        self.tally.note(how)
+        return value, how
+
+    def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
+        """Return marginals."""
+        summed = self.inner.marginals(potentials, cliques, threads)
+        self.tally.note(summed.how)
+        return summed
+
+    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+        """Return the best labelling of each graph."""
+        found = self.inner.best(potentials, threads)
+        self.tally.note(found.how)
+        return found
+
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+        """Return draws."""
+        found = self.inner.sample(potentials, n, seed, threads)
+        self.tally.note(found.how)
+        return found
+
+    def without_observed(self, potentials: GraphPotentials) -> Watched:
+        """Return the method for what is left once observed variables are cut out."""
+        return Watched(self.inner.without_observed(potentials), self.tally)

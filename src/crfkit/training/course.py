@@ -1,0 +1,189 @@
+"""One course of training, whatever is trained: start, follow the run, summarise it, warn.
+
+What differs between sequences and graphs (data, models, dev sets) is left to subclasses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from crfkit.arrays import Floats
+from crfkit.linear.layout import Layout
+from crfkit.linear.objective import Objective
+from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped
+from crfkit.training.certificate import curvature_of
+from crfkit.training.checkpoint import Checkpoints, Saver
+from crfkit.training.choose import by_name
+from crfkit.training.convergence import remedy_for, warn_of_end
+from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
+from crfkit.training.interrupt import interrupts
+from crfkit.training.loop import Facts, NothingLearnedError, Outcome, follow
+from crfkit.training.record import RunRecord
+from crfkit.training.stop import Stop
+from crfkit.training.summing import summed_up, tell
+
+__all__ = ["Course", "halted_by"]
+
+M = TypeVar("M")
+_ENOUGH = 1e-4  # the tolerance by default
+
+
+class Course(ABC, Generic[M]):
+    """One training: a problem, its penalty, an optimiser, and when to stop."""
+
+    problem: Any
+    penalty: Penalty
+    layout: Layout
+    objective: Objective
+    optimiser: Optimiser
+    why: str  #: why this optimiser
+    stop: Stop
+    seed: int
+    notes: list[str]
+    named: bool  #: whether the optimiser was given by name, or chosen: it has a tolerance by default
+
+    # ---- what differs
+
+    @abstractmethod
+    def model(self, w: Floats, training: Summary | None = None) -> M:
+        """Return a model with these weights [F]."""
+
+    @abstractmethod
+    def fingerprint(self, dev: Any, metric: str) -> dict[str, str]:
+        """Everything that the result depends on."""
+
+    @abstractmethod
+    def begin(self, resumed: int) -> Begin:
+        """Return the event that training begins, after so many iterations of a checkpoint."""
+
+    @abstractmethod
+    def validation(self, dev: Any, metric: Any) -> Any:
+        """Return the dev score as a function of weights [F], with `name`, `notes` and the `model` judged."""
+
+    @abstractmethod
+    def dev_share(self, dev: Any) -> float:
+        """Return how large the dev set is, by the size of the data."""
+
+    @abstractmethod
+    def cause(self) -> str:
+        """Return what may be wrong where the first step fails, and the remedy."""
+
+    @abstractmethod
+    def start(self, begun: float) -> tuple[Floats, Stopped | None]:
+        """Return the first weights [F], and why training must not go on after them."""
+
+    def extra_state(self) -> Any:
+        """Return what a checkpoint needs beside the run; `restore` takes it."""
+        return None
+
+    def restore(self, extra: Any) -> None:
+        """Take the `extra_state` of a checkpoint."""
+        raise ValueError("the checkpoint is of another kind of training")
+
+    # ---- what they share
+
+    def run(
+        self,
+        dev: Any,
+        metric: Any,
+        keep: Checkpoints | None,
+        audience: Sequence[Listener],
+        begun: float,
+        *,
+        warn: bool = True,
+    ) -> M:
+        """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
+        with interrupts() as signals:  # from here on there is something to lose
+            try:
+                outcome, summary = self._run(dev, metric, keep, audience, begun)
+            except NothingLearnedError as error:
+                raise ValueError(f"nothing can be learned: {error}. {self.cause()}") from error
+            if signals.asked:  # perhaps after the last step
+                summary = replace(summary, end=End.INTERRUPTED.value)
+        model = self.model(outcome.w, summary)
+        try:
+            tell(audience, Finished(outcome.reason, summary))
+        except Exception as error:
+            tell(audience, Failed(error, model))
+            raise
+        if not warn:
+            return model
+        most = self.stop.max_iterations
+        remedy = remedy_for(outcome.end, self.optimiser, most if summary.iterations == most else None)
+        known = summary.certificate if 2.0 * summary.gap < summary.loss else ""
+        warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
+        return model
+
+    def _run(
+        self,
+        dev: Any,
+        metric: Any,
+        keep: Checkpoints | None,
+        audience: Sequence[Listener],
+        begun: float,
+    ) -> tuple[Outcome, Summary]:
+        validate = None if dev is None else self.validation(dev, metric)
+        self.notes += [] if validate is None else validate.notes
+        name = "" if validate is None else validate.name
+        mark = {} if keep is None else self.fingerprint(dev, name)
+        saved = None if keep is None else keep.load(mark)
+        halted: Stopped | None = None
+        if saved is None:
+            record = RunRecord()
+            w, halted = self.start(begun)
+        else:
+            if saved["pairs"] is not None:
+                self.restore(saved["pairs"])
+            w, record = saved["w"], RunRecord.of_state(saved["course"])
+        facts = self._facts(dev, halted)
+        if validate is not None:
+            validate.model = self.model(w)
+        state = None if saved is None else saved["run"]
+        run = self.optimiser.start(self.problem, self.penalty, w, state=state)
+        tell(audience, self.begin(record.iteration))
+
+        def snapshot() -> dict[str, Any]:
+            return {"run": run.state(), "w": run.w, "course": record.state(), "pairs": self.extra_state()}
+
+        def say(event: Event) -> None:
+            tell(audience, event)
+
+        def rescue(outcome: Outcome, error: BaseException) -> None:
+            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, facts, name))))
+
+        save = None if keep is None else Saver(keep, mark, record, snapshot, say, self.notes)
+        tolerance = _ENOUGH if self.named else 0.0
+        stop = self.stop if self.stop.tolerance is not None else replace(self.stop, tolerance=tolerance)
+        outcome = follow(
+            run, record, stop, facts, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
+        )
+        return outcome, summed_up(self, outcome, record, facts, name)
+
+    def _facts(self, dev: Any, halted: Stopped | None) -> Facts:
+        return Facts(
+            dev_passes=0.0 if dev is None else 5.0 * self.dev_share(dev),
+            enough=_ENOUGH if self.stop.tolerance is None else self.stop.tolerance,
+            curvature=curvature_of(self.penalty, self.problem.convex),
+            convex=self.problem.convex,
+            optimum=self.problem.minimises,
+            halted=halted,
+        )
+
+    def briefly(
+        self, problem: Any, w: Floats, iterations: int, begun: float, threads: int | None = None
+    ) -> Outcome:
+        """Train for a few iterations, as a preparation."""
+        stop = Stop(max_seconds=self.stop.max_seconds, max_iterations=iterations)
+        optimiser = by_name("lbfgs", self.seed, threads)
+        if not problem.minimises:
+            optimiser = self.optimiser
+        run = optimiser.start(problem, self.penalty, w)
+        return follow(run, RunRecord(), stop, begun=begun)
+
+
+def halted_by(outcome: Outcome) -> Stopped | None:
+    """Return why training must not go on after a preparation."""
+    return Stopped(outcome.end, outcome.reason) if outcome.asked else None

@@ -1,0 +1,131 @@
+"""One training on graphs: data and options in, a `GraphModel` out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Floats
+from crfkit.inference.methods.method import Method
+from crfkit.linear.features import Features
+from crfkit.linear.graphs.layout import graph_layout
+from crfkit.linear.graphs.loss import GraphLoss
+from crfkit.linear.objective import Objective
+from crfkit.models.graph_model import GraphModel
+from crfkit.optimise.problem import Optimiser, Stopped
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.training.choose import by_name, check_suits, choose, name_of
+from crfkit.training.course import Course
+from crfkit.training.events import Begin, Summary
+from crfkit.training.fingerprint import described, digest
+from crfkit.training.start import checked_start
+from crfkit.training.stop import Stop
+
+__all__ = ["GraphFit"]
+
+
+class GraphFit(Course[GraphModel]):
+    """One training on graphs."""
+
+    problem: GraphLoss
+
+    def __init__(
+        self,
+        batch: GraphBatch,
+        objective: Objective,
+        features: Features,
+        optimiser: Optimiser | str,
+        method: Method,
+        stop: Stop,
+        *,
+        weight: Floats | None = None,
+        init: Floats | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.batch, self.objective, self.stop, self.seed, self.threads = batch, objective, stop, seed, threads
+        self.init, self.notes, self.weight = init, [], weight
+        self.layout = graph_layout(batch, features)
+        if not self.layout.weights:
+            raise ValueError("the graph has no weights: its cliques are all fixed, or have no features")
+        self.penalty = objective.penalty(self.layout)
+        self.problem = GraphLoss(objective, self.layout, batch, method, weight=weight, threads=threads)
+        self.named = isinstance(optimiser, str)
+        if not isinstance(optimiser, str):
+            self.optimiser, self.why = optimiser, "as asked for"
+        elif optimiser == "auto":
+            self.optimiser, self.why = choose(
+                self.problem, self.penalty, seed=seed, threads=threads, tolerance=stop.tolerance
+            )
+        else:
+            self.optimiser, self.why = by_name(optimiser, seed, threads, stop.tolerance), "as asked for"
+        check_suits(self.problem, self.optimiser)
+
+    def model(self, w: Floats, training: Summary | None = None) -> GraphModel:
+        """Return a model with these weights [F]."""
+        names = {
+            name: each.names.freeze() for name, each in self.batch.features.items() if each.names is not None
+        }
+        return GraphModel(self.batch.graph, self.layout, w, names, training)
+
+    def fingerprint(self, dev: GraphBatch | None, metric: str) -> dict[str, str]:
+        """Everything that the result depends on."""
+        return {
+            "version": _native.__version__,
+            "data": digest(_arrays(self.batch)),
+            "dev": "none" if dev is None else digest(_arrays(dev)),
+            "metric": metric,
+            "objective": described(self.objective),
+            "optimiser": described(self.optimiser),
+            "method": str(self.problem.method),
+            "layout": digest([self.layout]),
+            "structure": repr(self.batch.graph),
+            "start": "zero" if self.init is None else digest([self.init]),
+        }
+
+    def begin(self, resumed: int) -> Begin:
+        """Return the event that training begins."""
+        batch = self.batch
+        attributes = sum(self.layout.rows_of(name) for name in batch.features)
+        labels = sum(batch.graph.width(kind) for kind in batch.graph.kinds)
+        return Begin(
+            batch.graphs,
+            batch.variables,
+            labels,
+            attributes,
+            self.layout.weights,
+            name_of(self.optimiser),
+            self.why,
+            tuple(self.notes),
+            resumed,
+        )
+
+    def validation(self, dev: GraphBatch, metric: Any) -> Any:
+        """Return the dev score as a function of the weights."""
+        raise NotImplementedError
+
+    def dev_share(self, dev: GraphBatch) -> float:
+        """Return how many variables the dev set has, by those of the data."""
+        return dev.variables / max(self.batch.variables, 1)
+
+    def cause(self) -> str:
+        """Return the remedy where the first step fails."""
+        return "Raise l2, use another optimiser, or scale the features of factors to about 1"
+
+    def start(self, begun: float) -> tuple[Floats, Stopped | None]:
+        """Return the first weights [F]."""
+        if self.init is not None:
+            return checked_start(self.init, self.layout), None
+        return np.zeros(self.layout.weights), None
+
+
+def _arrays(batch: GraphBatch) -> list[Any]:
+    parts: list[Any] = [batch.width, batch.graph_of, *batch.scopes.values()]
+    parts += [] if batch.label is None else [batch.label]
+    for each in batch.features.values():
+        parts += (
+            [each.dense] if each.dense is not None else [tuple(x for x in each.rows or () if x is not None)]
+        )
+    return parts
