@@ -11,7 +11,8 @@ a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, M
 data            `data`, `features`, `Dataset`
 judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
-graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scopes`, `methods`
+graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scopes`, `methods`;
+                ready-made: `FactorialCRF`
 ==============  ========================================================================================
 """
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         BoostedCRF,
         ChainCRF,
         CodeCRF,
+        FactorialCRF,
         GraphCRF,
         HiddenChainCRF,
         HiddenSequenceCRF,
@@ -78,6 +80,7 @@ __all__ = [
     "Clique",
     "CodeCRF",
     "Dataset",
+    "FactorialCRF",
     "Features",
     "Graph",
     "GraphCRF",
@@ -130,6 +133,7 @@ _HOMES = {
     "Clique": ("crfkit.structures", "Clique"),
     "CodeCRF": ("crfkit.estimators", "CodeCRF"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
+    "FactorialCRF": ("crfkit.estimators", "FactorialCRF"),
     "Graph": ("crfkit.structures", "Graph"),
     "GraphCRF": ("crfkit.estimators", "GraphCRF"),
     "HMM": ("crfkit.estimators", "HMM"),

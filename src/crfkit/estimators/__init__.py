@@ -3,6 +3,7 @@
 from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.codes import CodeCRF
+from crfkit.estimators.factorial import FactorialCRF
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.hidden import HiddenChainCRF
 from crfkit.estimators.hidden_sequence import HiddenSequenceCRF
@@ -19,6 +20,7 @@ __all__ = [
     "BoostedCRF",
     "ChainCRF",
     "CodeCRF",
+    "FactorialCRF",
     "GraphCRF",
     "HiddenChainCRF",
     "HiddenSequenceCRF",

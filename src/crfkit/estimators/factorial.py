@@ -1,0 +1,283 @@
+"""`FactorialCRF`: several labels at each position, as chains that are joined position by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crfkit.arrays import Floats, Ids
+from crfkit.checks import check_choice
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
+from crfkit.data.labelling import labelled
+from crfkit.estimators.queries import PerSequence, weights_of
+from crfkit.estimators.ready import ReadyMade
+from crfkit.inference.graphs import GraphLabelling
+from crfkit.inference.methods.method import Method
+from crfkit.linear.features import Features
+from crfkit.linear.objective import Objective
+from crfkit.methods import Auto
+from crfkit.models.graph_lines import Line, graph_of, ground
+from crfkit.models.reading import read, recipe_of
+from crfkit.objectives import Likelihood
+from crfkit.optimise.problem import Optimiser
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.training.stop import Stop
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["FactorialCRF"]
+
+_LIKELIHOOD: Final = Likelihood()
+_FEATURES: Final = Features()
+_STOP: Final = Stop()
+
+
+class FactorialCRF(ReadyMade):
+    """A factorial CRF: several label columns at once, such as the part of speech and the chunk of each word.
+
+    Each column is a chain; *rungs* score the labels that two columns have at one position. This is the
+    dynamic CRF of Sutton & McCallum (2006), section 1.4.2, figure 1.5. Sums are exact unless a sequence
+    would need more than 2**27 cells.
+
+    Parameters
+    ----------
+    rungs : "all", "none", or list of pairs
+        Which columns are joined: every two, or pairs of their names, as in ``[("pos", "chunk")]``.
+    template : str, path or Recipe, optional
+        As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
+    objective, optimiser, features, stop, seed, threads
+        As in `GraphCRF`.
+    method : a method of `crfkit.methods`, or its name, optional
+        Who sums and maximises.
+
+    Attributes
+    ----------
+    model_ : GraphModel
+        ``model_.tables()`` has the weights: of a rung as ``"pos chunk"``, of a chain as ``"pos[-1] pos"``.
+    columns_ : list of str
+        Names of the columns; "0", "1", ... where y has tuples.
+    classes_ : dict
+        Column -> its labels, in the order of the columns of `predict_marginals`: by first appearance.
+    how_ : How
+        How the last evaluation of training was answered.
+
+    Notes
+    -----
+    y is a list of sequences of tuples, a label of each column; or a dict, column -> sequences of labels.
+    None stands for a label that is not known, which is summed out. scikit-learn's cross-validation cuts X
+    and y into folds, and can do so with lists of tuples only.
+
+    Examples
+    --------
+    >>> from crfkit import FactorialCRF
+    >>> X = [["the", "old", "dog", "barks"], ["dogs", "bark"]]
+    >>> y = {
+    ...     "pos": [["D", "A", "N", "V"], ["N", "V"]],
+    ...     "chunk": [["B", "I", "I", "O"], ["B", "O"]],
+    ... }
+    >>> crf = FactorialCRF(template="w[-1..1]; suffix(w, 1)[0]").fit(X, y)
+    >>> crf.predict([["the", "dog", "barks"]])
+    {'pos': [['D', 'N', 'V']], 'chunk': [['B', 'I', 'O']]}
+    >>> crf.predict([["the", "dog"]], given={"pos": [["D", "N"]]})["chunk"]
+    [['B', 'I']]
+    """
+
+    _budget: ClassVar[int] = 2**27  #: cells of a sequence that is summed exactly
+
+    def __init__(
+        self,
+        rungs: Literal["all", "none"] | Sequence[tuple[str, str]] = "all",
+        template: Any = None,
+        objective: Objective | str = _LIKELIHOOD,
+        optimiser: Optimiser | str = "auto",
+        method: Method | str | None = None,
+        features: Features | str = _FEATURES,
+        stop: Stop = _STOP,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.rungs = rungs
+        self.template = template
+        self.objective = objective
+        self.optimiser = optimiser
+        self.method = method
+        self.features = features
+        self.stop = stop
+        self.seed = seed
+        self.threads = threads
+
+    def _method(self) -> Method | str | None:
+        return Auto(budget=self._budget) if self.method is None else self.method
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, progress: bool | None = False
+    ) -> Self:
+        """Train on sequences, and forget what was learned before.
+
+        Parameters
+        ----------
+        X : list of sequences
+            As in `ChainCRF`.
+        y : list of sequences of tuples, or a dict
+            Labels of each column.
+        sample_weight : array [N], optional
+            Weight of each sequence.
+        progress : bool, optional
+            Show progress; None: where standard error is a terminal.
+        """
+        columns = _columns(y)
+        lines = self._lines([*columns])
+        data = self._data(X)
+        alphabets = {name: Alphabet() for name in columns}
+        labels = {name: _ids(data, y, name, alphabets[name]) for name, y in columns.items()}
+        for name, alphabet in alphabets.items():
+            if not len(alphabet):
+                raise ValueError(f"y: column {name!r} has no labels; give some, or leave the column out")
+        graph = graph_of({name: a.strings() for name, a in alphabets.items()}, lines)
+        self._learn(ground(graph, lines, data.batch.seq_ptr, {"X": data}, labels), sample_weight, progress)
+        self.columns_ = [*columns]
+        self.classes_ = {name: np.array(a.strings(), dtype=object) for name, a in alphabets.items()}
+        self._tuples = not isinstance(y, Mapping)
+        return self
+
+    def predict(self, X: Any, given: Mapping[Any, Any] | None = None) -> Any:
+        """Return the best labels of each column, in the form that y had.
+
+        Parameters
+        ----------
+        X : list of sequences
+        given : dict, optional
+            Column -> sequences of labels that are known, None where one is asked for: the labels of the
+            other columns are the best ones with these.
+        """
+        data, found = self._found(X, given)
+        spelled = {
+            name: _cut(self.classes_[name][found[name]].tolist(), data.batch.seq_ptr)
+            for name in self.columns_
+        }
+        if not self._tuples:
+            return {name: PerSequence(sequences) for name, sequences in spelled.items()}
+        together = zip(*spelled.values(), strict=True)
+        return PerSequence([list(zip(*sequence, strict=True)) for sequence in together])
+
+    def predict_marginals(self, X: Any, given: Mapping[Any, Any] | None = None) -> dict[str, list[Floats]]:
+        """Return the probability of each label: column -> an array [T, L] for each sequence."""
+        model, data = self._fitted(), self._data(X)
+        found = model.predict_marginals(
+            self._batch(data), given=self._given(data, given), method=self.method, threads=self.threads
+        )
+        return {name: PerSequence(np.split(found[name], data.batch.seq_ptr[1:-1])) for name in self.columns_}
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of labels, of all columns, that are predicted right; None does not count."""
+        data, found = self._found(X)
+        gold = _columns(y)
+        if gold.keys() != self.classes_.keys():
+            raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns_)}")
+        each = weights_of(sample_weight, len(data))
+        weight = np.repeat(np.ones(len(data)) if each is None else each, np.diff(data.batch.seq_ptr))  # [P]
+        right = known = 0.0
+        for name, sequences in gold.items():
+            ids = _ids(data, sequences, name, Alphabet(self.classes_[name].tolist()))
+            right += float(weight @ (ids == found[name]))
+            known += float(weight @ (ids >= 0))
+        return right / max(known, 1e-300)
+
+    def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabelling]:
+        model, data = self._fitted(), self._data(X)
+        known = self._given(data, given)
+        return data, model.predict(self._batch(data), given=known, method=self.method, threads=self.threads)
+
+    def _lines(self, columns: list[str]) -> list[Line]:
+        own = [Line(name, (name,), (0,), by="X") for name in columns]
+        steps = [Line(f"{name}[-1] {name}", (name, name), (-1, 0)) for name in columns]
+        return [*own, *steps, *(Line(f"{a} {b}", (a, b), (0, 0)) for a, b in self._rungs(columns))]
+
+    def _rungs(self, columns: list[str]) -> Iterable[tuple[str, str]]:
+        if isinstance(self.rungs, str):
+            check_choice("rungs", self.rungs, ("all", "none"))
+            return combinations(columns, 2) if self.rungs == "all" else []
+        made = []
+        for pair in self.rungs:
+            names = tuple(map(str, pair))
+            if len(set(names)) != 2 or not {*names} <= {*columns}:
+                raise ValueError(
+                    f"rungs: {pair!r} is not a pair of two columns; the columns are {', '.join(columns)}"
+                )
+            made.append((names[0], names[1]))
+        return made
+
+    def _data(self, X: Any) -> Dataset:
+        return read(X, recipe_of(self.template), self.threads)
+
+    def _batch(self, data: Dataset) -> GraphBatch:
+        return ground(self.model_.graph, self._lines(self.columns_), data.batch.seq_ptr, {"X": data})
+
+    def _given(self, data: Dataset, given: Mapping[Any, Any] | None) -> dict[str, Ids] | None:
+        """Return the ids of labels that are given, unless the model does not know one."""
+        if given is None:
+            return None
+        known = {}
+        for name, sequences in _named(given).items():
+            if name not in self.classes_:
+                raise ValueError(
+                    f"given: {name!r} is not a column; the columns are {', '.join(self.columns_)}"
+                )
+            classes = self.classes_[name].tolist()
+            alphabet = Alphabet(classes)
+            known[name] = _ids(data, sequences, name, alphabet)
+            if len(alphabet) > len(classes):
+                raise ValueError(
+                    f"given: column {name!r} has the label {alphabet[len(classes)]!r}, which the model does "
+                    "not know"
+                )
+        return known
+
+
+def _named(given: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): sequences for name, sequences in given.items()}
+
+
+def _columns(y: Any) -> dict[str, Any]:
+    """Return the sequences of labels of each column."""
+    if isinstance(y, Mapping):
+        if not y:
+            raise ValueError("y is an empty dict, expected sequences of labels for each column")
+        return _named(y)
+    if y is None or isinstance(y, str | bytes) or not isinstance(y, Iterable):
+        raise ValueError(f"y is {y!r:.60}, expected a list of sequences of tuples, or a dict of columns")
+    sequences = [list(sequence) for sequence in y]
+    first = next((labels for sequence in sequences for labels in sequence), None)
+    if not isinstance(first, tuple | list) or not first:
+        raise ValueError(
+            f"y: the first label is {first!r}, expected a tuple with a label of each column, ('D', 'B-NP')"
+        )
+    for n, sequence in enumerate(sequences):
+        for t, labels in enumerate(sequence):
+            if not isinstance(labels, tuple | list) or len(labels) != len(first):
+                raise ValueError(
+                    f"y: sequence {n}, position {t} is {labels!r:.60}, expected {len(first)} labels, as the "
+                    "first position has"
+                )
+    return {str(c): [[labels[c] for labels in sequence] for sequence in sequences] for c in range(len(first))}
+
+
+def _ids(data: Dataset, y: Any, name: str, labels: Alphabet) -> Ids:
+    """Return the label ids of a column, [P], -1 where a label is not known."""
+    try:
+        batch = labelled(data, y, labels).batch
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {name!r}: {error}") from None
+    if batch.allowed is not None or batch.soft is not None or batch.label is None:
+        raise ValueError(f"column {name!r}: labels of graphs are strings, or None where unknown")
+    return batch.label
+
+
+def _cut(flat: list[Any], ends: NDArray[np.int64]) -> list[list[Any]]:
+    return [flat[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
