@@ -12,7 +12,7 @@ data            `data`, `features`, `Dataset`
 judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
 graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scopes`, `methods`;
-                ready-made: `FactorialCRF`
+                ready-made: `FactorialCRF`, `SkipChainCRF`
 ==============  ========================================================================================
 """
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         KernelChainCRF,
         OpinionPool,
         SemiCRF,
+        SkipChainCRF,
         VotedPerceptron,
     )
     from crfkit.inference import reference
@@ -94,6 +95,7 @@ __all__ = [
     "Perceptron",
     "SemiCRF",
     "SemiMarkov",
+    "SkipChainCRF",
     "Smoothing",
     "Stop",
     "Tagger",
@@ -149,6 +151,7 @@ _HOMES = {
     "Perceptron": ("crfkit.objectives", "Perceptron"),
     "SemiCRF": ("crfkit.estimators", "SemiCRF"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),
+    "SkipChainCRF": ("crfkit.estimators", "SkipChainCRF"),
     "Smoothing": ("crfkit.training.generative", "Smoothing"),
     "Stop": ("crfkit.training.stop", "Stop"),
     "Tagger": ("crfkit.models.tagger", "Tagger"),

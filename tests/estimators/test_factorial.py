@@ -108,7 +108,7 @@ def test_a_template_reads_rows_of_tokens() -> None:
     X = [[("the", "x"), ("dog", "y")], [("dogs", "y")]]
     crf = FactorialCRF(template="0[0]; 1[0]").fit(X, [[("D", "B"), ("N", "I")], [("N", "B")]])
     assert crf.predict([[("the", "x"), ("hog", "y")]]) == [[("D", "B"), ("N", "I")]]
-    assert inference.log_partition(crf.model_.potentials(crf._batch(crf._data(X)))).shape == (2,)
+    assert inference.log_partition(crf.model_.potentials(crf.batch(X))).shape == (2,)
 
 
 @pytest.mark.parametrize(

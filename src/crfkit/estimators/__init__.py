@@ -12,6 +12,7 @@ from crfkit.estimators.kernel import KernelChainCRF
 from crfkit.estimators.memm import MEMM
 from crfkit.estimators.pool import OpinionPool
 from crfkit.estimators.segments import SemiCRF
+from crfkit.estimators.skip_chain import SkipChainCRF
 from crfkit.estimators.voted import VotedPerceptron
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "KernelChainCRF",
     "OpinionPool",
     "SemiCRF",
+    "SkipChainCRF",
     "VotedPerceptron",
 ]

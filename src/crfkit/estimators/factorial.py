@@ -7,15 +7,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
-from crfkit.estimators.queries import PerSequence, weights_of
-from crfkit.estimators.ready import ReadyMade
+from crfkit.estimators.queries import PerSequence
+from crfkit.estimators.ready import ReadyMade, accuracy, cut, label_ids
 from crfkit.inference.graphs import GraphLabelling
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
@@ -135,7 +134,7 @@ class FactorialCRF(ReadyMade):
         lines = self._lines([*columns])
         data = self._data(X)
         alphabets = {name: Alphabet() for name in columns}
-        labels = {name: _ids(data, y, name, alphabets[name]) for name, y in columns.items()}
+        labels = {name: label_ids(data, y, alphabets[name], name) for name, y in columns.items()}
         for name, alphabet in alphabets.items():
             if not len(alphabet):
                 raise ValueError(f"y: column {name!r} has no labels; give some, or leave the column out")
@@ -158,8 +157,7 @@ class FactorialCRF(ReadyMade):
         """
         data, found = self._found(X, given)
         spelled = {
-            name: _cut(self.classes_[name][found[name]].tolist(), data.batch.seq_ptr)
-            for name in self.columns_
+            name: cut(self.classes_[name][found[name]].tolist(), data.batch.seq_ptr) for name in self.columns_
         }
         if not self._tuples:
             return {name: PerSequence(sequences) for name, sequences in spelled.items()}
@@ -172,7 +170,7 @@ class FactorialCRF(ReadyMade):
         found = model.predict_marginals(
             self._batch(data), given=self._given(data, given), method=self.method, threads=self.threads
         )
-        return {name: PerSequence(np.split(found[name], data.batch.seq_ptr[1:-1])) for name in self.columns_}
+        return {name: PerSequence(cut(found[name], data.batch.seq_ptr)) for name in self.columns_}
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of labels, of all columns, that are predicted right; None does not count."""
@@ -180,14 +178,7 @@ class FactorialCRF(ReadyMade):
         gold = _columns(y)
         if gold.keys() != self.classes_.keys():
             raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns_)}")
-        each = weights_of(sample_weight, len(data))
-        weight = np.repeat(np.ones(len(data)) if each is None else each, np.diff(data.batch.seq_ptr))  # [P]
-        right = known = 0.0
-        for name, sequences in gold.items():
-            ids = _ids(data, sequences, name, Alphabet(self.classes_[name].tolist()))
-            right += float(weight @ (ids == found[name]))
-            known += float(weight @ (ids >= 0))
-        return right / max(known, 1e-300)
+        return accuracy(data, gold, found, self.classes_, sample_weight)
 
     def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabelling]:
         model, data = self._fitted(), self._data(X)
@@ -216,6 +207,11 @@ class FactorialCRF(ReadyMade):
     def _data(self, X: Any) -> Dataset:
         return read(X, recipe_of(self.template), self.threads)
 
+    def batch(self, X: Any) -> GraphBatch:
+        """Return the graphs of sequences, for queries of `model_`."""
+        self._fitted()
+        return self._batch(self._data(X))
+
     def _batch(self, data: Dataset) -> GraphBatch:
         return ground(self.model_.graph, self._lines(self.columns_), data.batch.seq_ptr, {"X": data})
 
@@ -231,7 +227,7 @@ class FactorialCRF(ReadyMade):
                 )
             classes = self.classes_[name].tolist()
             alphabet = Alphabet(classes)
-            known[name] = _ids(data, sequences, name, alphabet)
+            known[name] = label_ids(data, sequences, alphabet, name)
             if len(alphabet) > len(classes):
                 raise ValueError(
                     f"given: column {name!r} has the label {alphabet[len(classes)]!r}, which the model does "
@@ -266,18 +262,3 @@ def _columns(y: Any) -> dict[str, Any]:
                     "first position has"
                 )
     return {str(c): [[labels[c] for labels in sequence] for sequence in sequences] for c in range(len(first))}
-
-
-def _ids(data: Dataset, y: Any, name: str, labels: Alphabet) -> Ids:
-    """Return the label ids of a column, [P], -1 where a label is not known."""
-    try:
-        batch = labelled(data, y, labels).batch
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"column {name!r}: {error}") from None
-    if batch.allowed is not None or batch.soft is not None or batch.label is None:
-        raise ValueError(f"column {name!r}: labels of graphs are strings, or None where unknown")
-    return batch.label
-
-
-def _cut(flat: list[Any], ends: NDArray[np.int64]) -> list[list[Any]]:
-    return [flat[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
+from crfkit.data.labelling import labelled
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
+from crfkit.inference.graphs import GraphLabelling
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
@@ -20,7 +27,9 @@ from crfkit.optimise.problem import Optimiser
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.stop import Stop
 
-__all__ = ["ReadyMade"]
+__all__ = ["ReadyMade", "accuracy", "cut", "label_ids"]
+
+T = TypeVar("T", list[Any], Floats)
 
 
 class ReadyMade(PartParams):
@@ -67,3 +76,38 @@ class ReadyMade(PartParams):
     def _fitted(self) -> GraphModel:
         check_is_fitted(self, "model_")
         return self.model_
+
+
+def label_ids(data: Dataset, y: Any, labels: Alphabet, column: str = "") -> Ids:
+    """Return the label ids of sequences, [P], -1 where a label is not known; new labels are added."""
+    where = f"column {column!r}: " if column else ""
+    try:
+        batch = labelled(data, y, labels).batch
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}{error}") from None
+    if batch.allowed is not None or batch.soft is not None or batch.label is None:
+        raise ValueError(f"{where}labels of graphs are strings, or None where unknown")
+    return batch.label
+
+
+def accuracy(
+    data: Dataset,
+    gold: Mapping[str, Any],
+    found: Mapping[str, Ids] | GraphLabelling,
+    classes: Mapping[str, NDArray[np.object_]],
+    sample_weight: ArrayLike | None,
+) -> float:
+    """Return the share of the labels of all columns that are found; labels of None do not count."""
+    each = weights_of(sample_weight, len(data))
+    weight = np.repeat(np.ones(len(data)) if each is None else each, np.diff(data.batch.seq_ptr))  # [P]
+    right = known = 0.0
+    for name, sequences in gold.items():
+        ids = label_ids(data, sequences, Alphabet(classes[name].tolist()), name)
+        right += float(weight @ (ids == found[name]))
+        known += float(weight @ (ids >= 0))
+    return right / max(known, 1e-300)
+
+
+def cut(flat: T, ptr: Pointers) -> list[T]:
+    """Return a list or an array of all positions by sequence."""
+    return [flat[a:b] for a, b in pairwise(ptr.tolist())]

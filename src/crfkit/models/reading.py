@@ -259,9 +259,8 @@ def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -
     columns = list(recipe.columns)
     if isinstance(first, Mapping) and isinstance(label, str) and label in first and label not in columns:
         columns.append(label)
-    names = (
-        columns if isinstance(first, Mapping) else columns[:1] or ["0"] if isinstance(first, str) else None
-    )
+    named = first is None or isinstance(first, Mapping)
+    names = columns if named else columns[:1] or ["0"] if isinstance(first, str) else None
     if names is None and first is not None and not all(name.isdigit() for name in columns):
         name = next(name for name in columns if not name.isdigit())
         raise ValueError(
