@@ -14,7 +14,6 @@ from crfkit.arrays import Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabelling, GraphMarginals
 from crfkit.inference.methods.method import Method
-from crfkit.linear.graphs.layout import cell_numbers
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.structures.clique_features import CliqueFeatures
@@ -125,10 +124,10 @@ class GraphModel:
         """
         made = {}
         for name, block in self.layout.block.items():
-            numbers, rows = cell_numbers(self.graph, name), len(block.ptr) - 1
-            columns = np.zeros((rows, self.layout.slots[name].cells + 1))  # the last is 0, for -1
+            shape, rows = self.graph.shape(name), len(block.ptr) - 1
+            columns = np.zeros((rows, self.layout.slots[name].cells))
             row = np.repeat(np.arange(rows), np.diff(block.ptr))
             columns[row, block.cell] = self.w[self.layout.parts[name]]
-            table = columns[:, numbers.ravel()].reshape(rows, *numbers.shape)
+            table = (columns @ self.graph.cliques[name].spread(shape).T).reshape(rows, *shape)
             made[name] = table[0] if block.by is None else table
         return made

@@ -28,6 +28,9 @@ class Clique:
         for a cell without one. "free": each has its own. "symmetric": the order of the variables does not
         matter. "same": a weight for each label, where all variables have it. "potts": one weight, where all
         variables have the same label.
+    counts : array [L1, ..., La, weights], optional
+        How many times each weight counts in each cell, instead of `cells`: a cell scores the sum of its
+        weights, each times its count.
     fixed : array [L1, ..., La], optional
         Scores that are added to those of the weights and not learned; -inf forbids.
 
@@ -39,7 +42,11 @@ class Clique:
     """
 
     def __init__(
-        self, *kinds: str, cells: Form | Sequence[Any] | Ids = "free", fixed: ArrayLike | None = None
+        self,
+        *kinds: str,
+        cells: Form | Sequence[Any] | Ids = "free",
+        counts: ArrayLike | None = None,
+        fixed: ArrayLike | None = None,
     ) -> None:
         if not kinds or not all(isinstance(kind, str) for kind in kinds):
             raise ValueError(f"a clique needs the names of its kinds, not {kinds!r}")
@@ -63,6 +70,16 @@ class Clique:
             if (numbers < -1).any():
                 raise ValueError("cells has numbers below -1, the number of a cell without a weight")
             self.cells = numbers.astype(np.int32)
+        self.counts: Floats | None = None
+        if counts is not None:
+            self.counts = np.array(counts, dtype=np.float64)
+            if not isinstance(cells, str) or cells != "free":
+                raise ValueError("give cells or counts, not both")
+            if self.counts.ndim != len(kinds) + 1 or not np.isfinite(self.counts).all():
+                raise ValueError(
+                    f"counts has shape {self.counts.shape}; expected finite numbers with {len(kinds) + 1} "
+                    "axes: labels, then weights"
+                )
         self.fixed: Floats | None = None if fixed is None else as_finite_scores(fixed, "fixed")
 
     def check(self, name: str, shape: tuple[int, ...]) -> None:
@@ -70,9 +87,16 @@ class Clique:
         for argument, given in (("cells", self.cells), ("fixed", self.fixed)):
             if isinstance(given, np.ndarray) and given.shape != shape:
                 raise ValueError(f"clique {name!r}: {argument} has shape {given.shape}, expected {shape}")
+        if self.counts is not None and self.counts.shape[:-1] != shape:
+            raise ValueError(
+                f"clique {name!r}: counts has shape {self.counts.shape}, expected {shape} and "
+                "an axis of weights"
+            )
 
     def numbers(self, shape: tuple[int, ...]) -> Ids:
         """Return the number of the weight of each cell of a table of this shape, -1 where there is none."""
+        if self.counts is not None:
+            raise ValueError("the cells of a clique with counts have several weights; `spread` gives them")
         if isinstance(self.cells, np.ndarray):
             return self.cells
         if self.cells == "free":
@@ -86,10 +110,17 @@ class Clique:
         weight = labels[0] if self.cells == "same" else np.zeros_like(labels[0])
         return np.where(equal, weight, np.int32(-1)).astype(np.int32).reshape(shape)
 
+    def spread(self, shape: tuple[int, ...]) -> Floats:
+        """Return how many times each weight counts in each cell of a table, [cells, weights]."""
+        if self.counts is not None:
+            return self.counts.reshape(-1, self.counts.shape[-1])
+        numbers = self.numbers(shape).ravel()
+        return np.asarray(numbers[:, None] == np.arange(int(numbers.max(initial=-1)) + 1), dtype=np.float64)
+
     @property
     def plain(self) -> bool:
         """Whether it is no more than a list of kinds."""
-        return isinstance(self.cells, str) and self.cells == "free" and self.fixed is None
+        return isinstance(self.cells, str) and self.cells == "free" and self.counts is self.fixed is None
 
     def __repr__(self) -> str:
         """Return a list of kinds, or the call that makes it."""
@@ -98,12 +129,14 @@ class Clique:
         parts = [repr(kind) for kind in self.kinds]
         if not (isinstance(self.cells, str) and self.cells == "free"):
             parts.append(f"cells={self.cells if isinstance(self.cells, str) else self.cells.tolist()!r}")
+        if self.counts is not None:
+            parts.append(f"counts={self.counts.tolist()!r}")
         if self.fixed is not None:
             parts.append(f"fixed={self.fixed.tolist()!r}")
         return f"Clique({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether kinds, cells and fixed scores are the same."""
+        """Return whether kinds, cells, counts and fixed scores are the same."""
         return isinstance(other, Clique) and repr(self) == repr(other)
 
     def __hash__(self) -> int:

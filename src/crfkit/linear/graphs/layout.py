@@ -1,7 +1,8 @@
 """Which weights a graph has: for each clique a block of rows by columns.
 
 A row is an attribute of the clique's factors, a dense column, or one row that all factors share where they
-have no features. A column is a cell of the clique's table, or several that share a weight (`Clique.cells`).
+have no features. A column is a cell of the clique's table, or several that share a weight (`Clique.cells`),
+or a weight that counts in several cells (`Clique.counts`).
 Slots and blocks are named as cliques.
 """
 
@@ -29,7 +30,8 @@ def cell_numbers(graph: Graph, clique: str) -> Ids:
 
 def columns_of(graph: Graph, clique: str) -> int:
     """Return how many columns a clique has."""
-    return int(cell_numbers(graph, clique).max(initial=-1)) + 1
+    counts = graph.cliques[clique].counts
+    return int(cell_numbers(graph, clique).max(initial=-1)) + 1 if counts is None else counts.shape[-1]
 
 
 def gold_columns(batch: GraphBatch, clique: str) -> Ids:
@@ -72,14 +74,14 @@ def _rows(
         return np.array([0, columns], dtype=np.int64), every
     if given.rows is None:
         return np.arange(given.columns + 1, dtype=np.int64) * columns, np.tile(every, given.columns)
-    gold = gold_columns(batch, clique)
     rows, least = given.rows, features.min_count
+    several = batch.graph.cliques[clique].counts is not None
     hidden = batch.label is None or (batch.label[batch.scopes[clique]] < 0).any()
-    if features.which == "all" or hidden or not columns:
+    if features.which == "all" or hidden or several or not columns:
         kept = np.bincount(rows.id, minlength=given.columns) >= least
         counts = np.where(kept, columns, 0)
         return pointers(counts), np.tile(every, int(kept.sum()))
-    at = np.repeat(gold, np.diff(rows.ptr)).astype(np.int64)  # [nnz]
+    at = np.repeat(gold_columns(batch, clique), np.diff(rows.ptr)).astype(np.int64)  # [nnz]
     key = (rows.id.astype(np.int64) * columns + at)[at >= 0]
     pair, count = np.unique(key, return_counts=True)
     pair = pair[count >= least]

@@ -16,7 +16,6 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers, Ragged
 from crfkit.checks import NotFiniteError
-from crfkit.linear.graphs.layout import cell_numbers
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import explain
 from crfkit.native import kernels, threads_or_all
@@ -34,7 +33,8 @@ class CliqueScores:
 
     layout: Layout
     name: str
-    numbers: Ids  #: [L1, ..., La] column of each cell
+    shape: tuple[int, ...]  #: L1, ..., La
+    spread: Floats | None  #: [cells, columns] how often a column counts; None: a column is a cell
     fixed: Floats | None  #: [L1, ..., La]
     features: CliqueFeatures | None  #: of each of the K tables; None: one table for all factors
     which: Ids | None  #: [M] the table of each factor
@@ -43,24 +43,20 @@ class CliqueScores:
     @classmethod
     def of(cls, layout: Layout, batch: GraphBatch, name: str) -> CliqueScores:
         """Return the way from weights to tables for the factors of a batch."""
-        numbers, given = cell_numbers(batch.graph, name), batch.features.get(name)
-        fixed, which, scale = batch.graph.cliques[name].fixed, None, None
+        clique, shape, given = batch.graph.cliques[name], batch.graph.shape(name), batch.features.get(name)
+        fixed, which, scale = clique.fixed, None, None
+        free = clique.counts is None and isinstance(clique.cells, str) and clique.cells == "free"
         if given is not None and given.dense is not None and given.columns == 1 and fixed is None:
             column = given.dense[:, 0]
-            if numbers.ndim > 1 and (column >= 0.0).all():
+            if len(shape) > 1 and (column >= 0.0).all():
                 given, scale = CliqueFeatures(1, dense=np.ones((1, 1))), np.ascontiguousarray(column)
-        elif given is not None and numbers.ndim > 1:
+        elif given is not None and len(shape) > 1:
             given, which = _distinct(given)
-        return cls(layout, name, numbers, fixed, given, which, scale)
+        return cls(layout, name, shape, None if free else clique.spread(shape), fixed, given, which, scale)
 
     @property
     def _columns(self) -> int:
         return self.layout.slots[self.name].cells
-
-    @cached_property
-    def _free(self) -> bool:
-        """Whether every cell is a column of its own, in order."""
-        return bool(np.array_equal(self.numbers.ravel(), np.arange(self.numbers.size)))
 
     @cached_property
     def _index(self) -> _native.Transpose:
@@ -89,19 +85,16 @@ class CliqueScores:
         if not np.isfinite(columns).all():
             explain(self.layout, w)
             raise NotFiniteError(f"the scores of clique {self.name!r} overflow; scale its features")
-        if not self._free:
-            columns = np.pad(columns, ((0, 0), (0, 1)))[:, self.numbers.ravel()]  # -1: the last, which is 0
-        scores = columns.reshape(len(columns), *self.numbers.shape)
+        if self.spread is not None:
+            columns = columns @ self.spread.T
+        scores = columns.reshape(len(columns), *self.shape)
         return Table(scores if self.fixed is None else scores + self.fixed, self.which, self.scale)
 
     def scatter(self, by_score: Floats, gradient: Floats, threads: int) -> None:
         """Write the gradient by the weights of the clique to its part of `gradient` [F]."""
         flat = by_score.reshape(len(by_score), -1)
-        if not self._free:
-            spread = np.zeros((self.numbers.size, self._columns))
-            used = np.flatnonzero(self.numbers.ravel() >= 0)
-            spread[used, self.numbers.ravel()[used]] = 1.0
-            flat = np.where(np.isin(np.arange(flat.shape[1]), used), flat, 0.0) @ spread
+        if self.spread is not None:
+            flat = np.where(self.spread.any(axis=1), flat, 0.0) @ self.spread
         part = self.layout.parts[self.name]
         if self.features is None:
             gradient[part] = flat[0][self.layout.block[self.name].cell]
