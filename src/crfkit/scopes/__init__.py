@@ -4,8 +4,10 @@ All are array operations, without a Python object for a factor. What they return
 `Graph.batch(scopes=...)`; several arrays of one clique are put together by `numpy.concatenate`.
 """
 
+from crfkit.scopes.aggregates import aggregate
 from crfkit.scopes.neighbours import chain, grid, pairs
+from crfkit.scopes.queries import select
 from crfkit.scopes.relations import join, same, simple
 from crfkit.scopes.trees import chow_liu
 
-__all__ = ["chain", "chow_liu", "grid", "join", "pairs", "same", "simple"]
+__all__ = ["aggregate", "chain", "chow_liu", "grid", "join", "pairs", "same", "select", "simple"]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crfkit.arrays import Ids, as_seq_ptr, pointers, ranges
-from crfkit.scopes.columns import as_integers, as_pairs, as_rows, codes, numbered
+from crfkit.scopes.columns import Relation, as_integers, as_pairs, as_rows, codes, columns_of, numbered
+from crfkit.scopes.matching import LIMIT, match, merged
 
 __all__ = ["join", "same", "simple"]
 
-#: Columns of one length, by name; or rows [R, columns], whose columns have numbers.
-Relation: TypeAlias = Mapping[str, ArrayLike] | ArrayLike
 #: A column of both relations, or one of each.
 Key: TypeAlias = str | int | tuple[str | int, str | int]
 
@@ -104,16 +102,21 @@ def simple(edges: ArrayLike) -> Ids:
     return as_pairs(key // many, key % many)
 
 
-def join(r: Relation, s: Relation, *, on: Key | list[Key]) -> Ids:
+def join(r: Relation, s: Relation, *, on: Key | list[Key], distinct: bool = False, limit: int = LIMIT) -> Ids:
     """Return the rows of two relations that agree on some columns, joined; without these columns.
 
     What Taskar et al. (2002) write as ``SELECT r.x, s.y FROM r, s WHERE r.k = s.k``: the other columns of
-    `r`, then those of `s`. `simple` drops pairs of a variable with itself, and doubles.
+    `r`, then those of `s`. `simple` drops pairs of a variable with itself, and doubles; `select` takes
+    several relations and other conditions.
 
     Parameters
     ----------
     r, s : mapping of columns, or integers [rows, columns]
     on : name or number of a column, (column of `r`, column of `s`), or a list of these
+    distinct : bool, default False
+        Return each row once, in order.
+    limit : int, default 50,000,000
+        Rows are counted before they are made, and refused above this number.
 
     Examples
     --------
@@ -129,32 +132,16 @@ def join(r: Relation, s: Relation, *, on: Key | list[Key]) -> Ids:
     if not keys:
         raise ValueError("on is empty; name a column that both relations have")
     both = [key if isinstance(key, tuple) else (key, key) for key in keys]
-    left, right = _columns(r, "r"), _columns(s, "s")
+    left, right = columns_of(r, "r"), columns_of(s, "s")
     for (a, b), name, columns in ((key, n, c) for key in both for n, c in (("r", left), ("s", right))):
         if (a if name == "r" else b) not in columns:
             known = ", ".join(map(repr, columns))
             raise ValueError(f"on: {name} has no column {a if name == 'r' else b!r}; it has {known}")
-    R = len(next(iter(left.values())))
-    code = codes([np.concatenate([left[a], right[b]]) for a, b in both])
-    size = np.bincount(code[R:], minlength=int(code.max(initial=-1)) + 1)
-    begin, order = pointers(size), np.argsort(code[R:], kind="stable")
-    times = size[code[:R]]
-    numbered(pointers(times))
-    row_r, row_s = np.repeat(np.arange(R), times), order[ranges(begin[code[:R]], times)]
+    rows = len(next(iter(left.values()))), len(next(iter(right.values())))
+    row_r, row_s = match([left[a] for a, _ in both], [right[b] for _, b in both], rows, limit, "join")
     out = [as_integers(c, f"r[{k!r}]")[row_r] for k, c in left.items() if k not in {a for a, _ in both}]
     out += [as_integers(c, f"s[{k!r}]")[row_s] for k, c in right.items() if k not in {b for _, b in both}]
     if not out:
         raise ValueError("join: all columns are compared, and none is left for a scope")
-    return np.column_stack(out).astype(np.int32)
-
-
-def _columns(relation: Relation, name: str) -> dict[Any, NDArray[Any]]:
-    if isinstance(relation, Mapping):
-        columns: dict[Any, NDArray[Any]] = {key: np.asarray(column) for key, column in relation.items()}
-    else:
-        columns = dict(enumerate(as_rows(relation, name).T))
-    if not columns or len({column.shape for column in columns.values()}) > 1:
-        raise ValueError(f"{name} must have columns of one length")
-    if next(iter(columns.values())).ndim != 1:
-        raise ValueError(f"{name} must have columns with one axis")
-    return columns
+    made = np.column_stack(out).astype(np.int32)
+    return made[merged(out)[0]] if distinct else made
