@@ -8,12 +8,6 @@
 
 namespace crfkit {
 
-struct Incident {
-  std::int32_t group;   // of the factor
-  std::int32_t axis;    // place of the variable in the factor's scope
-  std::int64_t factor;  // within its group
-};
-
 struct Incidence {
   std::vector<std::int64_t> ptr;  // [V + 1]
   std::vector<Incident> entry;    // of each variable: by group, then by factor

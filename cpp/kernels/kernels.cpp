@@ -22,6 +22,7 @@
 
 namespace crfkit::CRFKIT_ARCH {
 
+extern const ConditionalKernels conditionals;
 extern const ContractionKernels contraction;
 extern const SmallGraphKernels small_graphs;
 extern const PathKernels path_messages;
@@ -226,6 +227,7 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          &small_graphs,
                          &path_messages,
                          &visits,
-                         &sampling};
+                         &sampling,
+                         &conditionals};
 
 }  // namespace crfkit::CRFKIT_ARCH

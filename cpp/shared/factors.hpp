@@ -39,4 +39,11 @@ struct Factors {
   std::int64_t groups;
 };
 
+// A factor as one of its variables sees it.
+struct Incident {
+  std::int32_t group;   // of the factor
+  std::int32_t axis;    // place of the variable in the factor's scope
+  std::int64_t factor;  // within its group
+};
+
 }  // namespace crfkit

@@ -11,6 +11,7 @@
 
 namespace crfkit {
 
+struct ConditionalKernels;
 struct ContractionKernels;
 struct PathKernels;
 struct SamplingKernels;
@@ -100,6 +101,7 @@ struct Kernels {
   const PathKernels* paths;
   const VisitKernels* visits;
   const SamplingKernels* sampling;
+  const ConditionalKernels* conditionals;
 };
 
 namespace baseline {

@@ -694,6 +694,19 @@ def mean_field(
     threads: int,
 ) -> dict[str, Any]: ...
 
+class Incidence:
+    def __init__(self, factors: Factors) -> None: ...
+
+def conditional_loss(
+    kernels: Kernels,
+    factors: Factors,
+    incidence: Incidence | None,
+    label: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    terms: str,
+    threads: int,
+) -> tuple[float, list[NDArray[np.float64]]]: ...
+
 class SmallGraphs:
     def __init__(self, factors: Factors, least_share: int, threads: int) -> None: ...
     def covered(self) -> NDArray[np.bool_]: ...

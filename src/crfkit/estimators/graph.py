@@ -24,7 +24,7 @@ from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.choose import objective_of
 from crfkit.training.events import Listener
-from crfkit.training.graph_fit import GraphFit
+from crfkit.training.graph_fit import GraphFit, Init
 from crfkit.training.interrupt import pass_on
 from crfkit.training.progress import display_for
 from crfkit.training.stop import Stop
@@ -59,6 +59,10 @@ class GraphCRF(PartParams):
         Which weights attributes get: for the labels that they occur with, or for all.
     stop : Stop
         When training ends.
+    init : {"piecewise", "zero"}, GraphModel or array [F], optional
+        Where training starts. "piecewise": where the objective is not convex (belief propagation, mean field,
+        hidden labels), at the weights of a short piecewise training, and else at 0. A model of the same graph
+        is a warm start: weights are matched by the names of attributes.
     seed : int
         For what is drawn.
     threads : int, optional
@@ -104,6 +108,7 @@ class GraphCRF(PartParams):
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
+        init: Init = "piecewise",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -113,6 +118,7 @@ class GraphCRF(PartParams):
         self.method = method
         self.features = features
         self.stop = stop
+        self.init = init
         self.seed = seed
         self.threads = threads
 
@@ -147,6 +153,7 @@ class GraphCRF(PartParams):
             Auto(budget=_BUDGET) if self.method is None else method_of(self.method),
             self.stop,
             weight=weight,
+            init=self.init,
             seed=self.seed,
             threads=self.threads,
         )

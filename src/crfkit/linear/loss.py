@@ -255,7 +255,7 @@ class Joined:
         self.value, self.weight, self.gradient = 0.0, 0.0, gradient
         gradient[:] = 0.0
 
-    def scale(self, part: LinearLoss, value: float, gradient: Floats) -> None:
+    def scale(self, part: Any, value: float, gradient: Floats) -> None:
         """Take in the value of a part, and scale its gradient, which is then to be added."""
         weight = float(part.weight.sum())
         self.value, kept, added = part.objective.joined(self.value, self.weight, value, weight)

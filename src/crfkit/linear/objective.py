@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.optimise.problem import Penalty
 from crfkit.structures.gold import Gold, GoldKind
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graph_gold import GraphGold
 from crfkit.structures.structure import Scores, Structure, Trainable
 
 if TYPE_CHECKING:
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
 
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["Family", "Objective"]
+__all__ = ["Asks", "Family", "Objective"]
+
+#: What an objective asks a method for graphs for.
+Asks: TypeAlias = Literal["sums", "best", "nothing"]
 
 
 class Family(Enum):
@@ -46,6 +51,7 @@ class Objective(ABC):
 
     name: ClassVar[str]  #: in messages and on the command line
     family: ClassVar[Family] = Family.OTHER
+    asks: ClassVar[Asks] = "sums"  #: over labellings, the best of them, or nothing
     golds: ClassVar[frozenset[GoldKind]] = frozenset({"path"})  #: what gold it takes
     convex: ClassVar[bool] = True  #: with gold that is a path or a distribution
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
@@ -53,6 +59,8 @@ class Objective(ABC):
     minimises: ClassVar[bool] = True
     #: Whether it learns from sequences without any label.
     open: ClassVar[bool] = False
+    #: Whether it is a sum of terms of single labels, each of which may have a weight of its own.
+    separate: ClassVar[bool] = False
     #: Whether its gradient is the sum of `shares` times (marginals - gold).
     shared: ClassVar[bool] = False
     #: How many numbers it makes of each score of a step: batches with such scores are cut accordingly.
@@ -85,6 +93,12 @@ class Objective(ABC):
     def sequence_weights(self, structure: Structure, batch: Batch) -> Floats:
         """Return the weight of each sequence, [N]."""
         return np.ones(batch.sequences) if batch.weight is None else batch.weight
+
+    def graph_weights(
+        self, batch: GraphBatch, gold: GraphGold, weight: Floats | None
+    ) -> tuple[GraphGold, Floats]:
+        """Return the gold of graphs with the weights of its labels, and the weight of each graph, [N]."""
+        return gold, np.ones(batch.graphs) if weight is None else weight
 
     def potentials(self, structure: Structure, scores: Scores, batch: Batch) -> Any:
         """Return the potentials that the loss is computed from."""

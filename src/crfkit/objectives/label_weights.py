@@ -1,4 +1,4 @@
-"""Weights of labels: a sequence counts by the mean over its gold labels."""
+"""Weights of labels: a sequence or graph counts by the mean over its gold labels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import Floats, sum_by_sequence
 from crfkit.data.batch import Batch
 from crfkit.structures.gold import allowed_labels, kind_of_gold
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graph_gold import GraphGold
 
-__all__ = ["balanced", "by_label", "label_counts", "label_weighted"]
+__all__ = ["balanced", "by_label", "label_counts", "label_weighted", "weights_of_variables"]
 
 
 def label_counts(batch: Batch, L: int) -> Floats:
@@ -69,3 +71,52 @@ def label_weighted(batch: Batch, label_weights: Floats) -> Floats:
     lengths = np.diff(batch.seq_ptr)
     mean = sum_by_sequence(each, batch.seq_ptr) / np.maximum(lengths, 1)  # [N]
     return mean if batch.weight is None else mean * batch.weight
+
+
+def weights_of_variables(given: Mapping[str, object] | str, batch: GraphBatch, gold: GraphGold) -> Floats:
+    """Return the weight of the gold label of each variable of graphs, [V]; 1 where it is hidden.
+
+    Parameters
+    ----------
+    given : dict or "balanced"
+        Label -> weight, or kind -> {label -> weight}.
+    """
+    graph, each = batch.graph, np.ones(batch.variables)
+    names = {
+        kind: tuple(map(str, range(labels))) if isinstance(labels, int) else tuple(map(str, labels))
+        for kind, labels in graph.kinds.items()
+        if not isinstance(labels, np.ndarray)
+    }
+    known = {kind: gold.label[first:last] >= 0 for kind, (first, last) in batch.kind_ptr.items()}
+    if isinstance(given, str) and not any(part.any() for part in known.values()):
+        balanced((), ())  # says that there is nothing to count
+    for kind, weights in _by_kind(given, names).items():
+        first, last = batch.kind_ptr[kind]
+        label = gold.label[first:last][known[kind]]
+        if weights is None:
+            if not len(label):
+                continue
+            weights = balanced(names[kind], np.bincount(label, minlength=len(names[kind])))
+        each[first:last][known[kind]] = by_label(weights, names[kind])[label]
+    return each
+
+
+def _by_kind(
+    given: Mapping[str, object] | str, names: Mapping[str, Sequence[str]]
+) -> Mapping[str, Mapping[str, object] | None]:
+    """Return the weights of labels of each kind; None: balanced."""
+    if isinstance(given, str):
+        return dict.fromkeys(names)
+    if any(isinstance(weights, Mapping) for weights in given.values()):
+        found = {}
+        for kind, weights in given.items():
+            if kind not in names or not isinstance(weights, Mapping):
+                raise ValueError(
+                    f"label_weights has {kind!r}: {weights!r}; expected a kind of the graph "
+                    f"({', '.join(names)}) and its weights, or weights of labels only"
+                )
+            found[kind] = weights
+        return found
+    every = sorted({label for labels in names.values() for label in labels})
+    by_label(given, every)  # refuses unknown labels and weights that are not numbers
+    return {kind: {y: w for y, w in given.items() if y in labels} for kind, labels in names.items()}

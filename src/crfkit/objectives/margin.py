@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from crfkit.arrays import Floats
-from crfkit.linear.objective import Family
+from crfkit.linear.objective import Asks, Family
 from crfkit.objectives.hinge import best_above_gold
 from crfkit.objectives.penalised import Penalised
 
@@ -45,6 +45,7 @@ class MaxMargin(Penalised):
 
     name: ClassVar[str] = "max-margin"
     family: ClassVar[Family] = Family.MARGIN
+    asks: ClassVar[Asks] = "best"
     smooth: ClassVar[bool] = False
 
     def loss(

@@ -16,8 +16,16 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
-from crfkit.objectives.label_weights import balanced, by_label, label_counts, label_weighted
+from crfkit.objectives.label_weights import (
+    balanced,
+    by_label,
+    label_counts,
+    label_weighted,
+    weights_of_variables,
+)
 from crfkit.optimise.problem import Penalty
+from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graph_gold import GraphGold
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
@@ -36,18 +44,22 @@ class Penalised(Objective):
     l1, l2 : float
         Strengths of the penalty.
     transition_l1, transition_l2 : float, optional
-        Strengths for transitions, edge attributes, start and stop where they differ.
+        Strengths for transitions, edge attributes, start and stop where they differ; of graphs: for cliques
+        of two and more variables.
     label_weights : dict or "balanced", optional
-        Weight of each label (1 where not named): a sequence counts by the mean over its gold labels.
-        "balanced" gives each label positions / (labels * positions of the label), as scikit-learn's
-        ``class_weight`` does, counted over the labels that training data show.
+        Weight of each label (1 where not named): a sequence counts by the mean over its gold labels, and a
+        graph by the mean over its known ones. Pseudo-likelihood and piecewise pseudo-likelihood of graphs are
+        sums of terms of single labels: there each term has the weight of its own label. Labels of graphs may
+        be given by kind: ``{"token": {"O": 0.1}}``. "balanced" gives each label positions / (labels *
+        positions of the label), as scikit-learn's ``class_weight`` does, counted over the labels that
+        training data show; of graphs kind by kind.
     """
 
     l1: float = 0.0
     l2: float = 1.0
     transition_l1: float | None = None
     transition_l2: float | None = None
-    label_weights: Mapping[str, float] | Literal["balanced"] | None = None
+    label_weights: Mapping[str, float | Mapping[str, float]] | Literal["balanced"] | None = None
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2", "transition_l1", "transition_l2"):
@@ -83,6 +95,20 @@ class Penalised(Objective):
         assert isinstance(settled.label_weights, Mapping)
         return label_weighted(batch, by_label(settled.label_weights, structure.labels))
 
+    def graph_weights(
+        self, batch: GraphBatch, gold: GraphGold, weight: Floats | None
+    ) -> tuple[GraphGold, Floats]:
+        """Return the gold with a weight for each label, or the weights of graphs times their mean label's."""
+        gold, each = super().graph_weights(batch, gold, weight)
+        if self.label_weights is None:
+            return gold, each
+        own = weights_of_variables(self.label_weights, batch, gold)
+        if self.separate:
+            return replace(gold, weight=own), each
+        known = np.bincount(batch.graph_of[gold.label >= 0], minlength=batch.graphs)  # [N]
+        total = np.bincount(batch.graph_of, np.where(gold.label >= 0, own, 0.0), minlength=batch.graphs)
+        return gold, each * np.where(known > 0, total / np.maximum(known, 1), 1.0)
+
     def penalty(self, layout: Layout) -> Penalty:
         """Return the penalty of the weights of a layout."""
         return Penalty(
@@ -96,6 +122,6 @@ class Penalised(Objective):
             return state
         by_weight = np.full(layout.weights, float(state))  # [F]
         for block in layout.blocks:
-            if block.by is None or layout.slots[block.slot].places == "step":
+            if layout.slots[block.slot].places in (None, "step"):
                 by_weight[layout.parts[block.name]] = transition
         return by_weight

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from crfkit.arrays import Floats
-from crfkit.linear.objective import Family, Objective
+from crfkit.linear.objective import Asks, Family, Objective
 from crfkit.objectives.hinge import best_above_gold
 
 __all__ = ["Perceptron"]
@@ -40,6 +40,7 @@ class Perceptron(Objective):
 
     name: ClassVar[str] = "perceptron"
     family: ClassVar[Family] = Family.MISTAKES
+    asks: ClassVar[Asks] = "best"
     smooth: ClassVar[bool] = False
     minimises: ClassVar[bool] = False
 

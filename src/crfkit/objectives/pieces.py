@@ -1,104 +1,43 @@
-"""The factors of a chain with all labels but one at their gold values, for sums over one label.
-
-A *piece* is one label of one kind of factor: nodes, the first and the last label, and each label of the
-n-grams of each order. It knows the scores of its factors for every value of that label, and adds what a loss
-says about them to the gradient.
-"""
+"""What losses have in common that are sums of softmaxes of single labels or factors: nothing is swept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids
+from crfkit.linear.objective import Asks
+from crfkit.objectives.penalised import Penalised
 from crfkit.structures.chain import is_chain
-from crfkit.structures.gold import Path
+from crfkit.structures.graph import Graph
+from crfkit.structures.pieces import Terms
 from crfkit.structures.structure import Trainable
 
-__all__ = ["Piece", "pieces", "softmax_loss", "tables_of", "why_no_chain", "why_no_limits"]
+__all__ = ["SumOfPieces", "softmax_loss", "why_no_chain", "why_no_limits"]
 
 
-class Piece(NamedTuple):
-    """M factors in which one label is free."""
+@dataclass(frozen=True)
+class SumOfPieces(Penalised):
+    """A loss of chains of any order and of graphs that needs neither sums nor maxima over labellings."""
 
-    scores: Floats  #: of the factors of its kind: [..., L], the free label last
-    gradient: Floats  #: by these scores: a view of the gradient of all
-    position: Pointers  #: [M] of the free label, each at most once
-    where: tuple[Pointers, ...]  #: [M] each: which scores [..., L] a factor takes
-    shared: bool  #: whether factors take the same scores
+    asks: ClassVar[Asks] = "nothing"
+    terms: ClassVar[Terms]
 
-    def rows(self) -> Floats:
-        """Return the scores of the free label's values, [M, L]."""
-        made: Floats = self.scores[self.where]
-        return made
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
+        """Return why it cannot be used: it is for chains and graphs; those may have hidden labels."""
+        if isinstance(structure, Graph):
+            return super().covers(structure, [kind for kind in kinds if kind != "set"])
+        return why_no_chain(self.name, structure) or super().covers(structure, kinds)
 
-    def add(self, share: Floats) -> None:
-        """Add a gradient by `rows` [M, L]."""
-        if not self.shared:
-            self.gradient[self.where] += share
-            return
-        from scipy.sparse import csr_array
-
-        M, shape = len(share), self.gradient.shape
-        key = np.ravel_multi_index(self.where, shape[:-1])
-        one_hot = csr_array((np.ones(M), key, np.arange(M + 1)), shape=(M, prod(shape[:-1])))
-        self.gradient[...] += (one_hot.T @ share).reshape(shape)
-
-
-def pieces(potentials: Any, gold: Path, by_score: dict[str, Floats]) -> Iterator[Piece]:
-    """Yield all pieces of a chain; `by_score` is the gradient that they add to.
-
-    Examples
-    --------
-    >>> from crfkit import Chain
-    >>> scores = Chain(2).potentials([[0.0, 1.0], [2.0, 3.0]], edge=[[4.0, 5.0], [6.0, 7.0]])
-    >>> gold = Path(np.array([0, 2]), np.array([1, 0], dtype=np.int32))
-    >>> for piece in pieces(scores, gold, scores.zeros()):
-    ...     print(piece.position.tolist(), piece.rows().tolist())
-    [0, 1] [[0.0, 1.0], [2.0, 3.0]]
-    [0] [[4.0, 6.0]]
-    [1] [[6.0, 7.0]]
-    """
-    every, filled = np.arange(len(potentials.node)), np.diff(gold.seq_ptr) > 0
-    yield Piece(potentials.node, by_score["node"], every, (every,), shared=False)
-    for name, at in (("start", gold.seq_ptr[:-1][filled]), ("stop", gold.seq_ptr[1:][filled] - 1)):
-        if name in by_score:
-            scores: Floats = getattr(potentials, name)
-            yield Piece(scores[None, :], by_score[name][None, :], at, (np.zeros_like(at),), shared=True)
-    label = gold.label.astype(np.int64)
-    for h, (table, gradient, at) in enumerate(tables_of(potentials, gold, by_score), start=1):
-        by_position = (at,) if table.ndim > h + 1 else ()
-        for free in range(h + 1):
-            others = tuple(label[at - h + k] for k in range(h + 1) if k != free)
-            axis = len(by_position) + free
-            yield Piece(
-                np.moveaxis(table, axis, -1),
-                np.moveaxis(gradient.reshape(table.shape), axis, -1),
-                at - h + free,
-                by_position + others,
-                shared=not by_position,
-            )
-
-
-def tables_of(
-    potentials: Any, gold: Path, by_score: dict[str, Floats]
-) -> Iterator[tuple[Floats, Floats, Pointers]]:
-    """Yield the table of each order, its gradient, and the positions [M] at which its n-grams end.
-
-    Tables are [L, ..., L], or [P, L, L] by position.
-    """
-    if potentials.structure.order == 0:
-        return
-    within = np.arange(len(gold.label)) - np.repeat(gold.seq_ptr[:-1], np.diff(gold.seq_ptr))  # [P]
-    if "edge" in by_score:
-        gradients: tuple[Floats, ...] = (by_score["edge"],)
-    else:
-        gradients = potentials.structure.slots()["transition"].split(by_score["transition"])
-    for h, (table, gradient) in enumerate(zip(potentials.edge, gradients, strict=True), start=1):
-        yield table, gradient, np.flatnonzero(within >= h)
+    def loss(
+        self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None
+    ) -> tuple[float, Mapping[str, Floats]]:
+        """Return the sum of the softmaxes' losses, and their distributions minus the gold."""
+        found: tuple[float, Mapping[str, Floats]] = potentials.pieces(gold, weight).loss(self.terms, threads)
+        return found
 
 
 def softmax_loss(rows: Floats, label: Ids, weight: Floats) -> tuple[float, Floats]:

@@ -15,6 +15,7 @@ from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by
 from crfkit.structures.expansion import Expansion
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
+from crfkit.structures.pieces import Pieces, pieces_of_chains
 from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
 from crfkit.structures.results import Labelling, Marginals
 
@@ -259,6 +260,10 @@ class ChainPotentials:
     def gold_score(self, gold: Any, weight: Floats) -> float:
         """Add up weight[n] times the score of the gold of sequence n: a `Path`, or soft gold."""
         return score_of_gold(self, gold, weight)
+
+    def pieces(self, gold: Path, weight: Floats) -> Pieces:
+        """Return the factors with their gold labels, for losses that are sums of softmaxes."""
+        return pieces_of_chains(self, gold, weight)
 
     def add_counts(self, gold: Any, weight: Floats, counts: dict[str, Floats]) -> None:
         """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""

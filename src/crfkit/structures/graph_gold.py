@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.structures.cliques import Clique
 from crfkit.structures.gold import GoldKind
 
@@ -35,7 +35,14 @@ __all__ = [
 class GraphGold:
     """A label of each variable, or -1 where it is hidden."""
 
+    begin: ClassVar[None] = None  #: graphs have no segments
+
     label: Ids  #: [V]
+    weight: Floats | None = None  #: [V] of the terms of single labels, for losses that have such terms
+
+    def take(self, variables: Pointers) -> GraphGold:
+        """Return what is known of some variables."""
+        return GraphGold(self.label[variables], None if self.weight is None else self.weight[variables])
 
     @property
     def kind(self) -> GoldKind:

@@ -14,6 +14,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores
 from crfkit.structures.cliques import Clique
 from crfkit.structures.graph_gold import GraphGold, add_graph_counts, with_hamming
+from crfkit.structures.pieces import Pieces, pieces_of_graphs
 from crfkit.structures.potentials import weighted_sum
 
 if TYPE_CHECKING:
@@ -144,6 +145,10 @@ class GraphPotentials:
         scores = self.problem.labelling_scores(flat, rows)
         return scores.reshape(*label.shape[:-1], self.batch.graphs)
 
+    def path_score(self, labels: Ids, begin: None = None) -> Floats:
+        """Score one labelling [V] of all graphs, [N]; as the potentials of sequences do."""
+        return self.labelling_score(labels)
+
     # ---- what training learns from -----------------------------------------------------------
 
     def with_cost(self, gold: GraphGold) -> GraphPotentials:
@@ -161,6 +166,10 @@ class GraphPotentials:
     def add_counts(self, gold: GraphGold, weight: Floats, counts: Mapping[str, Floats]) -> None:
         """Add to `counts` how often the gold takes each cell, each graph times its weight [N]."""
         add_graph_counts(self, gold, weight, counts)
+
+    def pieces(self, gold: GraphGold, weight: Floats) -> Pieces:
+        """Return the factors with their gold labels, for losses that are sums of softmaxes."""
+        return pieces_of_graphs(self, gold, weight)
 
     def expected_score(self, clique: Mapping[str, Floats]) -> Floats:
         """Return the mean score of each graph under marginals of its factors, [N]; 0 * -inf is 0."""

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.objective import Objective
 from crfkit.models.graph_model import GraphModel
+from crfkit.objectives import Piecewise
 from crfkit.optimise.problem import Optimiser, Stopped
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.course import Course
+from crfkit.training.course import Course, halted_by
 from crfkit.training.events import Begin, Summary
 from crfkit.training.fingerprint import described, digest
-from crfkit.training.start import checked_start
+from crfkit.training.start import checked_start, warm_graph_start
 from crfkit.training.stop import Stop
 
-__all__ = ["GraphFit"]
+__all__ = ["GraphFit", "Init"]
+
+#: Where training on graphs starts: by name, at the weights of a model, or at given weights [F].
+Init: TypeAlias = Literal["piecewise", "zero"] | GraphModel | ArrayLike | None
+_PIECEWISE_ITERATIONS = 20
 
 
 class GraphFit(Course[GraphModel]):
@@ -41,12 +48,14 @@ class GraphFit(Course[GraphModel]):
         stop: Stop,
         *,
         weight: Floats | None = None,
-        init: Floats | None = None,
+        init: Init = "piecewise",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
         self.batch, self.objective, self.stop, self.seed, self.threads = batch, objective, stop, seed, threads
         self.init, self.notes, self.weight = init, [], weight
+        if isinstance(init, str):
+            check_choice("init", init, ("piecewise", "zero"))
         self.layout = graph_layout(batch, features)
         if not self.layout.weights:
             raise ValueError("the graph has no weights: its cliques are all fixed, or have no features")
@@ -82,7 +91,7 @@ class GraphFit(Course[GraphModel]):
             "method": str(self.problem.method),
             "layout": digest([self.layout]),
             "structure": repr(self.batch.graph),
-            "start": "zero" if self.init is None else digest([self.init]),
+            "start": self._start_name(),
         }
 
     def begin(self, resumed: int) -> Begin:
@@ -115,10 +124,35 @@ class GraphFit(Course[GraphModel]):
         return "Raise l2, use another optimiser, or scale the features of factors to about 1"
 
     def start(self, begun: float) -> tuple[Floats, Stopped | None]:
-        """Return the first weights [F]."""
-        if self.init is not None:
-            return checked_start(self.init, self.layout), None
-        return np.zeros(self.layout.weights), None
+        """Return the first weights [F], and why training must not go on after them."""
+        init, zero = self.init, np.zeros(self.layout.weights)
+        if isinstance(init, GraphModel):
+            return warm_graph_start(init, self.layout, self.batch), None
+        if init is not None and not isinstance(init, str):
+            return checked_start(init, self.layout), None
+        if init != "piecewise" or self.problem.convex:
+            return zero, None
+        pieces = GraphLoss(
+            Piecewise(),
+            self.layout,
+            self.batch,
+            self.problem.method,
+            weight=self.weight,
+            threads=self.threads,
+        )
+        found = self.briefly(pieces, zero, _PIECEWISE_ITERATIONS, begun, self.threads)
+        self.notes.append(
+            f"the objective is not convex: training began with {_PIECEWISE_ITERATIONS} iterations of the "
+            'objective piecewise (init="zero" begins at 0)'
+        )
+        return found.w, halted_by(found)
+
+    def _start_name(self) -> str:
+        if isinstance(self.init, GraphModel):
+            return digest([self.init.layout, self.init.w])
+        if self.init is None or isinstance(self.init, str):
+            return self.init or "zero"
+        return digest([np.asarray(self.init, dtype=np.float64)])
 
 
 def _arrays(batch: GraphBatch) -> list[Any]:

@@ -14,11 +14,13 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
+from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Model
 from crfkit.models.names import Names
+from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.structure import Structure
 
-__all__ = ["checked_start", "warm_start"]
+__all__ = ["checked_start", "warm_graph_start", "warm_start"]
 
 
 def warm_start(model: Model, layout: Layout, structure: Structure, names: Names) -> Floats:
@@ -57,6 +59,27 @@ def warm_start(model: Model, layout: Layout, structure: Structure, names: Names)
         sizes = (model.layout.rows_of(by), layout.rows_of(by))
         rows[by] = _same_names(theirs, ours, *sizes, kind.replace("_", " "))
     return moved(model.layout, model.w, layout, labels, rows)
+
+
+def warm_graph_start(model: GraphModel, layout: Layout, batch: GraphBatch) -> Floats:
+    """Return the weights [F] of a model of the same graph in the layout of a batch; new ones are 0."""
+    if model.graph != batch.graph:
+        raise ValueError(
+            f"init: the model is of {model.graph!r}, the data are of {batch.graph!r}; a warm start needs the "
+            "same graph"
+        )
+    rows = {}
+    for name, given in batch.features.items():
+        if model.layout.block[name].by is None:
+            raise ValueError(
+                f"init: clique {name!r} has features in the data and none in the model; give both the same"
+            )
+        theirs = model.attributes.get(name, Alphabet())
+        ours = Alphabet() if given.names is None else given.names
+        sizes = (model.layout.rows_of(name), layout.rows_of(name))
+        rows[name] = _same_names(theirs, ours, *sizes, f"attributes of clique {name!r}")
+    columns = max(slot.cells for slot in layout.slots.values())
+    return moved(model.layout, model.w, layout, np.arange(columns, dtype=np.int32), rows)
 
 
 def _shape(layout: Layout) -> dict[str, list[int]]:

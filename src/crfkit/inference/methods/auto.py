@@ -25,6 +25,7 @@ from crfkit.inference.methods.method import Labelled, Method, MethodError, Summe
 from crfkit.inference.methods.pieces import labelled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.inference.methods.trws import TRWS
+from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import Components, Part, components, part_of
 
@@ -67,6 +68,12 @@ class Auto(Method):
         """Check the options."""
         Elimination(self.budget)
         check_number("seconds", self.seconds)
+
+    def convex_on(self, batch: GraphBatch) -> bool:
+        """Return whether all graphs are summed exactly, and none by belief propagation."""
+        from crfkit.inference.estimates import estimate
+
+        return estimate(batch)["elimination"].cells <= self.budget
 
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z, or Bethe's approximation of it where a component is too wide."""

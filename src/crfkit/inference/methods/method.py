@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from crfkit.arrays import Floats, Ids
 from crfkit.inference.methods.how import How
+from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Labelled", "Method", "MethodError", "Summed"]
@@ -48,6 +49,28 @@ class Method:
     name: ClassVar[str] = ""  #: as the command line and `.how` call it
     convex: ClassVar[bool] = True  #: whether its log Z is convex in the scores, as the exact one is
     sums: ClassVar[bool] = True  #: whether marginals come with log Z or an estimate of it, or else with nan
+
+    def lacks(self, asked: str) -> str:
+        """Return why it cannot give what an objective asks for: "sums" with log Z, "best" or "nothing".
+
+        Examples
+        --------
+        >>> from crfkit.methods import Gibbs, MinCut
+        >>> MinCut().lacks("best"), MinCut().lacks("sums")
+        ('', 'min-cut does not sum over labellings')
+        >>> Gibbs().lacks("sums")
+        'gibbs gives marginals without log Z'
+        """
+        own = type(self)
+        if asked == "best" and own.best is Method.best:
+            return f"{self.name} does not look for the best labelling"
+        if asked == "sums" and own.marginals is Method.marginals:
+            return f"{self.name} does not sum over labellings"
+        return f"{self.name} gives marginals without log Z" if asked == "sums" and not self.sums else ""
+
+    def convex_on(self, batch: GraphBatch) -> bool:
+        """Return whether its log Z is convex in the scores of these graphs."""
+        return self.convex
 
     def without_observed(self, potentials: GraphPotentials) -> Method:
         """Return the method for what is left of the potentials once observed variables are cut out.

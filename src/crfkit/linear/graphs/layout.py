@@ -59,7 +59,8 @@ def graph_layout(batch: GraphBatch, features: Features) -> Layout:
                 "weights; give each number of labels a kind of its own"
             )
         columns, given = columns_of(graph, name), batch.features.get(name)
-        slots[name] = Slot(((columns,),), None if given is None else "factor")
+        places = "position" if len(graph.cliques[name].kinds) == 1 else "step"  # as penalties tell them apart
+        slots[name] = Slot(((columns,),), places)
         ptr, cell = _rows(batch, name, given, columns, features)
         blocks.append(Block(name, None if given is None else name, ptr, cell))
     Estimate({block.name: len(block.cell) for block in blocks}, 0).check(features.max_weights)

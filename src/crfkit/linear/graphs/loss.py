@@ -1,7 +1,7 @@
 """The loss of graphs as a function of the weights: score, potentials, the objective, scatter.
 
 Graphs are taken in blocks whose marginals take bounded memory; blocks depend on the data only, are made once,
-and keep the orders, forests and programs of their graphs. Losses of blocks add up.
+and keep the orders, forests and programs of their graphs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
-from crfkit.inference.methods.method import Method
+from crfkit.inference.methods.method import Method, MethodError
+from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.graphs.latent import GraphLatentSums, graph_latent_lacks
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.graphs.watch import Tally, Watched
 from crfkit.linear.layout import Layout
+from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective
 from crfkit.optimise.problem import Convex, Differentiable, Latent, NotCoveredError
 from crfkit.optimise.sequential.sequences import Prepared
 from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_gold import gold_of_graphs
+from crfkit.structures.graph_gold import GraphGold, gold_of_graphs
 from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.parts import part_of
 
-__all__ = ["GraphLoss"]
+__all__ = ["GraphLoss", "check_answers"]
 
 V = TypeVar("V")
 
@@ -46,6 +49,8 @@ class GraphLoss:
         Who answers queries: `crfkit.methods`.
     weight : array [N], optional
         Of each graph.
+    gold : GraphGold, optional
+        Of part of another loss, with weights that take those of labels in. Default: the labels of the batch.
     threads : int, optional
         Default: one for each core. Results are the same bits for any number.
     """
@@ -58,12 +63,20 @@ class GraphLoss:
         method: Method,
         *,
         weight: Floats | None = None,
+        gold: GraphGold | None = None,
         threads: int | None = None,
     ) -> None:
-        self.gold = gold_of_graphs(batch)
+        if weight is not None and weight.shape != (batch.graphs,):
+            raise ValueError(
+                f"weight has shape {weight.shape}, expected ({batch.graphs},): one for each graph"
+            )
+        if gold is None:
+            gold, weight = objective.graph_weights(batch, gold_of_graphs(batch), weight)
+        self.gold = gold
         against = objective.covers(batch.graph, [self.gold.kind])
         if against:
             raise NotCoveredError(against)
+        check_answers(objective, method)
         self.objective, self.layout, self.batch, self.threads = objective, layout, batch, threads
         self.method, self.tally = method, Tally()
         self.weight = np.ones(batch.graphs) if weight is None else weight  # [N]
@@ -79,10 +92,12 @@ class GraphLoss:
         """What the gold is: "path", or "set" where labels are hidden."""
         return self.gold.kind
 
-    @property
+    @cached_property
     def convex(self) -> bool:
         """Whether every local optimum is a global one."""
-        return self.objective.convex and self.kind == "path" and self.method.convex
+        if not self.objective.convex or self.objective.asks == "nothing":
+            return self.objective.convex
+        return self.kind == "path" and self.method.convex_on(self.batch)
 
     @property
     def minimises(self) -> bool:
@@ -96,11 +111,11 @@ class GraphLoss:
         self.tally.last.clear()
         if len(self.blocks) == 1:
             return self._evaluate(w, gradient)
-        gradient[:], total, found = 0.0, 0.0, np.empty_like(gradient)
+        found, so_far = np.empty_like(gradient), Joined(gradient)
         for block in self.blocks:
-            total += block._evaluate(w, found)
+            so_far.scale(block, block._evaluate(w, found), found)
             gradient += found
-        return total
+        return so_far.value
 
     def _evaluate(self, w: Floats, gradient: Floats) -> float:
         value, by_score = self.objective.loss(
@@ -132,9 +147,15 @@ class GraphLoss:
 
     def part(self, graphs: Pointers) -> GraphLoss:
         """Return the loss of some of the graphs, with the weights that they have here."""
-        batch = self.batch.select(graphs)
+        part = part_of(self.batch, graphs)
         made = GraphLoss(
-            self.objective, self.layout, batch, self.method, weight=self.weight[graphs], threads=self.threads
+            self.objective,
+            self.layout,
+            part.batch,
+            self.method,
+            weight=self.weight[graphs],
+            gold=self.gold.take(part.variables),
+            threads=self.threads,
         )
         made.tally = self.tally
         return made
@@ -158,6 +179,14 @@ class GraphLoss:
     def prepare(self) -> None:
         """Prepare what the first evaluation needs."""
         _ = self.blocks
+
+
+def check_answers(objective: Objective, method: Method) -> None:
+    """Refuse a method that cannot answer what an objective asks, before any work is done."""
+    against = method.lacks(objective.asks)
+    if against:
+        able = ", ".join(name for name in METHODS if not method_of(name).lacks(objective.asks))
+        raise MethodError(f"{against}, which the objective {objective.name} needs; use one of {able}")
 
 
 class View(NamedTuple):
