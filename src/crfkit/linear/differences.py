@@ -1,7 +1,8 @@
 """What the features of two labellings differ in: sparse vectors over the weights, one for each sequence.
 
 For the perceptron on any structure (`crfkit.linear.mistakes`) and for the margin methods
-(`crfkit.linear.margins`), which touch only the weights that two labellings do not share.
+(`crfkit.linear.margins`), which touch only the weights that two labellings do not share. Those of graphs are
+in `crfkit.linear.graphs.differences`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,53 @@ import numpy as np
 
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
+from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
 from crfkit.structures.structure import Scores
 
-__all__ = ["SparseFeatures"]
+__all__ = ["SparseFeatures", "SparseSums"]
+
+_Items = tuple[Pointers, Pointers, Floats]  # sequences, places, amounts
 
 
-class SparseFeatures:
+class SparseSums:
+    """Amounts at weights, taken in block by block and added up for each sequence or graph.
+
+    Parameters
+    ----------
+    layout : Layout
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        # Of each block the weights as rising keys: row * cells + cell.
+        self._keys = {
+            block.name: np.repeat(np.arange(len(block.ptr) - 1), np.diff(block.ptr))
+            * layout.slots[block.slot].cells
+            + block.cell
+            for block in layout.blocks
+        }
+
+    def known(self, block: Block, of: Pointers, key: Pointers, amount: Floats) -> _Items:
+        """Return items, of a sequence each, at the weights with these keys; those without a weight go."""
+        keys = self._keys[block.name]
+        found = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        known = keys[found] == key
+        return of[known], found[known] + self.layout.parts[block.name].start, amount[known]
+
+    def added(self, items: list[_Items], N: int) -> tuple[Pointers, Pointers, Floats]:
+        """Return pointers [N + 1], and the weights of each of N sequences with their amounts."""
+        weights = self.layout.weights
+        of = np.concatenate([np.zeros(0, np.int64), *(each[0] for each in items)])
+        place = np.concatenate([np.zeros(0, np.int64), *(each[1] for each in items)])
+        amount = np.concatenate([np.zeros(0), *(each[2] for each in items)])
+        key, where = np.unique(of * weights + place, return_inverse=True)
+        total: Floats = np.bincount(where, amount, minlength=len(key)).astype(np.float64)
+        ptr = np.searchsorted(key, np.arange(N + 1) * weights).astype(np.int64)
+        return ptr, key % max(weights, 1), total
+
+
+class SparseFeatures(SparseSums):
     """From counts of cells to counts of features, as `crfkit.linear.score.scatter` but sparse.
 
     Parameters
@@ -32,16 +73,6 @@ class SparseFeatures:
     ([0, 0, 4], [0, 1, 2, 3], [1.0, -1.0, 1.0, -1.0])
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        # Of each block the weights as rising keys: row * cells + cell.
-        self._keys = {
-            block.name: np.repeat(np.arange(len(block.ptr) - 1), np.diff(block.ptr))
-            * layout.slots[block.slot].cells
-            + block.cell
-            for block in layout.blocks
-        }
-
     def __call__(self, batch: Batch, counts: Scores, shared: Scores) -> tuple[Pointers, Pointers, Floats]:
         """Return pointers [N + 1], and the weights of the features of each sequence with their amounts.
 
@@ -55,7 +86,7 @@ class SparseFeatures:
         """
         layout, N = self.layout, batch.sequences
         of_position = np.repeat(np.arange(N), np.diff(batch.seq_ptr))  # [P]
-        sequences, places, amounts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+        items = list[_Items]()
         for block in layout.blocks:
             given = (shared if block.by is None else counts).get(block.slot)
             if given is None or not len(block.cell):
@@ -82,15 +113,5 @@ class SparseFeatures:
                 wanted = rows.id[which].astype(np.int64) * cells + np.repeat(cell, times)
                 amount = np.repeat(amount, times)
                 amount = amount if rows.value is None else amount * rows.value[which]
-            keys = self._keys[block.name]
-            found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            known = keys[found] == wanted
-            sequences.append(sequence[known])
-            places.append(found[known] + layout.parts[block.name].start)
-            amounts.append(amount[known])
-        key, where = np.unique(
-            np.concatenate(sequences) * layout.weights + np.concatenate(places), return_inverse=True
-        )
-        total: Floats = np.bincount(where, np.concatenate(amounts), minlength=len(key)).astype(np.float64)
-        ptr = np.searchsorted(key, np.arange(N + 1) * layout.weights).astype(np.int64)
-        return ptr, key % max(layout.weights, 1), total
+            items.append(self.known(block, sequence, wanted, amount))
+        return self.added(items, N)

@@ -50,15 +50,10 @@ class MarginLoss:
 
     def violations(self, w: Floats, sequences: Pointers) -> Violations:
         """Return the labelling of each of these sequences that has the highest loss at w [F]."""
-        if not len(sequences):
-            return Violations(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
         ends = np.cumsum(np.diff(self.loss.batch.seq_ptr)[sequences])
         cuts = np.flatnonzero(np.diff(ends // self._most)) + 1
-        parts = [self._part(w, chosen) for chosen in np.split(sequences, cuts)]
-        starts = np.cumsum([0, *(len(part.place) for part in parts)])
-        ptr = [part.ptr[1:] + start for part, start in zip(parts, starts[:-1], strict=True)]
-        joined = (np.concatenate([getattr(part, name) for part in parts]) for name in Violations._fields[1:])
-        return Violations(np.concatenate([[0], *ptr]), *joined)
+        parts = np.split(sequences, cuts) if len(sequences) else []
+        return Violations.joined([self._part(w, chosen) for chosen in parts])
 
     @cached_property
     def _most(self) -> int:

@@ -1,13 +1,14 @@
-"""The perceptron and its kin on any structure: sequence by sequence, through scores and the best labelling.
+"""The perceptron and its kin on any structure: one after the other, through scores and the best labelling.
 
 The native loop (cpp/kernels/learn/perceptron.hpp) knows chains of order 1; this one asks the structure, and
 learns by the same rules: `crfkit.optimise.sequential.perceptron`. Only the weights that a wrong labelling
-shows are touched.
+shows are touched. Graphs are visited by the same loop: `crfkit.linear.graphs.mistakes`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,9 +22,35 @@ from crfkit.structures.gold import Path
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["DecodedSequences"]
+__all__ = ["Decodable", "DecodedSequences", "DecodedTrainer", "Mistake"]
 
 _SATISFIED = 1e-9  # a margin that is missed by less, by position, is kept
+
+
+class Mistake(NamedTuple):
+    """A labelling that is not the gold one, or is it: then nothing differs."""
+
+    loss: float  #: its score minus that of the gold
+    wrong: float  #: how many labels are wrong
+    place: Pointers  #: weights at which its features differ from those of the gold
+    amount: Floats  #: the gold's minus its own
+
+
+class Decodable(Protocol):
+    """One sequence or graph that a perceptron visits."""
+
+    @property
+    def positions(self) -> int:
+        """How many labels it has."""
+        ...
+
+    def best(self, w: Floats) -> Mistake:
+        """Return its best labelling at w [F]."""
+        ...
+
+    def kbest(self, w: Floats, k: int) -> list[Mistake]:
+        """Return those of its k best labellings that are wrong."""
+        ...
 
 
 class DecodedSequences:
@@ -47,18 +74,63 @@ class DecodedSequences:
 
     def trainer(self, rule: Rule) -> DecodedTrainer:
         """Return what makes passes by a rule, as `_native.MistakeTrainer` does."""
-        return DecodedTrainer(self.loss, rule)
+        sparse = SparseFeatures(self.loss.layout)
+        return DecodedTrainer(lambda n: _One(self.loss.part(slice(n, n + 1)), sparse), self.loss.size, rule)
+
+
+class _One:
+    """One sequence of a loss."""
+
+    def __init__(self, part: LinearLoss, sparse: SparseFeatures) -> None:
+        self.part, self.sparse, self.positions = part, sparse, part.batch.positions
+
+    def best(self, w: Floats) -> Mistake:
+        """Return its best labelling at w [F]."""
+        part = self.part
+        value, by_score = part.objective.loss(part.potentials(w), part.gold, part.weight, threads=1)
+        return self._mistake(value, by_score)
+
+    def kbest(self, w: Floats, k: int) -> list[Mistake]:
+        """Return those of its k best labellings that are wrong."""
+        part, potentials, found = self.part, self.part.potentials(w), list[Mistake]()
+        for labelling in inference.kbest(potentials, k, threads=1)[0]:
+            by_score = potentials.zeros()
+            path = Path(potentials.seq_ptr, labelling.labels, labelling.begin)
+            part.structure.add_counts(path, part.weight, by_score)
+            part.structure.add_counts(part.gold, -part.weight, by_score)
+            if _wrong(by_score):
+                found.append(self._mistake(float("nan"), by_score))
+        return found
+
+    def _mistake(self, value: float, by_score: Any) -> Mistake:
+        wrong = _wrong(by_score)
+        if not wrong:
+            return Mistake(value, 0.0, np.zeros(0, np.int64), np.zeros(0))
+        by_score = with_bases(self.part.layout, self.part.batch, by_score)
+        change = {slot: -array for slot, array in by_score.items()}
+        shared = {slot: array[None] for slot, array in change.items() if array.ndim == 1}
+        _, place, amount = self.sparse(self.part.batch, change, shared)
+        return Mistake(value, wrong, place, amount)
 
 
 class DecodedTrainer:
-    """Passes over sequences: decode, and change the weights of what differs; see `_native.MistakeTrainer`."""
+    """Passes by a rule: decode, and change the weights of what differs; see `_native.MistakeTrainer`.
 
-    def __init__(self, loss: LinearLoss, rule: Rule) -> None:
-        self.loss, self.rule = loss, rule
-        self.w = np.zeros(loss.size)  # [F]
-        self.memory = np.zeros(loss.size)  # [F]
-        self._parts: dict[int, LinearLoss] = {}
-        self._sparse = SparseFeatures(loss.layout)
+    Parameters
+    ----------
+    one : function
+        Number -> the sequence or graph; what it returns is kept.
+    size : int
+        Number of weights, F.
+    rule : Rule
+    """
+
+    def __init__(self, one: Callable[[int], Decodable], size: int, rule: Rule) -> None:
+        self.rule = rule
+        self.w = np.zeros(size)  # [F]
+        self.memory = np.zeros(size)  # [F]
+        self._make = one
+        self._made: dict[int, Decodable] = {}
 
     def read(self, out: Floats) -> None:
         """Write the weights [F] to an array."""
@@ -80,65 +152,42 @@ class DecodedTrainer:
         """Visit sequences in this order; return the sum of their losses, or the first that is not finite."""
         total = 0.0
         for n in order.tolist():
-            part = self._part(n)
-            potentials = part.potentials(self.w)
+            if n not in self._made:
+                self._made[n] = self._make(n)
+            one = self._made[n]
             if self.rule.kbest > 1:
-                total += self._separate(part, potentials, seen)
+                total += self._separate(one.kbest(self.w, self.rule.kbest), one.positions, seen)
                 seen += 1
                 continue
-            value, by_score = part.objective.loss(potentials, part.gold, part.weight, threads=1)
-            if not np.isfinite(value):
-                return value
-            wrong = _wrong(by_score)
-            if wrong and self.rule.remedy == BOUNDED:
-                total += self._spend(*self._difference(part, by_score), wrong, n, spent)
-            elif wrong:
-                T = part.batch.positions
-                total += self._learn(*self._difference(part, by_score), wrong, T, seen)
+            found = one.best(self.w)
+            if not np.isfinite(found.loss):
+                return found.loss
+            if found.wrong and self.rule.remedy == BOUNDED:
+                total += self._spend(found, n, spent)
+            elif found.wrong:
+                total += self._learn(found, one.positions, seen)
             if self.rule.remedy == BOUNDED:
-                right[n] = 0.0 if wrong else right[n] + 1.0
+                right[n] = 0.0 if found.wrong else right[n] + 1.0
             seen += 1
         return total
 
-    def _separate(self, part: LinearLoss, potentials: Any, seen: int) -> float:
-        """Learn from the k best labellings of a sequence; return the largest cost of one."""
-        found, wrong = list[tuple[Pointers, Floats]](), list[float]()
-        for labelling in inference.kbest(potentials, self.rule.kbest, threads=1)[0]:
-            by_score = potentials.zeros()
-            path = Path(potentials.seq_ptr, labelling.labels, labelling.begin)
-            part.structure.add_counts(path, part.weight, by_score)
-            part.structure.add_counts(part.gold, -part.weight, by_score)
-            if _wrong(by_score):
-                found.append(self._difference(part, by_score))
-                wrong.append(_wrong(by_score))
+    def _separate(self, found: list[Mistake], positions: int, seen: int) -> float:
+        """Learn from several labellings; return the largest cost of one."""
         if not found:  # there is no other labelling
             return 0.0
-        at, where = np.unique(np.concatenate([places for places, _ in found]), return_inverse=True)
+        at, where = np.unique(np.concatenate([each.place for each in found]), return_inverse=True)
         d = np.zeros((len(found), len(at)))  # [k, places]
-        rows = np.repeat(np.arange(len(found)), [len(places) for places, _ in found])
-        d[rows, where] = np.concatenate([amount for _, amount in found])
-        cost = np.array(wrong) - d @ self.w[at]
-        if not cost.max() > _SATISFIED * part.batch.positions:
+        rows = np.repeat(np.arange(len(found)), [len(each.place) for each in found])
+        d[rows, where] = np.concatenate([each.amount for each in found])
+        cost = np.array([each.wrong for each in found]) - d @ self.w[at]
+        if not cost.max() > _SATISFIED * positions:
             return 0.0
         self._move(at, hildreth(d @ d.T, cost, self.rule.most) @ d, seen)
         return float(cost.max())
 
-    def _part(self, n: int) -> LinearLoss:
-        if n not in self._parts:
-            self._parts[n] = self.loss.part(slice(n, n + 1))
-        return self._parts[n]
-
-    def _difference(self, part: LinearLoss, by_score: Any) -> tuple[Pointers, Floats]:
-        """Return the weights of the features of the gold minus those of the best labelling, and amounts."""
-        by_score = with_bases(part.layout, part.batch, by_score)
-        change = {slot: -array for slot, array in by_score.items()}
-        shared = {slot: array[None] for slot, array in change.items() if array.ndim == 1}
-        _, place, amount = self._sparse(part.batch, change, shared)
-        return place, amount
-
-    def _learn(self, at: Pointers, amount: Floats, errors: float, positions: int, seen: int) -> float:
-        """Change the weights at some places by the rule; return the loss."""
-        rule = self.rule
+    def _learn(self, found: Mistake, positions: int, seen: int) -> float:
+        """Change the weights by the rule; return the loss."""
+        rule, (_, errors, at, amount) = self.rule, found
         if rule.remedy == PERCEPTRON:
             self._move(at, amount, seen)
             return errors / positions
@@ -155,8 +204,9 @@ class DecodedTrainer:
             self._move(at, min(cost / square, rule.most) * amount, seen)
         return float(cost)
 
-    def _spend(self, at: Pointers, amount: Floats, errors: float, n: int, spent: Floats) -> float:
+    def _spend(self, found: Mistake, n: int, spent: Floats) -> float:
         """Make a step by the rule of CRF++; return the cost while the sequence has steps left."""
+        _, errors, at, amount = found
         cost, square = errors + float(amount @ self.w[at]), float(amount @ amount)
         if not (cost > 0.0 and square > 0.0):
             return 0.0

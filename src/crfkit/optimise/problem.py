@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Bools, Floats
 
 __all__ = [
     "Convex",
@@ -143,6 +143,8 @@ def view_of(problem: Any, kind: type[V], who: str) -> V:
 class Penalty:
     """l1 * |w|_1 + l2/2 * |w|_2^2; strengths are numbers, or arrays [F] where they differ by weight.
 
+    Weights that are `nonnegative` [F] may not fall below 0: optimisers with ``bounds = True`` see to that.
+
     Examples
     --------
     >>> import numpy as np
@@ -152,6 +154,7 @@ class Penalty:
 
     l1: float | Floats = 0.0
     l2: float | Floats = 0.0
+    nonnegative: Bools | None = None
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2"):
@@ -163,6 +166,16 @@ class Penalty:
     def sparse(self) -> bool:
         """Whether there is an L1 part."""
         return bool(np.any(self.l1))
+
+    def projected(self, w: Floats) -> Floats:
+        """Return w [F], or the nearest weights that are allowed."""
+        return w if self.nonnegative is None else np.where(self.nonnegative & (w < 0.0), 0.0, w)
+
+    def inward(self, w: Floats, gradient: Floats) -> Floats:
+        """Return the gradient [F], without the parts that only weights below their bound would follow."""
+        if self.nonnegative is None:
+            return gradient
+        return np.where(self.nonnegative & (w <= 0.0) & (gradient > 0.0), 0.0, gradient)
 
     def value(self, w: Floats) -> float:
         """Return the whole penalty."""
@@ -187,7 +200,7 @@ def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float
     if penalty.sparse:
         at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalty.l1, 0.0)
         gradient = np.where(w == 0.0, at_zero, gradient + penalty.l1 * np.sign(w))
-    return float(value), float(np.linalg.norm(gradient))
+    return float(value), float(np.linalg.norm(penalty.inward(w, gradient)))
 
 
 @dataclass(frozen=True)

@@ -45,14 +45,31 @@ class CliqueFeatures:
         )
 
 
-def as_features(name: str, given: Any, factors: int) -> CliqueFeatures:
-    """Return the features of a clique, checked: see `Graph.batch`."""
+def as_features(name: str, given: Any, factors: int, *, positive: bool = False) -> CliqueFeatures:
+    """Return the features of a clique, checked: see `Graph.batch`; none is negative where `positive`."""
     made = _read(f"features of clique {name!r}", given)
     if len(made) != factors:
         raise ValueError(
             f"features of clique {name!r} has {len(made)} rows for {factors} factors; give one row a factor"
         )
+    if positive:
+        _check_positive(name, made)
     return made
+
+
+def _check_positive(name: str, made: CliqueFeatures) -> None:
+    rows = made.rows
+    if rows is not None:
+        wrong = np.zeros(0, np.int64) if rows.value is None else np.flatnonzero(rows.value < 0.0)
+        at = [int(np.searchsorted(rows.ptr, i, side="right")) - 1 for i in wrong[:1].tolist()]
+    else:
+        assert made.dense is not None
+        at = np.flatnonzero((made.dense < 0.0).any(axis=1))[:1].tolist()
+    if at:
+        raise ValueError(
+            f"features of clique {name!r}: factor {at[0]} has a negative one, and an attractive clique needs "
+            "numbers of 0 or more: weights of 0 or more would repel"
+        )
 
 
 def _read(what: str, given: Any) -> CliqueFeatures:

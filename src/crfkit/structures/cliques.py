@@ -33,6 +33,11 @@ class Clique:
         weights, each times its count.
     fixed : array [L1, ..., La], optional
         Scores that are added to those of the weights and not learned; -inf forbids.
+    attractive : bool
+        Equal labels attract each other, in training too: the weights stay at 0 or more, and features must
+        not be negative. Needs cells "same" or "potts". Then two labels are decoded exactly by a minimum cut,
+        and more within known bounds by expansion moves: the associative networks of Taskar, Chatalbashev &
+        Koller (2004).
 
     Examples
     --------
@@ -47,6 +52,7 @@ class Clique:
         cells: Form | Sequence[Any] | Ids = "free",
         counts: ArrayLike | None = None,
         fixed: ArrayLike | None = None,
+        attractive: bool = False,
     ) -> None:
         if not kinds or not all(isinstance(kind, str) for kind in kinds):
             raise ValueError(f"a clique needs the names of its kinds, not {kinds!r}")
@@ -81,6 +87,9 @@ class Clique:
                     "axes: labels, then weights"
                 )
         self.fixed: Floats | None = None if fixed is None else as_finite_scores(fixed, "fixed")
+        self.attractive = attractive
+        if attractive and (fixed is not None or not isinstance(cells, str) or cells not in ("same", "potts")):
+            raise ValueError('an attractive clique has cells="same" or cells="potts", and no fixed scores')
 
     def check(self, name: str, shape: tuple[int, ...]) -> None:
         """Raise unless `cells` and `fixed` have the shape of the tables."""
@@ -133,6 +142,8 @@ class Clique:
             parts.append(f"counts={self.counts.tolist()!r}")
         if self.fixed is not None:
             parts.append(f"fixed={self.fixed.tolist()!r}")
+        if self.attractive:
+            parts.append("attractive=True")
         return f"Clique({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:

@@ -100,6 +100,7 @@ class Graph:
         labels: Mapping[str, ArrayLike] | None = None,
         scopes: Mapping[str, ArrayLike] | None = None,
         features: Mapping[str, Any] | None = None,
+        cost: Mapping[str, ArrayLike] | None = None,
     ) -> GraphBatch:
         """Return one graph or many, with the scope of each factor.
 
@@ -120,6 +121,9 @@ class Graph:
             Clique -> what is known of each factor, a row each: numbers [M, K], a SciPy sparse matrix, its
             arrays ``(indptr, indices, data)`` with data None where all are 1, or a `crfkit.data.Dataset`
             with a position for each factor.
+        cost : mapping, optional
+            Kind -> what a wrong label of each variable costs, [V], where that differs: the areas of
+            superpixels. `MaxMargin` and `SoftmaxMargin` take it; default: 1 each.
 
         Examples
         --------
@@ -131,7 +135,9 @@ class Graph:
         """
         from crfkit.structures.graph_batch import make_batch
 
-        return make_batch(self, graph_ptr, sizes or {}, labels or {}, scopes or {}, features or {})
+        return make_batch(
+            self, graph_ptr, sizes or {}, labels or {}, scopes or {}, features or {}, cost or {}
+        )
 
     @classmethod
     def from_factors(

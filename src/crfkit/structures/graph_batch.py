@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.arrays import Ids, Pointers, as_seq_ptr, pointers
+from crfkit.arrays import Floats, Ids, Pointers, as_seq_ptr, pointers
 from crfkit.checks import check_number
 from crfkit.structures.clique_features import CliqueFeatures, as_features
 from crfkit.structures.graph import Graph
@@ -41,6 +41,7 @@ class GraphBatch:
     scopes: dict[str, Ids]  #: clique -> [M, arity] flat variables
     label: Ids | None = None  #: [V], -1 where unknown
     features: Mapping[str, CliqueFeatures] = field(default_factory=dict)  #: clique -> of its M factors
+    cost: Floats | None = None  #: [V] what a wrong label costs max-margin; None: 1 each
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -57,6 +58,11 @@ class GraphBatch:
     def label_ptr(self) -> Pointers:
         """Where the labels of each variable begin in flat arrays, [V + 1]."""
         return pointers(self.width)
+
+    @property
+    def costs(self) -> Floats:
+        """What a wrong label of each variable costs, [V]."""
+        return np.ones(self.variables) if self.cost is None else self.cost
 
     def prepared(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what depends on the scopes alone, made once: orders, forests, programs."""
@@ -141,11 +147,13 @@ def make_batch(
     labels: Mapping[str, ArrayLike],
     scopes: Mapping[str, ArrayLike],
     features: Mapping[str, Any],
+    cost: Mapping[str, ArrayLike],
 ) -> GraphBatch:
     """Return the batch that `Graph.batch` describes, checked."""
     for argument, given, known in (
         ("sizes", sizes, graph.kinds),
         ("labels", labels, graph.kinds),
+        ("cost", cost, graph.kinds),
         ("scopes", scopes, graph.cliques),
         ("features", features, graph.cliques),
     ):
@@ -177,7 +185,11 @@ def make_batch(
         graph_ptr is None,
         flat,
         _flat_labels(graph, labels, size) if labels else None,
-        {name: as_features(name, rows, len(flat[name])) for name, rows in features.items()},
+        {
+            name: as_features(name, rows, len(flat[name]), positive=graph.cliques[name].attractive)
+            for name, rows in features.items()
+        },
+        _flat_cost(cost, size) if cost else None,
     )
 
 
@@ -293,4 +305,18 @@ def _flat_labels(graph: Graph, labels: Mapping[str, ArrayLike], size: Mapping[st
                 f"labels[{kind!r}][{v}] is {part[v]}, expected 0 to {_widths(graph, kind, n)[v] - 1}, or -1"
             )
         parts.append(part.astype(np.int32))
+    return np.concatenate(parts)
+
+
+def _flat_cost(cost: Mapping[str, ArrayLike], size: Mapping[str, int]) -> Floats:
+    parts = []
+    for kind, n in size.items():
+        part = np.asarray(cost.get(kind, np.ones(n)), dtype=np.float64)
+        if part.shape != (n,):
+            raise ValueError(f"cost[{kind!r}] has shape {part.shape}; expected {n} numbers, one a variable")
+        wrong = np.flatnonzero(~(np.isfinite(part) & (part >= 0.0)))
+        if wrong.size:
+            v = int(wrong[0])
+            raise ValueError(f"cost[{kind!r}][{v}] is {part[v]}, expected a finite number of 0 or more")
+        parts.append(part)
     return np.concatenate(parts)

@@ -111,7 +111,8 @@ def add_graph_counts(
 def with_hamming(potentials: GraphPotentials, gold: GraphGold) -> GraphPotentials:
     """Return the scores plus the Hamming cost: 1 for each variable with a wrong label, nothing where hidden.
 
-    The cost is a clique of its own for each kind, "cost of KIND".
+    Where the batch has costs of its own, these take the place of the 1. The cost is a clique of its own for
+    each kind, "cost of KIND".
     """
     from crfkit.structures.graph_potentials import Table
 
@@ -121,7 +122,8 @@ def with_hamming(potentials: GraphPotentials, gold: GraphGold) -> GraphPotential
     for kind, (first, last) in batch.kind_ptr.items():
         label = gold.label[first:last]
         wrong = np.not_equal(np.arange(batch.graph.width(kind)), label[:, None])  # [V, L]
-        tables[_cost(kind)] = Table((wrong & (label >= 0)[:, None]).astype(np.float64))
+        each = np.where(label >= 0, batch.costs[first:last], 0.0)  # [V]
+        tables[_cost(kind)] = Table(wrong * each[:, None])
     return replace(potentials, batch=costly, tables=tables)
 
 

@@ -75,7 +75,7 @@ def potentials_of_list(given: FactorList) -> GraphPotentials:
     graph = Graph(
         {"variable": given.width}, **{name: ["variable"] * scope.shape[1] for name, scope in scopes.items()}
     )
-    batch = make_batch(graph, None, {}, {}, scopes, {})
+    batch = make_batch(graph, None, {}, {}, scopes, {}, {})
     return GraphPotentials(batch, tables, np.array([constant]))
 
 

@@ -110,6 +110,7 @@ def part_of(batch: GraphBatch, graphs: ArrayLike) -> Part:
         {name: np.ascontiguousarray(place[batch.scopes[name][at]]) for name, at in factors.items()},
         None if batch.label is None else batch.label[variables],
         {name: each.take(factors[name]) for name, each in batch.features.items()},
+        None if batch.cost is None else batch.cost[variables],
     )
     return Part(part, chosen.astype(np.int64), variables, factors)
 

@@ -158,8 +158,13 @@ def name_of(optimiser: Any) -> str:
     return str(getattr(optimiser, "name", type(optimiser).__name__))
 
 
-def check_suits(problem: Any, optimiser: Optimiser) -> None:
-    """Refuse an optimiser that lacks what it needs, or one that minimises the perceptron's loss."""
+def check_suits(problem: Any, optimiser: Optimiser, penalty: Penalty | None = None) -> None:
+    """Refuse an optimiser that lacks what it needs, minimises the perceptron's loss, or leaves bounds."""
+    if penalty is not None and penalty.nonnegative is not None and not getattr(optimiser, "bounds", False):
+        raise NotCoveredError(
+            f"{name_of(optimiser)} does not keep the weights of attractive cliques at 0 or more; use lbfgs "
+            "(smooth objectives), bcfw, one-slack, n-slack or subgradient (max-margin)"
+        )
     if not problem.minimises and PerceptronSequences not in optimiser.needs:
         raise NotCoveredError(
             f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_choice
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
-from crfkit.linear.graphs.layout import graph_layout
+from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.objective import Objective
 from crfkit.models.graph_model import GraphModel
@@ -59,7 +60,8 @@ class GraphFit(Course[GraphModel]):
         self.layout = graph_layout(batch, features)
         if not self.layout.weights:
             raise ValueError("the graph has no weights: its cliques are all fixed, or have no features")
-        self.penalty = objective.penalty(self.layout)
+        attract = attractive_weights(batch.graph, self.layout)
+        self.penalty = replace(objective.penalty(self.layout), nonnegative=attract)
         self.problem = GraphLoss(objective, self.layout, batch, method, weight=weight, threads=threads)
         self.named = isinstance(optimiser, str)
         if not isinstance(optimiser, str):
@@ -70,7 +72,7 @@ class GraphFit(Course[GraphModel]):
             )
         else:
             self.optimiser, self.why = by_name(optimiser, seed, threads, stop.tolerance), "as asked for"
-        check_suits(self.problem, self.optimiser)
+        check_suits(self.problem, self.optimiser, self.penalty)
 
     def model(self, w: Floats, training: Summary | None = None) -> GraphModel:
         """Return a model with these weights [F]."""
@@ -127,9 +129,9 @@ class GraphFit(Course[GraphModel]):
         """Return the first weights [F], and why training must not go on after them."""
         init, zero = self.init, np.zeros(self.layout.weights)
         if isinstance(init, GraphModel):
-            return warm_graph_start(init, self.layout, self.batch), None
+            return self.penalty.projected(warm_graph_start(init, self.layout, self.batch)), None
         if init is not None and not isinstance(init, str):
-            return checked_start(init, self.layout), None
+            return self.penalty.projected(checked_start(init, self.layout)), None
         if init != "piecewise" or self.problem.convex:
             return zero, None
         pieces = GraphLoss(

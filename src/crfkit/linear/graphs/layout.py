@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.arrays import Ids, Pointers, pointers
+from crfkit.arrays import Bools, Ids, Pointers, pointers
 from crfkit.linear.block import Block
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
@@ -20,7 +20,18 @@ from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.structure import Slot
 
-__all__ = ["cell_numbers", "columns_of", "gold_columns", "graph_layout"]
+__all__ = ["attractive_weights", "cell_numbers", "columns_of", "gold_columns", "graph_layout"]
+
+
+def attractive_weights(graph: Graph, layout: Layout) -> Bools | None:
+    """Return which weights are those of attractive cliques, [F]; None where there are none."""
+    names = [name for name, clique in graph.cliques.items() if clique.attractive]
+    if not names:
+        return None
+    found = np.zeros(layout.weights, dtype=np.bool_)
+    for name in names:
+        found[layout.parts[name]] = True
+    return found
 
 
 def cell_numbers(graph: Graph, clique: str) -> Ids:

@@ -18,13 +18,16 @@ from crfkit.inference.methods.method import Method, MethodError
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.graphs.latent import GraphLatentSums, graph_latent_lacks
+from crfkit.linear.graphs.margins import GraphMargins, graph_margin_lacks
+from crfkit.linear.graphs.mistakes import DecodedGraphs, graph_perceptron_lacks
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.graphs.watch import Tally, Watched
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective
+from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.problem import Convex, Differentiable, Latent, NotCoveredError
-from crfkit.optimise.sequential.sequences import Prepared
+from crfkit.optimise.sequential.sequences import PerceptronSequences, Prepared
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_gold import GraphGold, gold_of_graphs
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -81,6 +84,7 @@ class GraphLoss:
         self.method, self.tally = method, Tally()
         self.weight = np.ones(batch.graphs) if weight is None else weight  # [N]
         self.scores = GraphScores(layout, batch)
+        self._alone: dict[int, GraphLoss] = {}
 
     @property
     def size(self) -> int:
@@ -160,6 +164,12 @@ class GraphLoss:
         made.tally = self.tally
         return made
 
+    def alone(self, n: int) -> GraphLoss:
+        """Return the loss of one graph, which is kept with the plans of its queries."""
+        if n not in self._alone:
+            self._alone[n] = self.part(np.array([n]))
+        return self._alone[n]
+
     # ---- views
 
     def lacks(self, kind: type) -> str:
@@ -212,4 +222,6 @@ VIEWS: dict[type, View] = {
     Convex: View(_not_convex, _itself),
     Latent: View(graph_latent_lacks, GraphLatentSums),
     Prepared: View(lambda loss: "", _itself),
+    MarginSequences: View(graph_margin_lacks, GraphMargins),
+    PerceptronSequences: View(graph_perceptron_lacks, DecodedGraphs),
 }

@@ -68,6 +68,12 @@ class Watched(Method):
         self.tally.note(found.how)
         return found
 
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
+        """Return the k best labellings of each graph."""
+        found = self.inner.kbest(potentials, k, threads)
+        self.tally.note(found.how)
+        return found
+
     def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
         """Return draws."""
         found = self.inner.sample(potentials, n, seed, threads)

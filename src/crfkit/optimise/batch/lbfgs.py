@@ -8,13 +8,16 @@ OWL-QN (Andrew & Gao 2007) does the same inside one orthant at a time, where |w|
 pseudo-gradient takes the place of the gradient (eq. 4), parts of the direction that disagree with it are
 dropped (eq. 6), and trial points are projected onto the orthant (eq. 7); they are accepted by sufficient
 decrease along the projected step. H is learnt from the smooth part only.
+
+Weights that may not be negative are treated likewise: those that are 0 and would fall are left out of the
+direction, and trial points are projected (the two-metric projection of Bertsekas 1982).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, sqrt
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -65,6 +68,8 @@ class LBFGS(Searching):
     ('converged: gradient norm 0 below 1e-05', [0.0, 0.0])
     """
 
+    bounds: ClassVar[bool] = True
+
     memory: int | None = None
     preconditioner: Literal["none", "diagonal"] = "none"
 
@@ -84,6 +89,9 @@ class LBFGS(Searching):
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> Run:
         """Begin at w, or go on from a state."""
+        if penalty.nonnegative is not None and (penalty.sparse or self.preconditioner == "diagonal"):
+            what = "an L1 penalty" if penalty.sparse else "a preconditioner"
+            raise ValueError(f"LBFGS with {what} does not keep weights at 0 or more: leave {what} out")
         if self.preconditioner == "diagonal":
             return ScaledRun(replace(self, preconditioner="none").begin, problem, penalty, w, state)
         return self.begin(problem, penalty, w, state=state)
@@ -92,7 +100,7 @@ class LBFGS(Searching):
         self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
     ) -> LBFGSRun:
         """Begin on the weights as they are, without a preconditioner."""
-        kind = OrthantRun if penalty.sparse else LBFGSRun
+        kind = OrthantRun if penalty.sparse else LBFGSRun if penalty.nonnegative is None else BoundedRun
         return kind(self, problem, penalty, w, state)
 
 
@@ -212,3 +220,44 @@ class OrthantRun(LBFGSRun):
         self.vectors.combine([1.0, -1.0], [self.w, self.trial], out=self.d)
         self.vectors.combine([1.0, -1.0], [self.gradient, self.spare], out=self.spare)
         self.pairs.add(self.d, 1.0, self.spare, self.pseudo)
+
+
+class BoundedRun(OrthantRun):
+    """A run of L-BFGS in which some weights may not be negative."""
+
+    def __init__(
+        self,
+        options: LBFGS,
+        problem: Smooth,
+        penalty: Penalty,
+        w: Floats,
+        state: dict[str, Any] | None,
+    ) -> None:
+        super().__init__(options, problem, penalty, penalty.projected(w), state)
+        if state is not None:
+            self.pseudo = penalty.inward(self.w, self.gradient)
+
+    def arrive(self) -> None:
+        """Leave out what points below the bounds."""
+        self.pseudo = self.penalty.inward(self.w, self.gradient)
+        self.note(self.point.value, float(np.linalg.norm(self.pseudo)), self.point.weight_norm)
+
+    def direction(self) -> float:
+        """Go along -H pseudo, but not below the bounds."""
+        self.pairs.downhill(self.pseudo, self.gradient_norm**2, self.d)
+        self.d[:] = -self.penalty.inward(self.w, -self.d)
+        return float(self.pseudo @ self.d)
+
+    def search(self, slope: float) -> Found:
+        """Halve the length until the objective falls by c1 of what the gradient promises."""
+        begin = here = Trial(0.0, self.objectives[-1], slope)
+        length = self.first_length(slope)
+        for _ in range(self.rule.max_evaluations):
+            self.trial[:] = self.penalty.projected(self.w + length * self.d)
+            promised = float(self.pseudo @ (self.trial - self.w))
+            self.point = self.evaluate(self.trial, self.spare)
+            here = Trial(length, self.point.value if self.point.finite else inf, slope)
+            if promised < 0.0 and here.value <= begin.value + self.rule.c1 * promised:
+                return Found(here, here)
+            length *= 0.5
+        return Found(begin, here)

@@ -8,12 +8,15 @@ for the weights of the average). Each subgradient also bounds P from below by a 
 them has its minimum in closed form, which is the certificate:
 
     P(v) >= sum_t a_t [P(w_t) + g_t.(v - w_t) + l2/2 |v - w_t|^2],   a_t > 0, sum a_t = 1
+
+Weights that may not be negative are projected after each step, and the minimum of the bound is over v that
+are allowed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,6 +56,8 @@ class Subgradient:
     True
     """
 
+    bounds: ClassVar[bool] = True
+
     max_iterations: int = 2000
     gap: float = 1e-3
     delay: float = 1.0
@@ -90,7 +95,7 @@ class SubgradientRun:
         self.options, self.problem, self.penalty = options, problem, penalty
         self.l2 = np.asarray(penalty.l2, dtype=np.float64)
         if state is None:
-            begin = np.array(w, dtype=np.float64)
+            begin = penalty.projected(np.array(w, dtype=np.float64))
             state = {"w": begin, "now": begin, "average": begin, "linear": np.zeros_like(begin)}
             state |= {"steps": 0, "evaluations": 0.0, "constant": 0.0, "best": np.inf, "bound": -np.inf}
         self.w, self.now, self.average, self.linear = (
@@ -116,11 +121,12 @@ class SubgradientRun:
         constant = objective - float(gradient @ self.now) + 0.5 * float(np.sum(self.l2 * self.now**2))
         self.linear += share * (linear - self.linear)
         self.constant += share * (constant - self.constant)
-        self.bound = max(self.bound, self.constant - 0.5 * float(np.sum(self.linear**2 / self.l2)))
+        least = self.penalty.inward(np.zeros_like(self.linear), self.linear)
+        self.bound = max(self.bound, self.constant - 0.5 * float(np.sum(least**2 / self.l2)))
         if objective < self.best:
             self.best, self.w = objective, self.now.copy()
         length = 1.0 / (self.steps + 1.0 + self.options.delay)
-        self.now -= length * gradient / self.l2
+        self.now = self.penalty.projected(self.now - length * gradient / self.l2)
         self.steps += 1
         if self.steps % 10 == 0 or self.steps >= self.options.max_iterations:
             averaged = self._objective(self.average, np.empty_like(self.now))

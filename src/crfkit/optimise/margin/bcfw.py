@@ -10,12 +10,12 @@ both are evaluated until it no longer is, and the best of all is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
-from crfkit.optimise.margin.certified import certified_step, inverse_strengths
+from crfkit.optimise.margin.certified import certified_step
 from crfkit.optimise.margin.native_visits import visits_of
 from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.options import check_above_zero, check_counts
@@ -55,6 +55,8 @@ class BCFW:
     True
     """
 
+    bounds: ClassVar[bool] = True
+
     max_passes: int = 500
     gap: float = 1e-3
     step: str = "corrective"
@@ -90,8 +92,7 @@ class BCFWRun:
         self, options: BCFW, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
     ) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
-        inverse = inverse_strengths(penalty, problem.size, "BCFW")  # [F]
-        self.visits, self.count = visits_of(problem, inverse, options.step == "mixture")
+        self.visits, self.count = visits_of(problem, penalty, options.step == "mixture")
         if state is not None:
             self.visits.restore(state["visits"])
             self.w, self.known = np.array(state["w"]), np.array(state["known"])
@@ -99,7 +100,7 @@ class BCFWRun:
             self.best, self.bound = float(state["best"]), float(state["bound"])
             self.averages = bool(state["averages"])
             return
-        self.w = begin_at(w, problem.size)  # [F] the best
+        self.w = penalty.projected(begin_at(w, problem.size))  # [F] the best
         self.known = np.full(self.count, np.inf)  # the gaps as they were last seen
         self.passes, self.evaluations, self.best, self.bound = 0, 0.0, np.inf, 0.0
         self.averages = options.averaged  # until the mean is no better than the last weights

@@ -8,17 +8,57 @@ keeps a share for each constraint, those of a block summing to 1:
 
     w = L^-1 sum share a,    D = sum share c - 1/2 w.L.w <= min P.
 
-P - D is the duality gap: any shares bound the optimum from below.
+P - D is the duality gap: any shares bound the optimum from below. Weights that may not be negative are
+w = L^-1 max(0, sum share a), with the same D: what is cut off is the multiplier of the bound.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Pointers
 from crfkit.optimise.problem import End, Penalty, Step
 
-__all__ = ["certified_step", "inverse_strengths"]
+__all__ = ["ShareWeights", "certified_step", "inverse_strengths"]
+
+
+class ShareWeights:
+    """The weights of shares, which move with them.
+
+    Parameters
+    ----------
+    penalty : Penalty
+    size : int
+    who : str
+        The method that asks.
+    """
+
+    def __init__(self, penalty: Penalty, size: int, who: str) -> None:
+        self.inverse = inverse_strengths(penalty, size, who)  # [F] 1 / l2
+        self.nonnegative = penalty.nonnegative
+        self.w = np.zeros(size)  # [F]
+        self.free = self.w if self.nonnegative is None else np.zeros(size)  # [F] as if there were no bounds
+
+    def move(self, place: Pointers, change: Floats) -> Floats:
+        """Move weights, perhaps no further than to their bounds; return by how much."""
+        if self.nonnegative is None:
+            self.w[place] += change
+            return change
+        before = self.w[place]
+        self.free[place] += change
+        self.w[place] = np.where(self.nonnegative[place], np.maximum(self.free[place], 0.0), self.free[place])
+        return np.asarray(self.w[place] - before)
+
+    def state(self) -> dict[str, Floats]:
+        """Return everything that it holds."""
+        return {"w": self.w.copy(), "free": self.free.copy()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.w[:], self.free[:] = state["w"], state["free"]
 
 
 def inverse_strengths(penalty: Penalty, size: int, who: str) -> Floats:

@@ -10,12 +10,12 @@ to change). The program is solved to a fraction of the gap, then the next round 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.margin.certified import certified_step, inverse_strengths
+from crfkit.optimise.margin.certified import ShareWeights, certified_step
 from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.margin.working_set import WorkingSet
 from crfkit.optimise.options import check_above_zero, check_counts
@@ -47,6 +47,8 @@ class NSlack:
     500
     """
 
+    bounds: ClassVar[bool] = True
+
     max_iterations: int = 500
     gap: float = 1e-3
     idle: int = 3
@@ -75,15 +77,16 @@ class NSlackRun:
     ) -> None:
         self.options, self.penalty = options, penalty
         self.sequences = view_of(problem, MarginSequences, "NSlack")
-        self.inverse = inverse_strengths(penalty, problem.size, "NSlack")  # [F]
+        self.shared = ShareWeights(penalty, problem.size, "NSlack")
         self.sets = [WorkingSet() for _ in self.sequences.filled]
-        self.w = begin_at(w, problem.size)  # [F] the best
-        self.now = np.zeros_like(self.w)  # [F] those of the shares
+        self.w = penalty.projected(begin_at(w, problem.size))  # [F] the best
+        self.now = self.shared.w  # [F] those of the shares
         self.at = self.w.copy()  # [F] where the next round asks
         self.rounds, self.best, self.bound = 0, np.inf, 0.0
         if state is not None:
             self.rounds, self.best, self.bound = (state[name] for name in ("rounds", "best", "bound"))
-            self.w, self.now, self.at = (np.array(state[name]) for name in ("w", "now", "at"))
+            self.w, self.at = (np.array(state[name]) for name in ("w", "at"))
+            self.shared.restore(state["shared"])
             self.sets = [WorkingSet.of(kept) for kept in state["sets"]]
 
     def step(self) -> Step:
@@ -100,7 +103,7 @@ class NSlackRun:
             least = _SHARE * apart / max(len(worst), 1)
             for i in np.flatnonzero(worst > known + least).tolist():
                 part = slice(found.ptr[i], found.ptr[i + 1])
-                self.sets[i].add(found.place[part], found.amount[part], found.cost[i], self.inverse)
+                self.sets[i].add(found.place[part], found.amount[part], found.cost[i], self.shared.inverse)
             self._solve(_SHARE * apart)
             for working in self.sets:
                 working.forget(self.options.idle)
@@ -119,7 +122,7 @@ class NSlackRun:
                     gap = float(losses.max() - working.share @ losses)
                     left += gap
                     if gap > least:
-                        working.solve(losses, self.now, self.inverse)
+                        working.solve(losses, self.shared)
             if left <= enough:
                 break
         cost = sum(float(working.share @ working.cost) for working in self.sets)
@@ -127,7 +130,8 @@ class NSlackRun:
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""
-        names = ("w", "now", "at", "rounds", "best", "bound")
+        names = ("w", "at", "rounds", "best", "bound")
         return {name: getattr(self, name) for name in names} | {
-            "sets": [working.state() for working in self.sets]
+            "shared": self.shared.state(),
+            "sets": [working.state() for working in self.sets],
         }

@@ -10,24 +10,26 @@ from crfkit import _native
 from crfkit.arrays import Floats, Pointers
 from crfkit.checks import NotFiniteError
 from crfkit.native import kernels
+from crfkit.optimise.margin.certified import ShareWeights
 from crfkit.optimise.margin.view import MarginChains, MarginSequences
 from crfkit.optimise.margin.visits import SparseVisits, Visits
-from crfkit.optimise.problem import view_of
+from crfkit.optimise.problem import Penalty, view_of
 
 __all__ = ["NativeVisits", "visits_of"]
 
 
-def visits_of(problem: Any, inverse: Floats, mixture: bool) -> tuple[Visits, int]:
+def visits_of(problem: Any, penalty: Penalty, mixture: bool) -> tuple[Visits, int]:
     """Return the visits of a problem, native ones where these cover it, and the number of sequences."""
     sequences = view_of(problem, MarginSequences, "BCFW")
-    count = len(sequences.filled)
-    if not (mixture or problem.lacks(MarginChains)):
+    count, shared = len(sequences.filled), ShareWeights(penalty, problem.size, "BCFW")
+    inverse = shared.inverse
+    if not (mixture or problem.lacks(MarginChains) or penalty.nonnegative is not None):
         chains = view_of(problem, MarginChains, "BCFW")
         groups = inverse[: chains.row_ptr[-1]], inverse[chains.row_ptr[-1] :]
         if all((group == group[:1]).all() for group in groups):
             each = [float(group[0]) if group.size else 1.0 for group in groups]
             return NativeVisits(chains, sequences.filled, each[0], each[1], len(inverse)), count
-    return SparseVisits(sequences, inverse, mixture), count
+    return SparseVisits(sequences, shared, mixture), count
 
 
 class NativeVisits:

@@ -7,12 +7,15 @@ with as many variables as there are tangents. Its value bounds the optimum from 
 
 The next tangent is taken `reach` of the way from the best point so far to the minimum of the model, as in
 Franc & Sonnenburg (2009): the minimum alone jumps about while the tangents are few.
+
+Where weights may not be negative, shares and the multipliers of these bounds are found in turn, each best for
+the other: any shares and multipliers bound the optimum from below.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +26,8 @@ from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import Convex, Penalty, Smooth, Step, view_of
 
 __all__ = ["OneSlack"]
+
+_TURNS = 200  # of shares and multipliers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +60,8 @@ class OneSlack:
     >>> run.w.round(6).tolist()
     [1.0]
     """
+
+    bounds: ClassVar[bool] = True
 
     max_iterations: int = 1000
     gap: float = 1e-3
@@ -89,7 +96,7 @@ class OneSlackRun:
         self.inverse = inverse_strengths(penalty, problem.size, "OneSlack")  # [F]
         none = np.zeros(0)
         if state is None:
-            begin = np.array(w, dtype=np.float64)
+            begin = penalty.projected(np.array(w, dtype=np.float64))
             state = {"w": begin, "at": begin, "steps": 0, "best": np.inf, "bound": -np.inf}
             state |= {"places": [], "amounts": [], "cost": none, "gram": none.reshape(0, 0)}
             state |= {"share": none, "unused": np.zeros(0, np.int64)}
@@ -111,13 +118,32 @@ class OneSlackRun:
             self.best, self.w = objective, self.at.copy()
         if np.isfinite(objective):
             self._add(gradient, value - float(gradient @ self.at))
-            self.share = maximum_on_simplex(self.gram, self.cost, self.share)
-            bound = float(self.cost @ self.share - 0.5 * self.share @ self.gram @ self.share)
-            self.bound = max(self.bound, bound)
+            self.bound = max(self.bound, self._solve())
             self._forget()
             self.at = self.w + self.options.reach * (self._minimum() - self.w)
         limit = ("max_iterations", self.options.max_iterations)
         return certified_step(self.best, self.bound, self.options.gap, self.steps, limit, float(self.steps))
+
+    def _solve(self) -> float:
+        """Find the shares of the model's minimum, or nearly; return a lower bound of the objective."""
+        held = self.penalty.nonnegative
+        if held is None:
+            self.share = maximum_on_simplex(self.gram, self.cost, self.share)
+            return float(self.cost @ self.share - 0.5 * self.share @ self.gram @ self.share)
+        number, inverse = np.cumsum(held) - 1, self.inverse[held]
+        rows = np.zeros((len(self.cost), len(inverse)))  # [m, weights with a bound]
+        for row, place, amount in zip(rows, self.places, self.amounts, strict=True):
+            row[number[place[held[place]]]] = amount[held[place]]
+        bound = -np.inf
+        for _ in range(_TURNS):
+            cut = np.minimum(self.share @ rows, 0.0)  # what the bounds take away
+            share = self.share
+            dual = self.cost @ share - 0.5 * (share @ self.gram @ share - cut @ (inverse * cut))
+            if dual - bound <= 0.01 * self.options.gap * abs(dual):
+                break
+            bound = float(dual)
+            self.share = maximum_on_simplex(self.gram, self.cost + rows @ (inverse * cut), share)
+        return max(bound, float(dual))
 
     def _add(self, gradient: Floats, cost: float) -> None:
         """Take in the tangent with this gradient [F] and this value at w = 0."""
@@ -151,7 +177,7 @@ class OneSlackRun:
         for share, place, amount in zip(self.share.tolist(), self.places, self.amounts, strict=True):
             if share > 0.0:
                 total[place] += share * amount
-        return np.asarray(total * self.inverse)
+        return self.penalty.projected(total * self.inverse)
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

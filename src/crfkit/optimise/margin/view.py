@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from crfkit.arrays import Floats, Pointers
+from crfkit.arrays import Floats, Pointers, pointers, ranges
 from crfkit.optimise.sequential.sequences import Sequences
 
 __all__ = ["MarginChains", "MarginSequences", "Violations"]
@@ -27,6 +28,21 @@ class Violations(NamedTuple):
     def losses(self, w: Floats) -> Floats:
         """Return the loss of each at the weights w [F]: [n]."""
         return self.cost - sums(self.ptr, self.amount * w[self.place])
+
+    def take(self, which: Pointers) -> Violations:
+        """Return some of them, in any order."""
+        count = self.ptr[which + 1] - self.ptr[which]
+        at = ranges(self.ptr[which], count)
+        return Violations(pointers(count), self.place[at], self.amount[at], self.cost[which])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Violations]) -> Violations:
+        """Return the sequences of several parts, one after the other."""
+        counts = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.ptr) for part in parts)])
+        place = np.concatenate([np.zeros(0, np.int64), *(part.place for part in parts)])
+        amount = np.concatenate([np.zeros(0), *(part.amount for part in parts)])
+        cost = np.concatenate([np.zeros(0), *(part.cost for part in parts)])
+        return cls(pointers(counts), place, amount, cost)
 
 
 class MarginSequences(Protocol):

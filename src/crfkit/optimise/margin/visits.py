@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
+from crfkit.optimise.margin.certified import ShareWeights
 from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.margin.working_set import WorkingSet
 
@@ -69,17 +70,17 @@ class SparseVisits:
     Parameters
     ----------
     sequences : MarginSequences
-    inverse : array [F]
-        1 / l2 of each weight.
+    shared : ShareWeights
+        The weights before the first visit: 0.
     mixture : bool
         Mixture steps instead of corrective ones.
     """
 
-    def __init__(self, sequences: MarginSequences, inverse: Floats, mixture: bool) -> None:
-        self.sequences, self.inverse, self.mixture = sequences, inverse, mixture
+    def __init__(self, sequences: MarginSequences, shared: ShareWeights, mixture: bool) -> None:
+        self.sequences, self.shared, self.mixture = sequences, shared, mixture
         self.sets = [WorkingSet() for _ in sequences.filled]
         self.together = max(1, min(64, len(self.sets) // 64))
-        self.w, self.memory = np.zeros(len(inverse)), np.zeros(len(inverse))
+        self.w, self.memory = shared.w, np.zeros_like(shared.w)
 
     def run(self, order: Pointers, seen: int) -> Floats:
         """Visit sequences in this order, the first as visit number `seen`; return their gaps before."""
@@ -92,10 +93,10 @@ class SparseVisits:
                 part, k, working = slice(found.ptr[i], found.ptr[i + 1]), first + i, self.sets[n]
                 known = working.losses(self.w)
                 if worst[i] > known.max() + _ROUNDING * (1.0 + abs(worst[i])):
-                    working.add(found.place[part], found.amount[part], found.cost[i], self.inverse)
+                    working.add(found.place[part], found.amount[part], found.cost[i], self.shared.inverse)
                     known = working.losses(self.w)
                 gaps[k] = known.max() - working.share @ known
-                moved = (working.mix if self.mixture else working.solve)(known, self.w, self.inverse)
+                moved = (working.mix if self.mixture else working.solve)(known, self.shared)
                 self.memory[working.place] += float(seen + k) * (seen + k - 1) * moved
                 working.forget(_IDLE)
         return gaps
@@ -120,9 +121,11 @@ class SparseVisits:
 
     def state(self) -> dict[str, Any]:
         """Return everything that `restore` takes."""
-        return {"w": self.w, "memory": self.memory, "sets": [working.state() for working in self.sets]}
+        sets = [working.state() for working in self.sets]
+        return {**self.shared.state(), "memory": self.memory, "sets": sets}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.w, self.memory = np.array(state["w"]), np.array(state["memory"])
+        self.shared.restore(state)
+        self.memory = np.array(state["memory"])
         self.sets = [WorkingSet.of(kept) for kept in state["sets"]]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
+from crfkit.optimise.margin.certified import ShareWeights
 from crfkit.optimise.margin.simplex import maximum_on_simplex
 
 __all__ = ["WorkingSet"]
@@ -49,26 +50,23 @@ class WorkingSet:
         """Return the loss of each labelling at w [F], [k]; the gold's is 0."""
         return np.asarray(self.cost - self.rows @ w[self.place])
 
-    def solve(self, losses: Floats, w: Floats, inverse: Floats) -> Floats:
-        """Take the best shares while all else stays; change w [F], and return by how much, [u]."""
+    def solve(self, losses: Floats, weights: ShareWeights) -> Floats:
+        """Take the best shares while all else stays; change the weights, and return by how much, [u]."""
         share = maximum_on_simplex(self.gram, losses + self.gram @ self.share, self.share)
-        moved = inverse[self.place] * ((share - self.share) @ self.rows)
-        w[self.place] += moved
+        moved = weights.inverse[self.place] * ((share - self.share) @ self.rows)
         self.share = share
-        return np.asarray(moved)
+        return weights.move(self.place, moved)
 
-    def mix(self, losses: Floats, w: Floats, inverse: Floats) -> Floats:
+    def mix(self, losses: Floats, weights: ShareWeights) -> Floats:
         """Move all shares towards the labelling with the highest loss, as far as it pays; see `solve`."""
         top = int(np.argmax(losses))
         change = self.rows[top] - self.share @ self.rows
-        moved = change * inverse[self.place]
+        moved = change * weights.inverse[self.place]
         gap, square = float(losses[top] - self.share @ losses), float(change @ moved)
         step = min(1.0, gap / square) if square > 0.0 else 1.0
         self.share *= 1.0 - step
         self.share[top] += step
-        moved *= step
-        w[self.place] += moved
-        return np.asarray(moved)
+        return weights.move(self.place, moved * step)
 
     def state(self) -> dict[str, Any]:
         """Return everything that it holds."""
