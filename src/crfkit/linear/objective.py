@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.optimise.problem import Penalty
@@ -57,6 +57,8 @@ class Objective(ABC):
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
     #: Whether its least value trains a model; the perceptron's is at weights of 0.
     minimises: ClassVar[bool] = True
+    #: Whether its gradient is drawn at random by `draw`, and its value an estimate that nothing minimises.
+    drawn: ClassVar[bool] = False
     #: Whether it learns from sequences without any label.
     open: ClassVar[bool] = False
     #: Whether it is a sum of terms of single labels, each of which may have a weight of its own.
@@ -112,6 +114,23 @@ class Objective(ABC):
 
     def shares(self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None) -> Floats:
         """Return the factor of marginals - gold of each sequence, [N], where the gradient is `shared`."""
+        raise NotImplementedError
+
+    def draw(
+        self,
+        potentials: Any,
+        gold: Any,
+        weight: Floats,
+        labels: Ids | None,
+        seed: Sequence[int],
+        *,
+        threads: int | None = None,
+    ) -> tuple[float, Mapping[str, Floats], Ids]:
+        """Return an estimate of the loss, a draw of its gradient by scores, and where the chains are then.
+
+        Where the gradient is `drawn`. `labels` [chains, V] are the Markov chains after the visit before, None
+        at first; random numbers depend on `seed` alone.
+        """
         raise NotImplementedError
 
     def joined(

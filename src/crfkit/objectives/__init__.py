@@ -4,6 +4,7 @@ A new objective is a file with a subclass of `crfkit.linear.objective.Objective`
 """
 
 from crfkit.linear.objective import Objective
+from crfkit.objectives.divergence import ContrastiveDivergence
 from crfkit.objectives.entropy import EntropyRegularised
 from crfkit.objectives.exponential import Exponential
 from crfkit.objectives.likelihood import Likelihood
@@ -18,6 +19,8 @@ from crfkit.objectives.softmax_margin import SoftmaxMargin
 
 __all__ = [
     "OBJECTIVES",
+    "ON_GRAPHS",
+    "ContrastiveDivergence",
     "EntropyRegularised",
     "Exponential",
     "Likelihood",
@@ -51,3 +54,6 @@ OBJECTIVES: dict[str, type[Objective]] = {
         PosteriorRegularised,
     )
 }
+
+#: Objectives that are for graphs alone.
+ON_GRAPHS: dict[str, type[Objective]] = {ContrastiveDivergence.name: ContrastiveDivergence}

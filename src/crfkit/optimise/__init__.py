@@ -17,6 +17,7 @@ from crfkit.optimise.parallel import ParallelUpdate
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Smooth, Step
 from crfkit.optimise.scaling import IterativeScaling
 from crfkit.optimise.sequential.coordinate import BlockCoordinate
+from crfkit.optimise.sequential.minibatch import MiniBatch
 from crfkit.optimise.sequential.mira import MIRA, CrfppMIRA
 from crfkit.optimise.sequential.perceptron import AROW, AveragedPerceptron, PassiveAggressive
 from crfkit.optimise.sequential.stochastic import SGD, SGDL1, AdaGrad
@@ -39,6 +40,7 @@ __all__ = [
     "End",
     "ExponentiatedMargin",
     "IterativeScaling",
+    "MiniBatch",
     "NSlack",
     "OneSlack",
     "Optimiser",

@@ -25,11 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from crfkit import objectives
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimise.margin.view import MarginChains
 from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
+from crfkit.optimise.sequential.minibatch import MiniBatches
 from crfkit.optimise.sequential.sequences import DualSequences, PerceptronSequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
 
@@ -82,6 +84,14 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+#: What names mean on graphs, where that is something else.
+ON_GRAPHS: dict[str, tuple[str, dict[str, Any]]] = {
+    "sgd": ("MiniBatch", {"rule": "sgd"}),
+    "adagrad": ("MiniBatch", {"rule": "adagrad"}),
+    "adam": ("MiniBatch", {"rule": "adam"}),
+}
+
+
 def check_blockwise(optimiser: Any, objective: Objective) -> None:
     """Raise an error if an optimiser (or one of this name) cannot learn from blocks on disk.
 
@@ -124,9 +134,10 @@ def objective_of(
         made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
         given = "perceptron" if PerceptronSequences in getattr(made, "needs", ()) else default
     if isinstance(given, str):
-        if given not in OBJECTIVES:
-            raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(OBJECTIVES)}")
-        return OBJECTIVES[given]()
+        known = {**OBJECTIVES, **objectives.ON_GRAPHS}
+        if given not in known:
+            raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(known)}")
+        return known[given]()
     if isinstance(given, type):
         raise TypeError(f"objective is the class {given.__name__}; give an object: {given.__name__}()")
     if not (hasattr(given, "bind") and hasattr(given, "penalty")):
@@ -135,17 +146,22 @@ def objective_of(
 
 
 def by_name(
-    name: str, seed: int = 0, threads: int | None = None, tolerance: float | None = None
+    name: str,
+    seed: int = 0,
+    threads: int | None = None,
+    tolerance: float | None = None,
+    *,
+    graphs: bool = False,
 ) -> Optimiser:
     """Return an optimiser with its default options; seed, threads and tolerance (gap) where it has them."""
     from crfkit import optimise
 
-    key = name.lower().replace("_", "-")
-    if key not in NAMES:
-        close = difflib.get_close_matches(key, [*NAMES, "auto"], n=1)
+    key, known = name.lower().replace("_", "-"), {**NAMES, **(ON_GRAPHS if graphs else {})}
+    if key not in known:
+        close = difflib.get_close_matches(key, [*known, "auto"], n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"optimiser {name!r} is not known; expected one of auto, {', '.join(NAMES)}{hint}")
-    kind, options = NAMES[key]
+        raise ValueError(f"optimiser {name!r} is not known; expected one of auto, {', '.join(known)}{hint}")
+    kind, options = known[key]
     made = getattr(optimise, kind)
     own = {f.name for f in fields(made)}
     shared = {"seed": seed, "threads": threads, **({"gap": tolerance} if tolerance else {})}
@@ -165,7 +181,12 @@ def check_suits(problem: Any, optimiser: Optimiser, penalty: Penalty | None = No
             f"{name_of(optimiser)} does not keep the weights of attractive cliques at 0 or more; use lbfgs "
             "(smooth objectives), bcfw, one-slack, n-slack or subgradient (max-margin)"
         )
-    if not problem.minimises and PerceptronSequences not in optimiser.needs:
+    if getattr(problem, "drawn", False) and MiniBatches not in optimiser.needs:
+        raise NotCoveredError(
+            f"{name_of(optimiser)} needs a loss, and the objective {problem.objective.name} only draws its "
+            "gradient; use adagrad, sgd or adam"
+        )
+    if not (problem.minimises or {PerceptronSequences, MiniBatches} & {*optimiser.needs}):
         raise NotCoveredError(
             f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
             "use perceptron, pa, arow or mira"
@@ -195,6 +216,8 @@ def choose(
     seed, threads, tolerance
         For optimisers that have them.
     """
+    if getattr(problem, "drawn", False):
+        return by_name("adagrad", seed, graphs=True), "gradients are drawn, and AdaGrad sets its own rates"
     if not problem.minimises:
         return by_name("perceptron", seed), "the averaged perceptron has nothing to tune"
     if penalty.sparse:

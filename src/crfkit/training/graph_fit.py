@@ -71,7 +71,8 @@ class GraphFit(Course[GraphModel]):
                 self.problem, self.penalty, seed=seed, threads=threads, tolerance=stop.tolerance
             )
         else:
-            self.optimiser, self.why = by_name(optimiser, seed, threads, stop.tolerance), "as asked for"
+            self.optimiser = by_name(optimiser, seed, threads, stop.tolerance, graphs=True)
+            self.why = "as asked for"
         check_suits(self.problem, self.optimiser, self.penalty)
 
     def model(self, w: Floats, training: Summary | None = None) -> GraphModel:

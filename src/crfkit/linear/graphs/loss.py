@@ -19,6 +19,7 @@ from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.graphs.latent import GraphLatentSums, graph_latent_lacks
 from crfkit.linear.graphs.margins import GraphMargins, graph_margin_lacks
+from crfkit.linear.graphs.minibatches import GraphMiniBatches
 from crfkit.linear.graphs.mistakes import DecodedGraphs, graph_perceptron_lacks
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.graphs.watch import Tally, Watched
@@ -27,6 +28,7 @@ from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective
 from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.problem import Convex, Differentiable, Latent, NotCoveredError
+from crfkit.optimise.sequential.minibatch import MiniBatches
 from crfkit.optimise.sequential.sequences import PerceptronSequences, Prepared
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_gold import GraphGold, gold_of_graphs
@@ -107,6 +109,11 @@ class GraphLoss:
     def minimises(self) -> bool:
         """Whether minimising it trains a model."""
         return self.objective.minimises
+
+    @property
+    def drawn(self) -> bool:
+        """Whether gradients are drawn at random, for optimisers that visit mini-batches."""
+        return self.objective.drawn
 
     # ---- values and gradients
 
@@ -216,11 +223,18 @@ def _not_convex(loss: GraphLoss) -> str:
     return "" if loss.convex else "a loss that is not convex"
 
 
+def _without_optimum(loss: GraphLoss) -> str:
+    if loss.minimises or loss.drawn:
+        return ""
+    return f"the objective {loss.objective.name}, whose loss is least where all weights are 0"
+
+
 #: View -> when a loss of graphs has it. A new view is a line here.
 VIEWS: dict[type, View] = {
     Differentiable: View(lambda loss: "" if loss.objective.smooth else "a loss with kinks", _itself),
     Convex: View(_not_convex, _itself),
     Latent: View(graph_latent_lacks, GraphLatentSums),
+    MiniBatches: View(_without_optimum, GraphMiniBatches),
     Prepared: View(lambda loss: "", _itself),
     MarginSequences: View(graph_margin_lacks, GraphMargins),
     PerceptronSequences: View(graph_perceptron_lacks, DecodedGraphs),

@@ -1,0 +1,88 @@
+"""What objectives share whose gradients are drawn by Markov chains: Gibbs sweeps from given labellings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Floats, Ids
+from crfkit.inference.methods.blocks import FOUND, blocks_of, first_labellings
+from crfkit.native import kernels, threads_or_all
+from crfkit.objectives.penalised import Penalised
+from crfkit.structures.evidence import without_observed
+from crfkit.structures.gold import GoldKind
+from crfkit.structures.graph_gold import GraphGold
+from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.structure import Trainable
+
+__all__ = ["Drawn", "completed", "key_of", "swept"]
+
+_BUDGET = 2**24  # cells that are looked at to find an allowed labelling
+
+
+@dataclass(frozen=True)
+class Drawn(Penalised):
+    """An objective for graphs whose gradient is drawn; its value is an estimate that nothing minimises."""
+
+    golds: ClassVar[frozenset[GoldKind]] = frozenset({"path", "set"})
+    convex: ClassVar[bool] = False
+    smooth: ClassVar[bool] = False
+    minimises: ClassVar[bool] = False
+    drawn: ClassVar[bool] = True
+
+    def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
+        """Return why it cannot be used: it is for graphs."""
+        if getattr(structure, "cliques", None) is None:
+            return f"the objective {self.name} is for graphs (GraphCRF), not for {structure.describe()}"
+        return super().covers(structure, kinds)
+
+    def loss(
+        self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None
+    ) -> tuple[float, Mapping[str, Floats]]:
+        """Return the estimates of a first visit with the seed 0."""
+        value, by_score, _ = self.draw(potentials, gold, weight, None, (0,), threads=threads)
+        return value, by_score
+
+
+def key_of(seed: Sequence[int], what: int) -> int:
+    """Return a seed of 64 bits, different for each visit and each thing that is drawn in it."""
+    return int(np.random.SeedSequence([*seed, what]).generate_state(1, np.uint64)[0])
+
+
+def swept(
+    potentials: GraphPotentials, start: Ids, sweeps: int, seed: int, *, block: bool, threads: int | None
+) -> Ids:
+    """Return labellings [chains, V] after so many Gibbs sweeps from `start`; observed labels stay."""
+    rest = without_observed(potentials)
+    free = start if potentials.observed is None else start[:, potentials.observed < 0]
+    if not free.size:
+        return start
+    found = _native.gibbs_sample(
+        kernels,
+        rest.potentials.problem,
+        blocks_of(rest.potentials, block),
+        np.ascontiguousarray(free).ravel(),
+        len(free),
+        0,
+        sweeps,
+        len(free),
+        seed,
+        threads_or_all(threads),
+    )
+    return rest.label(found["label"])
+
+
+def completed(potentials: GraphPotentials, gold: GraphGold, chains: int, seed: int) -> Ids:
+    """Return labellings [chains, V] that agree with the gold; what it hides has an allowed label."""
+    if gold.kind == "path":
+        return np.repeat(gold.label[None], chains, axis=0)
+    rest = without_observed(replace(potentials, observed=gold.label))
+    label, end = first_labellings(rest.potentials, chains, seed, _BUDGET)
+    if (end != FOUND).any():
+        lost = int(np.flatnonzero(end != FOUND)[0])
+        raise ValueError(f"no allowed labelling of graph {lost} agrees with its known labels")
+    return rest.label(label)
