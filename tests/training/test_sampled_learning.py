@@ -10,7 +10,7 @@ import pytest
 from crfkit import GraphCRF, Likelihood, Stop
 from crfkit.arrays import Floats
 from crfkit.methods import Elimination
-from crfkit.objectives import ContrastiveDivergence, Perceptron
+from crfkit.objectives import ContrastiveDivergence, Perceptron, SampleRank
 from crfkit.optimise import LBFGS, Optimiser, Penalty
 from crfkit.optimise.problem import NotCoveredError, Run, evaluate
 from crfkit.optimise.sequential.minibatch import MiniBatch
@@ -92,7 +92,12 @@ def test_l1_makes_weights_zero_and_its_optimum_is_reached() -> None:
     assert np.abs(run.w - exact.w).max() < 5e-3
 
 
-OBJECTIVES = [Likelihood(), ContrastiveDivergence(), ContrastiveDivergence(persistent=True, chains=2, k=2)]
+OBJECTIVES = [
+    Likelihood(),
+    SampleRank(),
+    ContrastiveDivergence(),
+    ContrastiveDivergence(persistent=True, chains=2, k=2),
+]
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -159,3 +164,52 @@ def test_chains_are_told_that_it_is_for_graphs() -> None:
 
     with pytest.raises(ValueError, match="contrastive-divergence is for graphs"):
         ChainCRF(objective="contrastive-divergence").fit([[["a"], ["b"]]], [["x", "y"]])
+
+
+def test_pairs_of_sample_rank_differ_in_one_label() -> None:
+    batch = cycles(0, 6, hidden=True)
+    loss = loss_of(SampleRank(margin=0.5), batch, Elimination())
+    w = np.random.default_rng(1).normal(size=loss.size)
+    gradient, scratch = np.empty_like(w), np.empty_like(w)
+    value = loss.value_and_grad(w, gradient)
+    # The chain moves by the model: where that does not change, the loss is linear between kinks.
+    potentials, gold = loss.potentials(w), loss.gold
+    objective = loss.objective
+    drawn, _, labels = objective.draw(potentials, gold, np.ones(6), None, (0,), threads=1)
+    assert drawn == value
+    assert labels.shape == (1, 24)
+    for i in range(len(w)):
+        step = np.zeros_like(w)
+        step[i] = 1e-7
+        slope = (loss.value_and_grad(w + step, scratch) - loss.value_and_grad(w - step, scratch)) / 2e-7
+        assert slope == pytest.approx(gradient[i], abs=1e-6)
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_sample_rank_separates_what_can_be_separated(margin: float) -> None:
+    rng = np.random.default_rng(3)
+    seen = rng.integers(0, 3, 80)
+    labels = np.column_stack([seen, (seen + 1) % 3]).ravel()  # the second of each pair follows the first
+    features = np.zeros((160, 3))
+    features[np.arange(0, 160, 2), seen] = 1.0  # only the first has features
+    source = cycles(3, 40)
+    batch = source.graph.batch(
+        graph_ptr=np.arange(41) * 4,
+        labels={"a": labels},
+        scopes={"near": np.arange(160).reshape(-1, 2)},
+        features={"look": features},
+    )
+    method = MiniBatch(size=10, max_passes=150, eta=0.3)
+    crf = GraphCRF(batch.graph, SampleRank(l2=0.0, margin=margin, proposals=2), method, threads=1).fit(batch)
+    right = crf.predict(batch, method=Elimination())["a"] == labels
+    assert right.all()
+
+
+def test_forbidden_labels_make_no_pairs() -> None:
+    from crfkit import Clique, Graph
+
+    never = np.where(np.eye(2) > 0, 0.0, -np.inf)
+    graph = Graph({"a": 2}, own=["a"], same=Clique("a", "a", fixed=never))
+    batch = graph.batch(labels={"a": [0, 0]}, scopes={"same": [[0, 1]]})
+    crf = GraphCRF(graph, SampleRank(), stop=Stop(max_iterations=3)).fit(batch)
+    assert not crf.model_.w.any()

@@ -15,6 +15,7 @@ from crfkit.objectives.perceptron import Perceptron
 from crfkit.objectives.piecewise import Piecewise, PiecewisePseudoLikelihood
 from crfkit.objectives.posterior import PosteriorRegularised
 from crfkit.objectives.pseudo import PseudoLikelihood
+from crfkit.objectives.sample_rank import SampleRank
 from crfkit.objectives.softmax_margin import SoftmaxMargin
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "PiecewisePseudoLikelihood",
     "PosteriorRegularised",
     "PseudoLikelihood",
+    "SampleRank",
     "SoftmaxMargin",
 ]
 
@@ -56,4 +58,6 @@ OBJECTIVES: dict[str, type[Objective]] = {
 }
 
 #: Objectives that are for graphs alone.
-ON_GRAPHS: dict[str, type[Objective]] = {ContrastiveDivergence.name: ContrastiveDivergence}
+ON_GRAPHS: dict[str, type[Objective]] = {
+    objective.name: objective for objective in (ContrastiveDivergence, SampleRank)
+}
