@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from crfkit.inference import reference
     from crfkit.linear.features import Features
     from crfkit.models import explain
-    from crfkit.models.files import read_model as load
+    from crfkit.models.files import load
     from crfkit.models.model import Model
     from crfkit.models.tagger import Tagger
     from crfkit.native import build_info
@@ -160,7 +160,7 @@ _HOMES = {
     "__version__": ("crfkit._native", "__version__"),
     "build_info": ("crfkit.native", "build_info"),
     "induce": ("crfkit.training.induction.induce", "induce"),
-    "load": ("crfkit.models.files", "read_model"),
+    "load": ("crfkit.models.files", "load"),
     "load_graph": ("crfkit.structures.graph_files", "load_graph"),
     "save_graph": ("crfkit.structures.graph_files", "save_graph"),
     "train": ("crfkit.training.train", "train"),

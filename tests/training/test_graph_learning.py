@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import ChainCRF, Clique, Features, Graph, GraphCRF, Likelihood, scopes
+from crfkit import ChainCRF, Features, Graph, GraphCRF, Likelihood, scopes
 from crfkit.data.batch import Batch
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.layout import graph_layout
@@ -16,37 +16,7 @@ from crfkit.linear.objective import Objective
 from crfkit.methods import BeliefPropagation, Elimination, Enumeration, TreeReweighted
 from crfkit.objectives import MaxMargin, Perceptron, SoftmaxMargin
 from crfkit.optimise import LBFGS
-from crfkit.structures import GraphBatch
-
-PTR = np.array([0, 4, 7, 8])
-
-
-def graphs(seed: int, hidden: bool = False) -> GraphBatch:
-    """Return three graphs with two kinds, skips, sparse and dense features, shared and scaled tables."""
-    rng = np.random.default_rng(seed)
-    graph = Graph(
-        {"a": 3, "b": 2},
-        word=["a"],
-        step=["a", "a"],
-        rung=["a", "b"],
-        own=["b"],
-        same=Clique("a", "a", cells="potts"),
-    )
-    labels = {"a": rng.integers(0, 3, 8), "b": rng.integers(0, 2, 8)}
-    if hidden:
-        labels["a"][::3] = -1
-    sparse = (np.arange(9) * 2, rng.integers(0, 5, 16), rng.normal(size=16))
-    return graph.batch(
-        graph_ptr=PTR,
-        labels=labels,
-        scopes={"step": scopes.chain(PTR), "same": [[0, 2], [4, 6]]},
-        features={
-            "word": sparse,
-            "own": rng.normal(size=(8, 2)),
-            "step": rng.integers(0, 2, (5, 2)).astype(float),
-            "same": np.array([[0.5], [2.0]]),
-        },
-    )
+from tests.cases.graph_data import graphs
 
 
 @pytest.mark.parametrize("hidden", [False, True])

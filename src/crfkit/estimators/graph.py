@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit.checks import check_number
+from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.estimators.params import PartParams
-from crfkit.inference.graphs import GraphLabelling, GraphMarginals
+from crfkit.estimators.queries import weights_of
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
@@ -19,12 +23,14 @@ from crfkit.linear.objective import Objective
 from crfkit.methods import Auto
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimise.problem import End, Optimiser
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
+from crfkit.training.checkpoint import Checkpoints
 from crfkit.training.choose import objective_of
 from crfkit.training.events import Listener
-from crfkit.training.graph_fit import GraphFit, Init
+from crfkit.training.graph_fit import GraphFit, Init, RandomStart
+from crfkit.training.graph_validation import GraphMetric, checked_graphs
 from crfkit.training.interrupt import pass_on
 from crfkit.training.progress import display_for
 from crfkit.training.stop import Stop
@@ -41,7 +47,7 @@ _STOP: Final = Stop()
 _BUDGET = 2**22
 
 
-class GraphCRF(PartParams):
+class GraphCRF(GraphQueries, PartParams):
     """A conditional random field on general graphs.
 
     Parameters
@@ -51,10 +57,11 @@ class GraphCRF(PartParams):
     objective : an objective, or its name
         What to optimise, penalty included: ``Likelihood(l2=1.0)``, ``PseudoLikelihood()``, ``MaxMargin()``.
     optimiser : an optimiser, its name, or "auto"
-        "auto" takes the fastest sound one.
+        "auto" takes the fastest sound one; "em" is expectation maximisation, for hidden labels.
     method : a method of `crfkit.methods`, or its name, optional
-        Who sums and maximises. Default: exact where the tables of a component have at most 2**22 cells,
-        else belief propagation; ``how_`` and ``model_.training.notes`` say which.
+        Who sums and maximises in training, and who sums in `predict_marginals` and `log_likelihood`. Default:
+        exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
+        ``model_.training.notes`` say which.
     features : Features, or one of "observed", "all"
         Which weights attributes get: for the labels that they occur with, or for all.
     stop : Stop
@@ -63,6 +70,11 @@ class GraphCRF(PartParams):
         Where training starts. "piecewise": where the objective is not convex (belief propagation, mean field,
         hidden labels), at the weights of a short piecewise training, and else at 0. A model of the same graph
         is a warm start: weights are matched by the names of attributes.
+    restarts : int
+        Where labels are hidden, training begins so often from other random weights, and the best result is
+        kept: by the dev set where there is one, else by the objective.
+    metric : {"accuracy", "log_likelihood"} or function, optional
+        The score of the dev set; a function of gold and predicted labels by kind, more is better.
     seed : int
         For what is drawn.
     threads : int, optional
@@ -73,7 +85,14 @@ class GraphCRF(PartParams):
     model_ : GraphModel
         The weights; ``model_.tables()`` shows them by clique, ``model_.training`` how they were learned.
     how_ : How
-        How the last evaluation of training was answered, graph by graph.
+        How the last evaluation of training was answered, graph by graph: ``how_.exact.mean()``.
+    n_iter_ : int
+        Iterations of the training that was kept.
+
+    Notes
+    -----
+    A kind without labels in any graph is hidden: it is summed out, and training starts at random weights,
+    because at 0 all its labels would stay alike.
 
     Examples
     --------
@@ -83,20 +102,22 @@ class GraphCRF(PartParams):
     >>> graph = Graph({"token": ["D", "N"]}, word=["token"], step=["token", "token"])
     >>> data = graph.batch(
     ...     graph_ptr=ptr,
-    ...     labels={"token": [0, 1, 1, 0, 1]},
+    ...     labels={"token": ["D", "N", "N", "D", "N"]},
     ...     scopes={"step": scopes.chain(ptr)},
     ...     features={"word": np.eye(3)[[0, 1, 2, 0, 1]]},
     ... )
     >>> crf = GraphCRF(graph).fit(data)
-    >>> crf.predict(data)["token"].tolist()
-    [0, 1, 1, 0, 1]
+    >>> crf.predict(data)["token"].tolist(), crf.predict(data).names("token").tolist()
+    ([0, 1, 1, 0, 1], ['D', 'N', 'N', 'D', 'N'])
+    >>> crf.score(data), crf.how_.exact.mean()
+    (1.0, np.float64(1.0))
     """
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "objective": objective_of,
         "features": Features.of,
         "optimiser": None,
-        "method": None,
+        "method": method_of,
         "stop": None,
     }
 
@@ -109,6 +130,8 @@ class GraphCRF(PartParams):
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
         init: Init = "piecewise",
+        restarts: int = 1,
+        metric: GraphMetric | str | None = None,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -119,18 +142,37 @@ class GraphCRF(PartParams):
         self.features = features
         self.stop = stop
         self.init = init
+        self.restarts = restarts
+        self.metric = metric
         self.seed = seed
         self.threads = threads
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # the labels are in X
+        tags.input_tags.dict = tags.input_tags.string = tags.input_tags.sparse = False
+        return tags
+
+    @property
+    def _summing(self) -> Method:
+        return Auto(budget=_BUDGET) if self.method is None else method_of(self.method)
 
     def fit(
         self,
         X: GraphBatch,
         y: None = None,
         *,
+        dev: GraphBatch | None = None,
         sample_weight: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+        listeners: Sequence[Listener] = (),
         progress: bool | None = False,
     ) -> Self:
         """Train on graphs, and forget what was learned before.
+
+        Ctrl-C ends training: the estimator holds the model so far, and KeyboardInterrupt is raised. There is
+        a `ConvergenceWarning` where training ends before it converges, and where a method such as belief
+        propagation did not converge for more than 5 % of the graphs in the last evaluation.
 
         Parameters
         ----------
@@ -138,54 +180,89 @@ class GraphCRF(PartParams):
             Graphs with labels, of `Graph.batch`; -1 where a label is hidden.
         y : None
             The labels are in X.
+        dev : GraphBatch, optional
+            Graphs to score the weights on: training ends when the score no longer rises, and the best
+            weights are kept.
         sample_weight : array [N], optional
-            Weight of each graph.
+            Weight of each graph: 2 is as if it were there twice.
+        checkpoint : path or Checkpoints, optional
+            A folder: training goes on from the checkpoint there, with the same result as if it had never
+            been interrupted.
+        listeners : sequence of functions
+            Each is called with every event; see `crfkit.training.events`.
         progress : bool, optional
             Show progress; None: where standard error is a terminal.
         """
         begun = time.perf_counter()
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if y is not None:
+            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
+        if not isinstance(self.graph, Graph):
+            raise TypeError(f"graph is {self.graph!r}, expected a Graph")
+        check_number("restarts", self.restarts, 1, whole=True)
+        data = checked_graphs(X, self.graph, "X")
         fit = GraphFit(
-            X,
+            data,
             objective_of(self.objective, self.optimiser),
             Features.of(self.features),
             self.optimiser,
-            Auto(budget=_BUDGET) if self.method is None else method_of(self.method),
-            self.stop,
-            weight=weight,
+            self._summing,
+            Stop.of(self.stop),
+            weight=weights_of(sample_weight, data.graphs),
             init=self.init,
             seed=self.seed,
             threads=self.threads,
         )
         display = display_for(progress)
-        audience: list[Listener] = [] if display is None else [display]
+        audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
+        keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
         try:
-            self.model_: GraphModel = fit.run(None, None, None, audience, begun)
+            self.model_, self.how_ = self._best_of_starts(fit, dev, keep, audience, begun)
         finally:
             if display is not None:
                 display.close()
-        last = fit.problem.tally.last
-        self.how_: How | None = last[-1] if last else None
         self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
+        fit.warn_of_answers(self.how_)
         pass_on(self.model_.training)
         return self
 
-    def predict(
+    def _best_of_starts(
         self,
-        X: GraphBatch,
-        *,
-        given: Mapping[str, ArrayLike] | None = None,
-        method: Method | str | None = None,
-    ) -> GraphLabelling:
-        """Return the best labelling, by kind: ``predict(X)["token"]`` is [V]."""
-        return self.model_.predict(X, given=given, method=method, threads=self.threads)
+        fit: GraphFit,
+        dev: GraphBatch | None,
+        keep: Checkpoints | None,
+        audience: list[Listener],
+        begun: float,
+    ) -> tuple[GraphModel, How]:
+        """Train from several starts where labels are hidden, else once; return the best, and its answers."""
+        starts = self.restarts if fit.problem.kind == "set" else 1
+        latent = _has_hidden_kind(fit.batch)
+        found: list[tuple[float, GraphModel, How]] = []
+        for r in range(starts):
+            if latent or r:
+                fit.init = RandomStart(self.seed, r)
+            there = keep if keep is None or starts == 1 else _within(keep, f"start-{r}")
+            model = fit.run(dev, self.metric, there, audience, begun)
+            made = model.training
+            assert made is not None
+            found.append((-made.loss if dev is None else made.score, model, fit.how(model.w)))
+            if made.end == End.INTERRUPTED.value:
+                break
+        goodness = [each[0] for each in found]
+        number = int(np.nanargmax(goodness)) if np.isfinite(goodness).any() else 0
+        _, best, how = found[number]
+        if len(found) > 1 and best.training is not None:
+            what = "losses" if dev is None else "dev scores"
+            values = ", ".join(f"{abs(value):.6g}" for value in goodness)
+            note = f"start {number} of {len(found)} is the best; their {what} are {values}"
+            best = replace(best, training=replace(best.training, notes=(*best.training.notes, note)))
+        return best, how
 
-    def predict_marginals(
-        self,
-        X: GraphBatch,
-        *,
-        given: Mapping[str, ArrayLike] | None = None,
-        method: Method | str | None = None,
-    ) -> GraphMarginals:
-        """Return the probability of each label, by kind: ``predict_marginals(X)["token"]`` is [V, L]."""
-        return self.model_.predict_marginals(X, given=given, method=method, threads=self.threads)
+
+def _has_hidden_kind(batch: GraphBatch) -> bool:
+    assert batch.label is not None
+    by_kind = batch.by_kind(batch.label).items()
+    return any(len(label) and batch.graph.width(kind) > 1 and (label < 0).all() for kind, label in by_kind)
+
+
+def _within(keep: Checkpoints, name: str) -> Checkpoints:
+    return replace(keep, folder=os.path.join(os.fspath(keep.folder), name))

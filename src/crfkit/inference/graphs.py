@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
@@ -48,10 +48,18 @@ class GraphLabelling:
     labels: Mapping[str, Ids]  #: kind -> [V] label ids; [k, V] of several labellings
     score: Any  #: of each graph: a number or [N]; [k] or [k, N] of several labellings
     how: How
+    kinds: Mapping[str, Any]  #: kind -> its labels, as the graph has them
 
     def __getitem__(self, kind: str) -> Ids:
         """Return the label ids of one kind."""
         return self.labels[kind]
+
+    def names(self, kind: str) -> NDArray[np.object_]:
+        """Return the labels of one kind by name, shaped as the ids; None where there is no labelling."""
+        labels, names = self.labels[kind], self.kinds[kind]
+        if not isinstance(names, tuple):
+            raise ValueError(f"the labels of kind {kind!r} have no names")
+        return np.array([*names, None], dtype=object)[labels]
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +300,7 @@ def _labelling(
     if first:
         labels, score = labels[0], score[0]
     plain = score.item() if np.ndim(score) == 0 else score
-    return GraphLabelling(potentials.batch.by_kind(labels), plain, found.how)
+    return GraphLabelling(potentials.batch.by_kind(labels), plain, found.how, potentials.structure.kinds)
 
 
 def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelling:
@@ -303,4 +311,4 @@ def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelli
         else each.argmax(axis=1).astype(np.int32)
         for kind, each in found.node.items()
     }
-    return GraphLabelling(labels, score(potentials, labels), found.how)
+    return GraphLabelling(labels, score(potentials, labels), found.how, potentials.structure.kinds)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crfkit import inference
 from crfkit.arrays import Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabelling, GraphMarginals
+from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
@@ -22,20 +23,41 @@ from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
 
 if TYPE_CHECKING:
+    from crfkit.models.explain_graphs import GraphDecision
     from crfkit.training.events import Summary
 
-__all__ = ["GraphModel"]
+__all__ = ["Given", "GraphModel", "accuracy", "log_likelihood"]
+
+#: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
+Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
 
 
 @dataclass(frozen=True, eq=False)
 class GraphModel:
-    """Weights of a graph; made by `crfkit.GraphCRF`."""
+    """Weights of a graph; made by `crfkit.GraphCRF`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import crfkit
+    >>> from crfkit import Graph, GraphCRF, scopes
+    >>> graph = Graph({"token": ["D", "N"]}, step=["token", "token"])
+    >>> data = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
+    >>> model = GraphCRF(graph).fit(data).model_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "m.crf"))
+    ...     again = crfkit.load(os.path.join(folder, "m.crf"))
+    >>> again
+    <GraphModel of Graph({'token': ('D', 'N')}, step=['token', 'token']), 4 weights>
+    """
 
     graph: Graph
     layout: Layout
     w: Floats  #: [F]
     attributes: Mapping[str, Alphabet] = field(default_factory=dict)  #: clique -> names, where it has any
     training: Summary | None = None
+    notes: str = ""  #: free text that goes with the model
+    licence: str = ""  #: under which terms others may use it
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)
@@ -44,12 +66,44 @@ class GraphModel:
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "layout": replace(self.layout)}  # without what the kernels made of it
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.w.setflags(write=False)
+
+    def __repr__(self) -> str:
+        """Return what it is a model of."""
+        return f"<GraphModel of {self.graph!r}, {self.layout.weights:,} weights>"
+
+    def save(
+        self, path: str | os.PathLike[str], *, notes: str | None = None, licence: str | None = None
+    ) -> None:
+        """Write the model to a file, as a whole or not at all; `crfkit.load` opens it.
+
+        Parameters
+        ----------
+        path : path
+        notes, licence : str, optional
+            Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
+        """
+        from crfkit.data.sink import write_bytes
+        from crfkit.models.files.graphs import graph_pieces
+
+        write_bytes(path, graph_pieces(self, notes=notes, licence=licence))
+
+    # ---- data
+
     def potentials(self, batch: GraphBatch, *, threads: int | None = None) -> GraphPotentials:
         """Return the scores of a batch of the same graph, for all queries of `crfkit.inference`."""
         return GraphScores(self.layout, self.fitted(batch)).potentials(self.w, threads=threads)
 
     def fitted(self, batch: GraphBatch) -> GraphBatch:
         """Return a batch whose attributes have the numbers that they have in the model; checked."""
+        if not isinstance(batch, GraphBatch):
+            raise TypeError(f"X is a {type(batch).__name__}, expected graphs of graph.batch(...)")
         if batch.graph != self.graph:
             raise ValueError(f"the batch is of {batch.graph!r}, the model of {self.graph!r}")
         features: dict[str, CliqueFeatures] = {}
@@ -67,55 +121,111 @@ class GraphModel:
     def _renamed(self, clique: str, given: CliqueFeatures) -> CliqueFeatures:
         rows = self.layout.rows_of(clique)
         if given.dense is not None:
-            if given.columns != rows:
+            full = len(self.layout.block[clique].cell) == rows * self.layout.slots[clique].cells
+            if given.columns != rows or not full:
+                expects = f"{rows} columns" if full else "a sparse matrix, as in training"
                 raise ValueError(
-                    f"features of clique {clique!r} have {given.columns} columns, the model expects {rows}"
+                    f"features of clique {clique!r} have {given.columns} columns, the model expects {expects}"
                 )
             return given
         names = self.attributes.get(clique)
         assert given.rows is not None
-        if names is None or given.names is None or names is given.names:
-            return given
-        new = names.ids(given.names.strings())
-        ids: Ids = new[given.rows.id]
-        known = ids >= 0
+        if names is None and given.names is not None:
+            raise ValueError(
+                f"features of clique {clique!r} are attributes with names, the model has only their numbers"
+            )
+        ids: Ids = given.rows.id
+        if names is not None and given.names is not None and names is not given.names:
+            ids = names.ids(given.names.strings())[ids]
+        known = (ids >= 0) & (ids < rows)
+        if known.all():
+            return CliqueFeatures(rows, rows=Ragged(given.rows.ptr, ids, given.rows.value), names=names)
         of = np.repeat(np.arange(len(given)), np.diff(given.rows.ptr))[known]
         value = None if given.rows.value is None else given.rows.value[known]
         kept = Ragged(pointers(np.bincount(of, minlength=len(given))), ids[known], value)
         return CliqueFeatures(rows, rows=kept, names=names)
 
+    def given(self, batch: GraphBatch, given: Given, *, threads: int | None = None) -> GraphPotentials:
+        """Return the scores of a batch, given some labels."""
+        scores = self.potentials(batch, threads=threads)
+        if given is None:
+            return scores
+        if not isinstance(given, str):
+            return scores.given(given)
+        if given != "labels":
+            raise ValueError(f'given is {given!r}, expected labels by kind, or "labels": those of the batch')
+        if batch.label is None:
+            raise ValueError('given is "labels", and the batch has none')
+        return replace(scores, observed=batch.label)
+
+    # ---- queries
+
     def predict(
         self,
         batch: GraphBatch,
         *,
-        given: Mapping[str, ArrayLike] | None = None,
+        given: Given = None,
         method: Method | str | None = None,
         threads: int | None = None,
     ) -> GraphLabelling:
-        """Return the best labelling; `given` clamps some labels: kind -> ids, -1 where they are asked for."""
-        scores = self._given(batch, given, threads)
-        found: GraphLabelling = inference.decode(scores, method=method, threads=threads)
+        """Return the best labelling.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            Labels that it has are not looked at, unless `given` says so.
+        given : mapping or "labels", optional
+            Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": those that
+            the batch has.
+        method : a method of `crfkit.methods`, or its name, optional
+        threads : int, optional
+        """
+        found: GraphLabelling = inference.decode(
+            self.given(batch, given, threads=threads), method=method, threads=threads
+        )
         return found
 
     def predict_marginals(
         self,
         batch: GraphBatch,
         *,
-        given: Mapping[str, ArrayLike] | None = None,
+        given: Given = None,
         cliques: bool = False,
         method: Method | str | None = None,
         threads: int | None = None,
     ) -> GraphMarginals:
-        """Return the probability of each label of each variable, by kind."""
-        scores = self._given(batch, given, threads)
+        """Return the probability of each label of each variable, by kind; of factors where `cliques`."""
+        scores = self.given(batch, given, threads=threads)
         found: GraphMarginals = inference.marginals(scores, cliques=cliques, method=method, threads=threads)
         return found
 
-    def _given(
-        self, batch: GraphBatch, given: Mapping[str, ArrayLike] | None, threads: int | None
-    ) -> GraphPotentials:
+    def log_likelihood(
+        self, batch: GraphBatch, *, method: Method | str | None = None, threads: int | None = None
+    ) -> Numbers:
+        """Return the logarithm of the probability of the known labels of each graph, [N]."""
         scores = self.potentials(batch, threads=threads)
-        return scores if given is None else scores.given(given)
+        if batch.label is None:
+            raise ValueError("the batch has no labels")
+        return log_likelihood(scores, batch.label, method=method, threads=threads)
+
+    def explain(
+        self,
+        batch: GraphBatch,
+        variable: tuple[str, int],
+        *,
+        graph: int = 0,
+        given: Given = None,
+        method: Method | str | None = None,
+        threads: int | None = None,
+    ) -> GraphDecision:
+        """Explain why a variable, (kind, its number in its graph), has its label; see `GraphCRF.explain`."""
+        from crfkit.models.explain_graphs import explain_variable
+
+        return explain_variable(
+            self, batch, variable, graph=graph, given=given, method=method, threads=threads
+        )
+
+    # ---- weights
 
     def tables(self) -> dict[str, Any]:
         """Return the weights of each clique as tables: [L1, ..., La], or [attributes, L1, ..., La].
@@ -131,3 +241,27 @@ class GraphModel:
             table = (columns @ self.graph.cliques[name].spread(shape).T).reshape(rows, *shape)
             made[name] = table[0] if block.by is None else table
         return made
+
+
+def accuracy(batch: GraphBatch, found: Mapping[str, Ids], kind: str | None = None) -> float:
+    """Return the share of known labels that were found, of all kinds or of one."""
+    assert batch.label is not None
+    if kind is not None and kind not in batch.kind_ptr:
+        raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, batch.kind_ptr))}")
+    right = known = 0
+    for name, gold in batch.by_kind(batch.label).items():
+        if kind in (None, name):
+            right += int((gold[gold >= 0] == found[name][gold >= 0]).sum())
+            known += int((gold >= 0).sum())
+    if not known:
+        raise ValueError("there are no labels to compare with" + (f" of kind {kind!r}" if kind else ""))
+    return right / known
+
+
+def log_likelihood(
+    scores: GraphPotentials, label: Ids, *, method: Method | str | None, threads: int | None
+) -> Numbers:
+    """Return log p of the known labels [V, -1 elsewhere] of each graph, summed over the others: [N]."""
+    total = inference.log_partition(scores, method=method, threads=threads)
+    within = inference.log_partition(replace(scores, observed=label), method=method, threads=threads)
+    return Numbers(np.atleast_1d(np.asarray(within) - np.asarray(total)), total.how)

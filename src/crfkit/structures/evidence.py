@@ -1,11 +1,13 @@
 """Evidence: observed variables are cut out of a graph, and their labels come back in the answers.
 
 A table is sliced at the observed labels, so that what is given makes inference cheaper, never dearer. Factors
-that share a table and see the same labels share the slice as well.
+that share a table and see the same labels share the slice as well. What is cut and what is left depend on
+scopes and given labels, not on scores: the batch keeps them, and training with hidden labels asks again.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,10 @@ from crfkit.structures.graph_potentials import GraphPotentials, Table, table_num
 __all__ = ["Reduced", "without_observed"]
 
 
+#: Patterns of given labels whose cuts a batch keeps.
+_KEPT = 4
+
+
 @dataclass(frozen=True, eq=False)
 class Cut:
     """Factors of one clique in which the same places are observed."""
@@ -29,6 +35,16 @@ class Cut:
     name: str  #: of what is left of them
     factors: Pointers  #: [m]
     seen: Bools  #: [arity]
+    at: tuple[Any, ...]  #: the slices of the tables, or the cells where everything is observed
+    which: Ids  #: [m] the slice of each factor; its graph where everything is observed
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """How observed variables are cut out of a batch, whatever its scores."""
+
+    rest: GraphBatch
+    cuts: tuple[Cut, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +100,41 @@ def without_observed(potentials: GraphPotentials) -> Reduced:
     observed, batch = potentials.observed, potentials.batch
     if observed is None or not (observed >= 0).any():
         return Reduced(potentials, potentials)
-    free = observed < 0
-    number = np.cumsum(free, dtype=np.int32) - np.int32(1)  # [V] flat variable -> what it becomes
+    plan = _kept_cuts(potentials, observed)
     constant = np.zeros(batch.graphs) if potentials.constant is None else potentials.constant.copy()
-    cuts, scopes, tables, arity = [], {}, {}, {}
+    tables = {}
+    for cut in plan.cuts:
+        table = potentials.tables[cut.clique]
+        scale = None if table.scale is None else table.scale[cut.factors]
+        if cut.seen.all():
+            terms = table.scores[cut.at]
+            terms = terms if scale is None else terms * scale
+            constant += np.bincount(cut.which, terms, minlength=batch.graphs)
+        else:
+            sliced = np.ascontiguousarray(table.scores[cut.at]) if cut.seen.any() else table.scores
+            tables[cut.name] = Table(sliced, cut.which, scale)
+    return Reduced(potentials, GraphPotentials(plan.rest, tables, constant), plan.cuts)
+
+
+def _kept_cuts(potentials: GraphPotentials, observed: Ids) -> Cuts:
+    """Return the cuts that given labels [V] make, made once for a pattern of labels and shared tables."""
+    mark = hashlib.blake2b(observed.tobytes(), digest_size=16)
+    for name, table in potentials.tables.items():
+        mark.update(f"{name} {table.scores.shape} {table.which is None};".encode())
+        mark.update(b"" if table.which is None else table.which.tobytes())
+    kept: dict[bytes, Cuts] = potentials.batch.prepared("observed", dict)
+    found = kept.get(mark.digest())
+    if found is None:
+        if len(kept) >= _KEPT:
+            kept.clear()
+        found = kept[mark.digest()] = _cuts(potentials, observed)
+    return found
+
+
+def _cuts(potentials: GraphPotentials, observed: Ids) -> Cuts:
+    batch, free = potentials.batch, observed < 0
+    number = np.cumsum(free, dtype=np.int32) - np.int32(1)  # [V] flat variable -> what it becomes
+    cuts, scopes, arity = [], {}, {}
     for name, table in potentials.tables.items():
         scope = batch.scopes[name]
         which = table_numbers(table, len(scope))
@@ -97,37 +144,31 @@ def without_observed(potentials: GraphPotentials) -> Reduced:
             factors = np.flatnonzero(pattern == code)
             mask = seen[factors[0]]
             left = name if not mask.any() else f"{name} given {code}"
-            cuts.append(Cut(name, left, factors, mask))
             labels = observed[scope[factors]]
-            scale = None if table.scale is None else table.scale[factors]
             if mask.all():
-                terms = table.scores[(which[factors], *labels.T)]
-                terms = terms if scale is None else terms * scale
-                graph = batch.graph_of[scope[factors, 0]]
-                np.add.at(constant, graph, terms)
+                at = (which[factors], *labels.T)
+                cuts.append(Cut(name, left, factors, mask, at, batch.graph_of[scope[factors, 0]]))
                 continue
             scopes[left] = np.ascontiguousarray(number[scope[factors][:, ~mask]])
             arity[left] = int((~mask).sum())
             if not mask.any():
-                tables[left] = Table(table.scores, which[factors], scale)
+                cuts.append(Cut(name, left, factors, mask, (), which[factors]))
                 continue
-            shape = (
-                len(table.scores),
-                *(n for n, one in zip(table.scores.shape[1:], mask, strict=True) if one),
-            )
+            sizes = (n for n, one in zip(table.scores.shape[1:], mask, strict=True) if one)
+            shape = (len(table.scores), *sizes)
             keys = np.ravel_multi_index((which[factors], *labels[:, mask].T), shape)
             found, row = np.unique(keys, return_inverse=True)
             first, *seen_labels = np.unravel_index(found, shape)
             every = np.zeros((len(found), len(mask)), dtype=np.int64)
             every[:, mask] = np.column_stack(seen_labels)
-            sliced = table.scores[_at(first, every, mask)]
-            tables[left] = Table(np.ascontiguousarray(sliced), row.reshape(-1).astype(np.int32), scale)
+            slices = _at(first, every, mask)
+            cuts.append(Cut(name, left, factors, mask, slices, row.reshape(-1).astype(np.int32)))
     width = batch.width[free]
     graph = Graph({"variable": width}, **{name: Clique(*["variable"] * n) for name, n in arity.items()})
     rest = GraphBatch(
         graph, {"variable": (0, len(width))}, width, batch.graph_of[free], batch.graphs, batch.single, scopes
     )
-    return Reduced(potentials, GraphPotentials(rest, tables, constant), tuple(cuts))
+    return Cuts(rest, tuple(cuts))
 
 
 def _at(first: Pointers, labels: Ids | Pointers, seen: Bools) -> tuple[Any, ...]:

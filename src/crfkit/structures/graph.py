@@ -97,7 +97,7 @@ class Graph:
         *,
         graph_ptr: ArrayLike | Mapping[str, ArrayLike] | None = None,
         sizes: Mapping[str, int] | None = None,
-        labels: Mapping[str, ArrayLike] | None = None,
+        labels: Mapping[str, Any] | None = None,
         scopes: Mapping[str, ArrayLike] | None = None,
         features: Mapping[str, Any] | None = None,
         cost: Mapping[str, ArrayLike] | None = None,
@@ -112,7 +112,7 @@ class Graph:
         sizes : mapping, optional
             Kind -> number of variables, where neither `graph_ptr` nor `labels` says it.
         labels : mapping, optional
-            Kind -> label ids [V], -1 where unknown.
+            Kind -> label ids [V], -1 where unknown; or names, None where unknown.
         scopes : mapping, optional
             Clique -> variables of each factor, [M, arity], numbered within their kinds. Default: a clique
             of one kind scores every variable; one of several kinds with equal numbers of variables scores

@@ -144,7 +144,7 @@ def make_batch(
     graph: Graph,
     graph_ptr: ArrayLike | Mapping[str, ArrayLike] | None,
     sizes: Mapping[str, int],
-    labels: Mapping[str, ArrayLike],
+    labels: Mapping[str, Any],
     scopes: Mapping[str, ArrayLike],
     features: Mapping[str, Any],
     cost: Mapping[str, ArrayLike],
@@ -198,7 +198,7 @@ def _size(
     kind: str,
     pointer: ArrayLike | None,
     sizes: Mapping[str, int],
-    labels: Mapping[str, ArrayLike],
+    labels: Mapping[str, Any],
 ) -> int:
     said: dict[str, int] = {}
     if kind in sizes:
@@ -290,13 +290,14 @@ def _check_factors(name: str, scope: Ids, graph_of: Ids, kind_ptr: Mapping[str, 
                 )
 
 
-def _flat_labels(graph: Graph, labels: Mapping[str, ArrayLike], size: Mapping[str, int]) -> Ids:
+def _flat_labels(graph: Graph, labels: Mapping[str, Any], size: Mapping[str, int]) -> Ids:
     parts = []
     for kind, n in size.items():
-        part = np.full(n, -1) if kind not in labels else np.asarray(labels[kind])
+        part = np.full(n, -1) if kind not in labels else _ids(graph, kind, labels[kind])
         if part.shape != (n,) or (part.size and part.dtype.kind not in "iu"):
             raise ValueError(
-                f"labels[{kind!r}] must be {n} label ids, one for each variable, -1 where unknown"
+                f"labels[{kind!r}] must be {n} label ids or names, one for each variable, -1 or None where "
+                "unknown"
             )
         wrong = np.flatnonzero((part < -1) | (part >= _widths(graph, kind, n)))
         if wrong.size:
@@ -320,3 +321,22 @@ def _flat_cost(cost: Mapping[str, ArrayLike], size: Mapping[str, int]) -> Floats
             raise ValueError(f"cost[{kind!r}][{v}] is {part[v]}, expected a finite number of 0 or more")
         parts.append(part)
     return np.concatenate(parts)
+
+
+def _ids(graph: Graph, kind: str, given: Any) -> NDArray[Any]:
+    """Return labels as ids, where names are given: None becomes -1."""
+    labels, names = np.asarray(given), graph.kinds[kind]
+    if labels.dtype.kind not in "UO" or labels.ndim != 1:
+        return labels
+    if not isinstance(names, tuple):
+        raise ValueError(f"labels[{kind!r}] are not numbers, and the labels of this kind have no names")
+    ids: dict[Any, int] = {name: y for y, name in enumerate(names)} | {None: -1}
+    found = np.array([ids.get(label, -2) for label in labels.tolist()], dtype=np.int32)
+    wrong = np.flatnonzero(found == -2)
+    if wrong.size:
+        known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        v = int(wrong[0])
+        raise ValueError(
+            f"labels[{kind!r}][{v}] is {labels.tolist()[v]!r}, which is not a label of this kind: {known}"
+        )
+    return found

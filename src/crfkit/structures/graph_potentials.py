@@ -91,8 +91,8 @@ class GraphPotentials:
             made.add(name, batch.scopes[name].ravel(), shape, table.scores.ravel(), table.which, table.scale)
         return made
 
-    def given(self, labels: Mapping[str, ArrayLike]) -> GraphPotentials:
-        """Return the same scores, given some labels: kind -> label ids [V], -1 where unknown.
+    def given(self, labels: Mapping[str, Any]) -> GraphPotentials:
+        """Return the same scores, given some labels: kind -> ids [V], -1 where unknown, or names.
 
         Observed variables are cut out of the graph before anything is summed: what is given makes
         inference cheaper.

@@ -27,7 +27,8 @@ from typing import Any
 
 from crfkit.optimise.problem import End
 
-__all__ = ["MISSED", "has_converged", "plain_warnings", "remedy_for", "warn_about", "warn_of_end"]
+__all__ = ["MISSED", "has_converged", "plain_warnings", "remedy_for", "warn_about"]
+__all__ += ["warn_of_convergence", "warn_of_end"]
 
 #: Ends that miss the tolerance without having been asked for.
 MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
@@ -91,12 +92,17 @@ def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str 
     """Warn if a run has missed its tolerance; `known` says how far it is from it."""
     if converged or end not in MISSED:
         return
+    warn_of_convergence(f"training ended before it converged: {reason}. {remedy} {known}".rstrip())
+
+
+def warn_of_convergence(text: str) -> None:
+    """Warn that something has not converged."""
     category: type[Warning] = UserWarning
     if not _plain.get():
         from sklearn.exceptions import ConvergenceWarning
 
         category = ConvergenceWarning
-    warn_about(f"training ended before it converged: {reason}. {remedy} {known}".rstrip(), category)
+    warn_about(text, category)
 
 
 @contextmanager

@@ -75,6 +75,10 @@ class Course(ABC, Generic[M]):
     def start(self, begun: float) -> tuple[Floats, Stopped | None]:
         """Return the first weights [F], and why training must not go on after them."""
 
+    def closing(self) -> list[str]:
+        """Return notes about the whole run, for its summary."""
+        return []
+
     def extra_state(self) -> Any:
         """Return what a checkpoint needs beside the run; `restore` takes it."""
         return None

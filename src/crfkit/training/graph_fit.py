@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,27 +12,34 @@ from numpy.typing import ArrayLike
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice
+from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
+from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Piecewise
 from crfkit.optimise.problem import Optimiser, Stopped
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.choose import by_name, check_suits, choose, name_of
+from crfkit.training.convergence import warn_of_convergence
 from crfkit.training.course import Course, halted_by
 from crfkit.training.events import Begin, Summary
 from crfkit.training.fingerprint import described, digest
+from crfkit.training.graph_validation import GraphValidation, check_learnable
 from crfkit.training.start import checked_start, warm_graph_start
 from crfkit.training.stop import Stop
 
-__all__ = ["GraphFit", "Init"]
+__all__ = ["GraphFit", "Init", "RandomStart"]
 
-#: Where training on graphs starts: by name, at the weights of a model, or at given weights [F].
-Init: TypeAlias = Literal["piecewise", "zero"] | GraphModel | ArrayLike | None
+#: Where training on graphs starts: by name, at the weights of a model, at given weights [F], or at those that
+#: a function of the problem and the layout returns.
+Init: TypeAlias = Literal["piecewise", "zero"] | GraphModel | ArrayLike | Callable[[Any, Layout], Any] | None
 _PIECEWISE_ITERATIONS = 20
+_FEW = 0.05  #: share of graphs that may miss the tolerance of a method without a warning
+_SPREAD = 0.5  #: standard deviation of first weights that are drawn
 
 
 class GraphFit(Course[GraphModel]):
@@ -54,7 +62,7 @@ class GraphFit(Course[GraphModel]):
         threads: int | None = None,
     ) -> None:
         self.batch, self.objective, self.stop, self.seed, self.threads = batch, objective, stop, seed, threads
-        self.init, self.notes, self.weight = init, [], weight
+        self.init, self.notes, self.weight = init, check_learnable(batch, objective), weight
         if isinstance(init, str):
             check_choice("init", init, ("piecewise", "zero"))
         self.layout = graph_layout(batch, features)
@@ -86,7 +94,7 @@ class GraphFit(Course[GraphModel]):
         """Everything that the result depends on."""
         return {
             "version": _native.__version__,
-            "data": digest(_arrays(self.batch)),
+            "data": digest([*_arrays(self.batch), self.problem.weight]),
             "dev": "none" if dev is None else digest(_arrays(dev)),
             "metric": metric,
             "objective": described(self.objective),
@@ -116,7 +124,7 @@ class GraphFit(Course[GraphModel]):
 
     def validation(self, dev: GraphBatch, metric: Any) -> Any:
         """Return the dev score as a function of the weights."""
-        raise NotImplementedError
+        return GraphValidation(self.model(np.zeros(self.layout.weights)), dev, metric, self.threads)
 
     def dev_share(self, dev: GraphBatch) -> float:
         """Return how many variables the dev set has, by those of the data."""
@@ -129,6 +137,8 @@ class GraphFit(Course[GraphModel]):
     def start(self, begun: float) -> tuple[Floats, Stopped | None]:
         """Return the first weights [F], and why training must not go on after them."""
         init, zero = self.init, np.zeros(self.layout.weights)
+        if callable(init):
+            return self.penalty.projected(checked_start(init(self.problem, self.layout), self.layout)), None
         if isinstance(init, GraphModel):
             return self.penalty.projected(warm_graph_start(init, self.layout, self.batch)), None
         if init is not None and not isinstance(init, str):
@@ -151,11 +161,55 @@ class GraphFit(Course[GraphModel]):
         return found.w, halted_by(found)
 
     def _start_name(self) -> str:
+        if callable(self.init):
+            return repr(self.init)
         if isinstance(self.init, GraphModel):
             return digest([self.init.layout, self.init.w])
         if self.init is None or isinstance(self.init, str):
             return self.init or "zero"
         return digest([np.asarray(self.init, dtype=np.float64)])
+
+    def closing(self) -> list[str]:
+        """Return how graphs were answered during training."""
+        return self.problem.tally.sentences()
+
+    def how(self, w: Floats) -> How:
+        """Return how the graphs were answered in the last evaluation; ask at w [F] where it was of others."""
+        found = self.problem.tally.how(self.batch.graphs)
+        if found is None:
+            self.problem.value_and_grad(w, np.empty(self.layout.weights))
+            found = self.problem.tally.how(self.batch.graphs)
+        return How.of("none", self.batch.graphs, exact=True) if found is None else found
+
+    def warn_of_answers(self, how: How) -> None:
+        """Warn where many graphs were not answered to the tolerance of the method."""
+        missed = 1.0 - float(how.converged.mean()) if len(how.converged) else 0.0
+        if missed > _FEW:
+            names = ", ".join(sorted({str(name) for name in how.method[~how.converged]}))
+            warn_of_convergence(
+                f"{names} did not converge for {100.0 * missed:.3g} % of the graphs in the last evaluation "
+                "of training, so that loss and gradient are rough there. Give the method more sweeps or "
+                "damping, as in method=BeliefPropagation(sweeps=1000, damping=0.5), use TreeReweighted(), "
+                "or train by PseudoLikelihood()."
+            )
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """First weights that are drawn: hidden labels that are alike at the start would stay alike.
+
+    Examples
+    --------
+    >>> RandomStart(seed=0, restart=2)
+    RandomStart(seed=0, restart=2)
+    """
+
+    seed: int
+    restart: int
+
+    def __call__(self, problem: Any, layout: Layout) -> Floats:
+        """Return weights [F]."""
+        return np.random.default_rng([self.seed, self.restart]).normal(scale=_SPREAD, size=layout.weights)
 
 
 def _arrays(batch: GraphBatch) -> list[Any]:

@@ -86,6 +86,7 @@ class Display:
         self.console = console or Console(file=log, highlight=False, soft_wrap=True)
         self._status: Status | None = None
         self._printed = float("-inf")
+        self._noted: tuple[str, ...] = ()
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
@@ -96,6 +97,9 @@ class Display:
         elif isinstance(event, Finished):
             self.close()
             self.say(str(event.summary))
+            for note in event.summary.notes:
+                if note not in self._noted:
+                    self.say(f"note: {note}")
         elif isinstance(event, Failed):
             self.close()
         elif isinstance(event, Checkpointed) and self._status is None:
@@ -113,6 +117,7 @@ class Display:
             f"{event.attributes:,} attributes, {event.weights:,} weights"
         )
         self.say(f"{event.optimiser}: {event.why}")
+        self._noted = event.notes
         for note in event.notes:
             self.say(f"note: {note}")
         if event.resumed:

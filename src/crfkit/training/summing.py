@@ -49,7 +49,7 @@ def summed_up(fit: Course[Any], outcome: Outcome, record: RunRecord, facts: Fact
         score=outcome.score,
         metric=metric,
         seed=fit.seed,
-        notes=tuple(fit.notes),
+        notes=(*fit.notes, *fit.closing()),
         versions={
             "crfkit": _native.__version__,
             "numpy": np.__version__,

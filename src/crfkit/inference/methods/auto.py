@@ -25,7 +25,6 @@ from crfkit.inference.methods.method import Labelled, Method, MethodError, Summe
 from crfkit.inference.methods.pieces import labelled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.inference.methods.trws import TRWS
-from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import Components, Part, components, part_of
 
@@ -69,11 +68,9 @@ class Auto(Method):
         Elimination(self.budget)
         check_number("seconds", self.seconds)
 
-    def convex_on(self, batch: GraphBatch) -> bool:
-        """Return whether all graphs are summed exactly, and none by belief propagation."""
-        from crfkit.inference.estimates import estimate
-
-        return estimate(batch)["elimination"].cells <= self.budget
+    def convex_on(self, potentials: GraphPotentials) -> bool:
+        """Return whether all components are eliminated: sums of belief propagation are not convex."""
+        return bool(_within(Elimination(self.budget), potentials).all())
 
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z, or Bethe's approximation of it where a component is too wide."""

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from crfkit.arrays import Floats, Ids
 from crfkit.inference.methods.how import How
-from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Labelled", "Method", "MethodError", "Summed"]
@@ -68,8 +67,8 @@ class Method:
             return f"{self.name} does not sum over labellings"
         return f"{self.name} gives marginals without log Z" if asked == "sums" and not self.sums else ""
 
-    def convex_on(self, batch: GraphBatch) -> bool:
-        """Return whether its log Z is convex in the scores of these graphs."""
+    def convex_on(self, potentials: GraphPotentials) -> bool:
+        """Return whether its log Z of these graphs is convex in the scores, whatever those are."""
         return self.convex
 
     def without_observed(self, potentials: GraphPotentials) -> Method:

@@ -40,7 +40,8 @@ class GraphLatentSums:
     def _sum(self, w: Floats, gradient: Floats, *, within: bool) -> float:
         gradient[:] = 0.0
         found, total = np.empty_like(gradient), 0.0
-        for part in self.loss.blocks:
+        for number, part in enumerate(self.loss.blocks):
+            self.loss.tally.block(first=number == 0)
             scores = part.potentials(w)
             if within:
                 scores = part.gold.clamped(scores)

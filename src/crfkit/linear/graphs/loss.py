@@ -103,7 +103,10 @@ class GraphLoss:
         """Whether every local optimum is a global one."""
         if not self.objective.convex or self.objective.asks == "nothing":
             return self.objective.convex
-        return self.kind == "path" and self.method.convex_on(self.batch)
+        if self.kind != "path" or not self.method.convex:
+            return False
+        zero = np.zeros(self.size)
+        return all(self.method.convex_on(part.scores.potentials(zero)) for part in self.blocks)
 
     @property
     def minimises(self) -> bool:
@@ -119,11 +122,12 @@ class GraphLoss:
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F], and write its gradient to `gradient` [F]."""
-        self.tally.last.clear()
         if len(self.blocks) == 1:
+            self.tally.block(first=True)
             return self._evaluate(w, gradient)
         found, so_far = np.empty_like(gradient), Joined(gradient)
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks):
+            self.tally.block(first=number == 0)
             so_far.scale(block, block._evaluate(w, found), found)
             gradient += found
         return so_far.value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.inference.methods.how import How
@@ -20,7 +22,13 @@ class Tally:
     exact: int = 0
     converged: int = 0
     sweeps: int = 0
-    last: list[How] = field(default_factory=list)  #: of the last evaluation
+    last: list[list[How]] = field(default_factory=list)  #: of the last evaluation, by block of graphs
+
+    def block(self, *, first: bool) -> None:
+        """Take answers from now on for those of another block; the first one begins an evaluation."""
+        if first:
+            self.last.clear()
+        self.last.append([])
 
     def note(self, how: How) -> None:
         """Take in an answer."""
@@ -28,7 +36,18 @@ class Tally:
         self.exact += int(how.exact.sum())
         self.converged += int(how.converged.sum())
         self.sweeps += int(how.sweeps.sum())
-        self.last.append(how)
+        if not self.last:
+            self.last.append([])
+        self.last[-1].append(how)
+
+    def how(self, graphs: int) -> How | None:
+        """Return how so many graphs were answered in the last evaluation; None where it was of others."""
+        blocks = [_all_queries(answers) for answers in self.last if answers]
+        if sum(len(how.exact) for how in blocks) != graphs or not blocks:
+            return None
+        names = [f.name for f in fields(How) if f.name != "notes"]
+        columns = {name: np.concatenate([getattr(how, name) for how in blocks]) for name in names}
+        return How(**columns, notes=tuple(dict.fromkeys(note for how in blocks for note in how.notes)))
 
     def sentences(self) -> list[str]:
         """Return what a user should know: nothing where all answers were exact."""
@@ -41,6 +60,22 @@ class Tally:
         if self.sweeps:
             parts.append(f"{self.sweeps / self.answers:.3g} sweeps each on average")
         return [", ".join(parts)]
+
+
+def _all_queries(answers: list[How]) -> How:
+    """Return what holds for all answers about the same graphs; bounds are those of the first."""
+    first, *others = answers
+    if not others or any(len(how.exact) != len(first.exact) for how in others):
+        return first
+    names = zip(*(how.method for how in answers), strict=True)
+    return replace(
+        first,
+        method=np.array([" + ".join(dict.fromkeys(each)) for each in names], dtype=object),
+        exact=np.logical_and.reduce([how.exact for how in answers]),
+        converged=np.logical_and.reduce([how.converged for how in answers]),
+        sweeps=np.maximum.reduce([how.sweeps for how in answers]),
+        notes=tuple(dict.fromkeys(note for how in answers for note in how.notes)),
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
-    from crfkit.models.files.convert import guess_kind, read_model, read_model_bytes, write_model
+    from crfkit.models.files.convert import guess_kind, load, read_model, read_model_bytes, write_model
     from crfkit.models.files.kinds import Kind, kinds, written
     from crfkit.models.files.mallet import doubled
     from crfkit.models.files.native import About, about
@@ -22,6 +22,7 @@ __all__ = [
     "doubled",
     "guess_kind",
     "kinds",
+    "load",
     "read_model",
     "read_model_bytes",
     "write_model",
@@ -37,6 +38,7 @@ __getattr__, __dir__ = lazily(
         "doubled": ".mallet",
         "guess_kind": ".convert",
         "kinds": ".kinds",
+        "load": ".convert",
         "read_model": ".convert",
         "read_model_bytes": ".convert",
         "write_model": ".convert",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
 from crfkit.data.sink import write_bytes
 from crfkit.models.files.kinds import FOREIGN, OWN, Kind, kinds, written
-from crfkit.models.files.native import model_of
+from crfkit.models.files.native import any_model_of, model_of
 from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import Model
 from crfkit.models.store import ModelFileError, looks_like_model_file, map_file, unzipped
 
-__all__ = ["guess_kind", "read_model", "read_model_bytes", "write_model"]
+__all__ = ["guess_kind", "load", "read_model", "read_model_bytes", "write_model"]
 
 
 def guess_kind(data: bytes | memoryview) -> Kind | None:
@@ -50,6 +51,29 @@ def read_model(path: str | os.PathLike[str], kind: Kind | None = None, *, encodi
         names the file and the remedy.
     """
     return read_model_bytes(map_file(path), kind, encoding=encoding, source=os.fspath(path))
+
+
+def load(path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: str = "utf-8") -> Any:
+    """Read a model file of any kind, gzip or plain: a `Model`, or a `GraphModel` where it is one of graphs.
+
+    Parameters and errors are those of `read_model`, which reads models of sequences only.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import crfkit
+    >>> from crfkit.features import ItemExtractor
+    >>> model = crfkit.train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "m.crf"))
+    ...     crfkit.load(os.path.join(folder, "m.crf")).labels.strings()
+    ['D', 'N']
+    """
+    source = os.fspath(path)
+    data = unzipped(map_file(path), source)
+    if kind in (None, OWN) and guess_kind(data) == OWN:
+        return any_model_of(data, source)
+    return read_model_bytes(data, kind, encoding=encoding, source=source)
 
 
 def read_model_bytes(

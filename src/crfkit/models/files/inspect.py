@@ -18,7 +18,8 @@ from crfkit.linear.plan import MOST_CELLS
 from crfkit.models.store import Array
 from crfkit.structures.structure import Structure
 
-__all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout", "plain_blocks"]
+__all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout"]
+__all__ += ["checked_rows", "plain_blocks"]
 
 MOST_LABELS = (1 << 12) - 1  #: as in layouts
 
@@ -91,7 +92,7 @@ def checked_layout(
     made = []
     for slot, by in blocks:
         name = slot if by is None else by
-        ptr, cell = _rows(arrays, name, slots[slot].cells)
+        ptr, cell = checked_rows(arrays, name, slots[slot].cells)
         if by is None and len(ptr) != 2:
             raise ValueError(f"{name} has {len(ptr) - 1} rows, expected one that all places share")
         if by == "dense" and (np.diff(ptr) != slots[slot].cells).any():
@@ -107,7 +108,7 @@ def _of_kind(arrays: Mapping[str, Array], name: str, kind: type) -> Any:
     return array
 
 
-def _rows(arrays: Mapping[str, Array], name: str, width: int) -> tuple[Any, Any]:
+def checked_rows(arrays: Mapping[str, Array], name: str, width: int) -> tuple[Any, Any]:
     """Return pointers and cells of a block: pointers never fall, cells of a row rise and exist."""
     ptr, cells = _of_kind(arrays, f"{name}_ptr", np.int64), _of_kind(arrays, f"{name}_cell", np.int32)
     if not 1 <= len(ptr) < 1 << 31 or ptr[0] != 0 or ptr[-1] != len(cells):

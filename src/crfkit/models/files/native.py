@@ -15,7 +15,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -37,11 +37,15 @@ from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, u
 from crfkit.models.tags import spelling_of
 from crfkit.structures.kinds import structure_from
 
-__all__ = ["FORMAT", "About", "about", "model_of", "open_model", "pieces"]
+if TYPE_CHECKING:
+    from crfkit.models.graph_model import GraphModel
+
+__all__ = ["FORMAT", "About", "about", "any_model_of", "model_of", "open_model", "pieces"]
 
 #: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: where the model has
-#: constraints on whole labellings, conjunctions, hidden states or calibration.
+#: constraints on whole labellings, conjunctions, hidden states or calibration. Graphs have 5.
 FORMAT = 4
+GRAPH_FORMAT = 5
 _ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
 
 
@@ -122,11 +126,22 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 
 
 def model_of(data: bytes | memoryview, source: str) -> Model:
-    """Return the model in the bytes of a file, all of it checked."""
+    """Return the model in the bytes of a file, all of it checked; one of graphs is refused."""
+    found = any_model_of(data, source)
+    if not isinstance(found, Model):
+        raise ModelFileError(
+            source, "holds a model of graphs, not of sequences", "open it with crfkit.load in Python"
+        )
+    return found
+
+
+def any_model_of(data: bytes | memoryview, source: str) -> Model | GraphModel:
+    """Return the model in the bytes of a file, of sequences or of graphs, all of it checked."""
     arrays, described = unpack(data, source)
     try:
         with np.errstate(all="ignore"):
-            return _model(arrays, described)
+            _check_format(described)
+            return _graph_model(arrays, described) if _is_graph(described) else _model(arrays, described)
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -140,32 +155,53 @@ def about(path: str | os.PathLike[str]) -> About:
     arrays, described = unpack(unzipped(map_file(path), source), source)
     try:
         _check_format(described)
+        labels, attributes = _sizes(arrays, described)
         return About(
             format=described["format"],
             crfkit=str(described["crfkit"]),
             licence=str(described["licence"]),
             notes=str(described["notes"]),
-            labels=len(arrays["labels.begin"]) - 1,
-            attributes=len(arrays["attributes.begin"]) - 1,
+            labels=labels,
+            attributes=attributes,
             weights=len(arrays["w"]),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(source, f"does not hold a valid model: {error}") from None
+
+
+def _sizes(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the numbers of labels and attributes, of all kinds and cliques of a graph."""
+    if not _is_graph(described):
+        return len(arrays["labels.begin"]) - 1, len(arrays["attributes.begin"]) - 1
+    layout, graph = (model := _graph_model(arrays, described)).layout, model.graph
+    rows = sum(layout.rows_of(block.name) for block in layout.blocks if block.by is not None)
+    return sum(graph.width(kind) for kind in graph.kinds), rows
+
+
+def _is_graph(described: Mapping[str, Any]) -> bool:
+    structure = described.get("structure")
+    return isinstance(structure, dict) and structure.get("kind") == "graph"
+
+
+def _graph_model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> GraphModel:
+    from crfkit.models.files.graphs import graph_model_of  # chains need not load it
+
+    return graph_model_of(arrays, described)
 
 
 def _check_format(described: Mapping[str, Any]) -> None:
     version = described.get("format")
     if type(version) is not int or version < 1:
         raise ValueError("the version of the format is missing")
-    if version > FORMAT:
+    newest = GRAPH_FORMAT if _is_graph(described) else FORMAT
+    if version > newest:
         raise ValueError(
             f"it has format {version} (written by crfkit {described.get('crfkit')}), this version knows "
-            f"up to {FORMAT}: use a newer crfkit"
+            f"up to {newest}: use a newer crfkit"
         )
 
 
 def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
-    _check_format(described)
     if described["format"] < 3:
         from crfkit.models.files.old import upgraded
 

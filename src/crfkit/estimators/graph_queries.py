@@ -1,0 +1,162 @@
+"""The queries of a fitted estimator of graphs: labels, probabilities, draws, scores, reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from crfkit import inference
+from crfkit.inference.graphs import GraphLabelling, GraphMarginals
+from crfkit.inference.methods.how import Numbers
+from crfkit.inference.methods.method import Method
+from crfkit.models.graph_model import Given, GraphModel, accuracy
+from crfkit.structures.graph_batch import GraphBatch
+
+if TYPE_CHECKING:
+    from crfkit.models.explain_graphs import GraphDecision
+
+__all__ = ["GraphQueries"]
+
+
+class GraphQueries:
+    """Queries of an estimator with a fitted model of graphs.
+
+    `predict`, `kbest` and `sample` are answered by `crfkit.methods.Auto` unless they are given a method;
+    sums by the method of training, so that probabilities are those that were fitted.
+    """
+
+    model_: GraphModel
+    seed: int
+    threads: int | None
+
+    @property
+    def _summing(self) -> Method:
+        raise NotImplementedError
+
+    @property
+    def _model(self) -> GraphModel:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    def predict(
+        self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None
+    ) -> GraphLabelling:
+        """Return the best labelling by kind: ``predict(X)["token"]`` is [V].
+
+        Parameters
+        ----------
+        X : GraphBatch
+            Labels that it has are not looked at, unless `given` says so.
+        given : mapping or "labels", optional
+            Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": the known
+            labels of X, as for a network of which a part is labelled.
+        method : a method of `crfkit.methods`, or its name, optional
+            "posterior": the likeliest label of each variable.
+        """
+        if method == "posterior":
+            return self._posterior(X, given)
+        return self._model.predict(X, given=given, method=method, threads=self.threads)
+
+    def _posterior(self, X: GraphBatch, given: Given) -> GraphLabelling:
+        scores = self._model.given(X, given, threads=self.threads)
+        p = inference.marginals(scores, cliques=False, method=self._summing, threads=self.threads)
+        labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
+        return GraphLabelling(labels, inference.score(scores, labels), p.how, X.graph.kinds)
+
+    def predict_marginals(
+        self,
+        X: GraphBatch,
+        *,
+        given: Given = None,
+        cliques: bool = False,
+        method: Method | str | None = None,
+    ) -> GraphMarginals:
+        """Return the probability of each label by kind: ``predict_marginals(X)["token"]`` is [V, L].
+
+        `given` clamps labels as in `predict`; ``cliques=True`` also asks for those of factors, ``.clique``.
+        """
+        asked = self._summing if method is None else method
+        return self._model.predict_marginals(
+            X, given=given, cliques=cliques, method=asked, threads=self.threads
+        )
+
+    def log_likelihood(self, X: GraphBatch, *, method: Method | str | None = None) -> Numbers:
+        """Return the logarithm of the probability of the known labels of each graph, [N]."""
+        asked = self._summing if method is None else method
+        return self._model.log_likelihood(X, method=asked, threads=self.threads)
+
+    def kbest(
+        self, X: GraphBatch, k: int, *, given: Given = None, method: Method | str | None = None
+    ) -> GraphLabelling:
+        """Return the k best labellings, best first: ``kbest(X, k)["token"]`` is [k, V]."""
+        scores = self._model.given(X, given, threads=self.threads)
+        found: GraphLabelling = inference.kbest(scores, k, method=method, threads=self.threads)
+        return found
+
+    def sample(
+        self,
+        X: GraphBatch,
+        n: int = 1,
+        *,
+        seed: int | None = None,
+        given: Given = None,
+        method: Method | str | None = None,
+    ) -> GraphLabelling:
+        """Draw n labellings: ``sample(X, n)["token"]`` is [n, V]; the seed is that of the estimator."""
+        scores = self._model.given(X, given, threads=self.threads)
+        drawn = self.seed if seed is None else seed
+        found: GraphLabelling = inference.sample(scores, n, drawn, method=method, threads=self.threads)
+        return found
+
+    def score(
+        self,
+        X: GraphBatch,
+        y: None = None,
+        *,
+        kind: str | None = None,
+        given: Given = None,
+    ) -> float:
+        """Return the share of known labels of X that are predicted, of all kinds or of one.
+
+        `given` clamps labels as in `predict`: ``score(X, kind="chunk", given={"pos": pos})``.
+        """
+        if y is not None:
+            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
+        model = self._model
+        if X.label is None:
+            raise ValueError("X has no labels to compare with")
+        return accuracy(X, model.predict(X, given=given, threads=self.threads).labels, kind)
+
+    def explain(
+        self,
+        X: GraphBatch,
+        variable: tuple[str, int],
+        *,
+        graph: int = 0,
+        given: Given = None,
+        method: Method | str | None = None,
+    ) -> GraphDecision:
+        """Explain why a variable has its label and not the runner-up; prints as a table.
+
+        The best labelling is compared with the best one that has the runner-up there, and the difference of
+        their scores is split into what each weight of each factor adds.
+
+        Parameters
+        ----------
+        X : GraphBatch
+        variable : (kind, number)
+            The number within its kind and graph, from 0.
+        graph : int
+            Which graph of X.
+        given, method
+            As in `predict`.
+        """
+        return self._model.explain(X, variable, graph=graph, given=given, method=method, threads=self.threads)
+
+    def plot(self, clique: str, *, attribute: str | int | None = None) -> Any:
+        """Return a heat map of the learned table of a clique as a matplotlib figure (the extra ``plot``)."""
+        from crfkit.models.plots import plot_table
+
+        return plot_table(self._model, clique, attribute=attribute)

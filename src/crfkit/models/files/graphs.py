@@ -1,0 +1,154 @@
+"""Models of graphs in crfkit's own file: the graph with kinds and cliques, and the weights of each clique.
+
+The container is that of all models (`crfkit.models.store`). Arrays are named by the number of the clique:
+``clique0_ptr`` and ``clique0_cell`` (its weights), ``clique0.bytes``, ``.begin`` and ``.slots`` (names of
+attributes, where they have names), ``clique0.cells`` and ``clique0.fixed`` (where the clique has them), all
+flat. The description holds kinds and cliques. Nothing in a file is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.data.alphabet import Alphabet
+from crfkit.linear.block import Block
+from crfkit.linear.graphs.layout import columns_of
+from crfkit.linear.layout import Layout
+from crfkit.linear.plan import MOST_CELLS
+from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
+from crfkit.models.files.native import GRAPH_FORMAT
+from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.models.graph_model import GraphModel
+from crfkit.models.store import Array, pack
+from crfkit.structures.cliques import Clique
+from crfkit.structures.graph import Graph
+from crfkit.structures.structure import Slot
+
+__all__ = ["graph_model_of", "graph_pieces"]
+
+_FORMS = ("free", "symmetric", "same", "potts")
+
+
+def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -> Iterator[bytes]:
+    """Return the pieces of the file of a model of graphs; `GraphModel.save` explains the options."""
+    if not np.isfinite(model.w).all():
+        i = int(np.argmin(np.isfinite(model.w)))
+        raise ValueError(f"w[{i}] is {model.w[i]}; a model file keeps finite weights")
+    arrays: dict[str, Array] = {"w": model.w}
+    cliques, training = [], model.training
+    for number, (name, clique) in enumerate(model.graph.cliques.items()):
+        block, key = model.layout.block[name], f"clique{number}"
+        arrays[f"{key}_ptr"], arrays[f"{key}_cell"] = block.ptr, block.cell
+        if name in model.attributes:
+            parts = model.attributes[name].arrays()
+            arrays.update(zip((f"{key}.bytes", f"{key}.begin", f"{key}.slots"), parts, strict=True))
+        if isinstance(clique.cells, np.ndarray):
+            arrays[f"{key}.cells"] = clique.cells.ravel()
+        if clique.fixed is not None:
+            arrays[f"{key}.fixed"] = clique.fixed.ravel()
+        form = clique.cells if isinstance(clique.cells, str) else None
+        cliques.append([name, list(clique.kinds), form, block.by is not None])
+    if training is not None:
+        arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
+    kinds = [[kind, _plain_labels(kind, labels)] for kind, labels in model.graph.kinds.items()]
+    described = {
+        "format": GRAPH_FORMAT,
+        "crfkit": _native.__version__,
+        "licence": str(model.licence if licence is None else licence),
+        "notes": str(model.notes if notes is None else notes),
+        "structure": {"kind": "graph", "kinds": kinds, "cliques": cliques},
+        "training": None if training is None else plain_summary(training),
+    }
+    return pack(arrays, described)
+
+
+def _plain_labels(kind: str, labels: Any) -> int | list[str]:
+    if isinstance(labels, np.ndarray):
+        raise ValueError(
+            f"the variables of kind {kind!r} have different numbers of labels; a model of such is not saved"
+        )
+    return labels if isinstance(labels, int) else list(labels)
+
+
+def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> GraphModel:
+    """Return the model that arrays and a description hold; raise ValueError or KeyError on anything else."""
+    graph, featured = _graph(described["structure"], arrays)
+    slots, blocks, names = {}, [], {}
+    for number, name in enumerate(graph.cliques):
+        key, columns = f"clique{number}", columns_of(graph, name)
+        ptr, cell = checked_rows(arrays, key, columns)
+        if not featured[name] and (len(ptr) != 2 or len(cell) != columns):
+            raise ValueError(f"{key} does not have one weight for each of the {columns} columns of {name!r}")
+        slots[name] = Slot(((columns,),), "factor" if featured[name] else None)
+        blocks.append(Block(name, name if featured[name] else None, ptr, cell))
+        if featured[name] and f"{key}.begin" in arrays:
+            names[name] = _names(arrays, key, len(ptr) - 1)
+    layout, w = Layout(slots, tuple(blocks)), arrays["w"]
+    if w.dtype != np.float64 or w.shape != (layout.weights,):
+        raise ValueError(f"w is {w.dtype} with shape {w.shape}, the layout needs float64 ({layout.weights},)")
+    if not np.isfinite(w).all():
+        raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
+    texts = {name: described[name] for name in ("notes", "licence")}
+    for name, text in texts.items():
+        if type(text) is not str:
+            raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
+    training = summary_of(described["training"], arrays)
+    return GraphModel(graph, layout, w, names, training, texts["notes"], texts["licence"])
+
+
+def _names(arrays: Mapping[str, Array], key: str, rows: int) -> Alphabet:
+    names = checked_alphabet(arrays, key)
+    if len(names) != rows:
+        raise ValueError(f"{key} has {len(names)} names for {rows} attributes")
+    return names
+
+
+def _graph(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Graph, dict[str, bool]]:
+    """Return the graph that a file describes, and which cliques have features; sizes before arrays."""
+    kinds = _pairs(plain["kinds"], 2, "kind")
+    widths = {}
+    for name, labels in kinds:
+        texts = isinstance(labels, list) and all(type(label) is str for label in labels)
+        if not texts and type(labels) is not int:
+            raise ValueError(f"the labels of kind {name!r} are {str(labels)[:80]!r}")
+        widths[name] = len(labels) if isinstance(labels, list) else labels
+        check_labels(widths[name], MOST_CELLS)
+    cliques, featured, total = {}, {}, 0
+    for number, (name, of, form, has) in enumerate(_pairs(plain["cliques"], 4, "clique")):
+        if not isinstance(of, list) or not of or any(type(k) is not str or k not in widths for k in of):
+            raise ValueError(f"clique {name!r} has the kinds {str(of)[:80]!r}")
+        if type(has) is not bool or not (form is None or form in _FORMS):
+            raise ValueError(f"clique {name!r} is damaged: {str([form, has])[:80]}")
+        shape = [widths[kind] for kind in of]
+        cells = 1
+        for n in shape:  # integers of any size: nothing can overflow
+            cells *= n
+        total += cells * len(shape)
+        if total > MOST_CELLS:
+            raise ValueError(f"the tables of its cliques have more than {MOST_CELLS:,} cells")
+        parts: dict[str, Any] = {"cells": form}
+        for part, kind, needed in (("cells", np.int32, form is None), ("fixed", np.float64, False)):
+            key = f"clique{number}.{part}"
+            if needed or key in arrays:
+                array = arrays[key]
+                if array.dtype != kind or array.shape != (cells,):
+                    raise ValueError(f"{key} is {array.dtype} with shape {array.shape}, expected ({cells},)")
+                parts[part] = array.reshape(shape)
+        if form is None and int(parts["cells"].max(initial=-1)) >= cells:
+            raise ValueError(f"clique{number}.cells has numbers of {cells} and more")
+        cliques[name], featured[name] = Clique(*of, **parts), has
+    return Graph(dict(kinds), **cliques), featured
+
+
+def _pairs(plain: object, width: int, what: str) -> list[Any]:
+    """Return a list of lists that begin with different names, of a known length."""
+    if not isinstance(plain, list) or not all(isinstance(p, list) and len(p) == width for p in plain):
+        raise ValueError(f"the list of its {what}s is damaged")
+    names = [p[0] for p in plain]
+    if not all(type(name) is str for name in names) or len(set(names)) != len(names):
+        raise ValueError(f"the names of its {what}s are not all different texts")
+    return plain

@@ -1,0 +1,58 @@
+"""Graphs with labels and features, to learn from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crfkit import Clique, Graph, scopes
+from crfkit.structures import GraphBatch
+
+PTR = np.array([0, 4, 7, 8])
+
+
+def graphs(seed: int, hidden: bool = False) -> GraphBatch:
+    """Return three graphs with two kinds, skips, sparse and dense features, shared and scaled tables."""
+    rng = np.random.default_rng(seed)
+    graph = Graph(
+        {"a": 3, "b": 2},
+        word=["a"],
+        step=["a", "a"],
+        rung=["a", "b"],
+        own=["b"],
+        same=Clique("a", "a", cells="potts"),
+    )
+    labels = {"a": rng.integers(0, 3, 8), "b": rng.integers(0, 2, 8)}
+    if hidden:
+        labels["a"][::3] = -1
+    sparse = (np.arange(9) * 2, rng.integers(0, 5, 16), rng.normal(size=16))
+    return graph.batch(
+        graph_ptr=PTR,
+        labels=labels,
+        scopes={"step": scopes.chain(PTR), "same": [[0, 2], [4, 6]]},
+        features={
+            "word": sparse,
+            "own": rng.normal(size=(8, 2)),
+            "step": rng.integers(0, 2, (5, 2)).astype(float),
+            "same": np.array([[0.5], [2.0]]),
+        },
+    )
+
+
+def grid(seed: int, side: int = 4) -> GraphBatch:
+    """Return a small image and one of two pixels, with grey values and contrasts."""
+    rng = np.random.default_rng(seed)
+    shapes = [(side, side), (1, 2)]
+    near = np.concatenate(scopes.grid(shapes))
+    ptr = np.array([0, side * side, side * side + 2])
+    y = rng.integers(0, 2, int(ptr[-1]))
+    grey = y + rng.normal(size=len(y))
+    graph = Graph(
+        {"pixel": ["ground", "figure"]}, look=["pixel"], near=Clique("pixel", "pixel", cells="same")
+    )
+    contrast = np.exp(-np.square(grey[near[:, 0]] - grey[near[:, 1]]))[:, None]
+    return graph.batch(
+        graph_ptr=ptr,
+        labels={"pixel": y},
+        scopes={"near": near},
+        features={"look": np.column_stack([np.ones(len(y)), grey]), "near": contrast},
+    )

@@ -1,0 +1,279 @@
+"""GraphCRF: conventions of scikit-learn, labels by name, weights, dev sets, checkpoints, early errors."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import get_tags
+
+from crfkit import Graph, GraphCRF, Likelihood, Stop, inference, scopes
+from crfkit.methods import Auto, BeliefPropagation, Elimination
+from crfkit.objectives import MaxMargin
+from crfkit.optimise import LBFGS
+from crfkit.structures import GraphBatch
+from crfkit.training.events import History, Progress
+from tests.cases.graph_data import graphs, grid
+
+
+def fit_quietly(crf: GraphCRF, data: GraphBatch, **options: Any) -> GraphCRF:
+    with pytest.warns(ConvergenceWarning):
+        return crf.fit(data, **options)
+
+
+# ---- conventions ------------------------------------------------------------------------------------
+
+
+def test_parameters_are_cloned_nested_and_shown() -> None:
+    made = GraphCRF(graphs(0).graph, objective=Likelihood(l2=0.3), method=BeliefPropagation(tol=1e-3))
+    assert made.get_params()["objective__l2"] == 0.3
+    assert made.get_params()["method__tol"] == 1e-3
+    copied = clone(made).set_params(objective__l2=0.5, method__damping=0.5, stop__max_iterations=3)
+    assert (copied.objective, copied.method) == (Likelihood(l2=0.5), BeliefPropagation(tol=1e-3, damping=0.5))
+    assert copied.graph == made.graph
+    assert made.set_params(method="elimination", method__budget=99).method == Elimination(budget=99)
+    assert "l2=0.3" in repr(made)
+    assert not get_tags(made).target_tags.required
+
+
+def test_queries_need_a_fitted_estimator() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph)
+    for ask in (crf.predict, crf.predict_marginals, crf.score, crf.log_likelihood, crf.sample):
+        with pytest.raises(NotFittedError):
+            ask(data)
+
+
+def test_pickles_answer_as_before_and_threads_do_not_matter() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph, threads=1).fit(data)
+    again = pickle.loads(pickle.dumps(crf))
+    assert again.predict_marginals(data)["a"].tobytes() == crf.predict_marginals(data)["a"].tobytes()
+    assert GraphCRF(data.graph, threads=3).fit(data).model_.w.tobytes() == crf.model_.w.tobytes()
+
+
+def test_queries_are_those_of_inference() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph).fit(data)
+    scores = crf.model_.potentials(data)
+    gold = data.by_kind(np.asarray(data.label))
+    assert crf.log_likelihood(data) == pytest.approx(np.asarray(inference.log_prob(scores, gold)))
+    assert crf.kbest(data, 3)["a"].tolist() == inference.kbest(scores, 3)["a"].tolist()
+    assert crf.sample(data, 4, seed=7)["b"].tolist() == inference.sample(scores, 4, 7)["b"].tolist()
+    assert crf.predict_marginals(data, cliques=True).clique["rung"].shape == (8, 3, 2)
+    right = [(crf.predict(data)[kind] == gold[kind]).mean() for kind in ("a", "b")]
+    assert crf.score(data) == pytest.approx(np.mean(right))
+    assert crf.score(data, kind="b") == right[1]
+    likeliest = crf.predict_marginals(data)["a"].argmax(axis=1)
+    assert crf.predict(data, method="posterior")["a"].tolist() == likeliest.tolist()
+    known = {"a": np.where(np.arange(8) % 2, gold["a"], -1)}
+    assert (crf.predict(data, given=known)["a"][1::2] == gold["a"][1::2]).all()
+
+
+def test_log_likelihood_sums_over_hidden_labels() -> None:
+    data = graphs(0, hidden=True)
+    crf = GraphCRF(data.graph, features="all").fit(data)
+    scores = crf.model_.potentials(data)
+    label = np.asarray(data.label)
+    within = inference.log_partition(scores.given(data.by_kind(label)), method="enumeration")
+    total = inference.log_partition(scores, method="enumeration")
+    assert crf.log_likelihood(data) == pytest.approx(np.asarray(within) - np.asarray(total))
+    assert crf.score(data, given="labels") == 1.0
+
+
+# ---- labels -------------------------------------------------------------------------------------------
+
+
+def test_labels_by_name() -> None:
+    graph = Graph({"pos": ["N", "V"], "state": 2}, word=["pos"], own=["pos", "state"])
+    data = graph.batch(labels={"pos": ["N", "V", None], "state": [0, 1, -1]})
+    assert np.asarray(data.label).tolist() == [0, 1, -1, 0, 1, -1]
+    crf = GraphCRF(graph).fit(data)
+    assert crf.predict(data, given={"pos": ["N", "V", "V"]}).names("pos").tolist() == ["N", "V", "V"]
+    assert crf.kbest(data, 20).names("pos").shape == (20, 3)
+    with pytest.raises(ValueError, match="the labels of kind 'state' have no names"):
+        crf.predict(data).names("state")
+    with pytest.raises(ValueError, match=r"labels\['pos'\]\[1\] is 'X', which is not a label of this kind"):
+        graph.batch(labels={"pos": np.array(["N", "X"])}, sizes={"state": 2})
+    with pytest.raises(ValueError, match=r"labels\['state'\] are not numbers, and the labels of this kind"):
+        graph.batch(labels={"pos": ["N"], "state": ["a"]})
+
+
+# ---- weights, dev sets, checkpoints -------------------------------------------------------------------
+
+
+def test_weights_of_graphs_count_as_copies() -> None:
+    data = graphs(0)
+    options: dict[str, Any] = {"features": "all", "optimiser": LBFGS(tolerance=1e-9)}
+    weighted = GraphCRF(data.graph, **options).fit(data, sample_weight=[2.0, 0.0, 1.0])
+    assert weighted.model_.training is not None
+    alone = GraphCRF(data.graph, **options).fit(data.select([0, 2]), sample_weight=[2.0, 1.0])
+    assert alone.model_.training is not None
+    assert weighted.model_.training.loss == pytest.approx(alone.model_.training.loss, rel=1e-8)
+
+
+def test_a_dev_set_keeps_the_best_weights_and_ends_training() -> None:
+    train, dev = graphs(0), graphs(5)
+    stop = Stop(patience=2.0, dev_every=1)
+    crf = GraphCRF(train.graph, stop=stop, features="all", objective=Likelihood(l2=0.01)).fit(train, dev=dev)
+    made = crf.model_.training
+    assert made is not None
+    assert (made.metric, made.end) == ("accuracy", "patience")
+    assert made.score == crf.score(dev) == np.nanmax(made.history["score"])
+    assert made.kept < made.iterations
+
+    def right_b(gold: Any, found: Any) -> float:
+        return float((gold["b"] == found["b"]).mean())
+
+    crf = GraphCRF(train.graph, stop=stop, metric=right_b).fit(train, dev=dev)
+    assert crf.model_.training is not None
+    assert crf.model_.training.metric == "right_b"
+    assert crf.model_.training.score == crf.score(dev, kind="b")
+    crf = GraphCRF(train.graph, stop=stop, metric="log_likelihood").fit(train, dev=dev)
+    assert crf.model_.training is not None
+    assert crf.model_.training.score == pytest.approx(crf.log_likelihood(dev).sum() / 16)
+
+
+def test_a_resumed_run_has_the_bits_of_the_whole_one(tmp_path: Path) -> None:
+    data = graphs(0)
+    whole = GraphCRF(data.graph).fit(data)
+    first = fit_quietly(GraphCRF(data.graph, stop=Stop(max_iterations=3)), data, checkpoint=tmp_path)
+    assert first.n_iter_ == 3
+    resumed = GraphCRF(data.graph).fit(data, checkpoint=tmp_path)
+    assert resumed.model_.w.tobytes() == whole.model_.w.tobytes()
+    with pytest.raises(ValueError, match="belongs to another run: other data"):
+        GraphCRF(data.graph).fit(data, checkpoint=tmp_path, sample_weight=[1.0, 2.0, 1.0])
+
+
+def test_ctrl_c_keeps_the_model() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph)
+
+    def press(event: object) -> None:
+        if isinstance(event, Progress) and event.iteration == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        crf.fit(data, listeners=[press])
+    assert crf.n_iter_ == 2
+    assert crf.model_.training is not None
+    assert crf.model_.training.end == "interrupted"
+    assert crf.predict(data)["a"].shape == (8,)
+
+
+def test_progress_and_events(capsys: pytest.CaptureFixture[str]) -> None:
+    data, history = graphs(0), History()
+    method = BeliefPropagation(sweeps=50)
+    GraphCRF(data.graph, method=method).fit(data, progress=True, listeners=[history])
+    assert len(history.objectives) > 3
+    shown = capsys.readouterr().err
+    assert "L-BFGS" in shown or "LBFGS" in shown
+    assert "of the answers about graphs were exact" in shown
+
+
+# ---- how it was answered ------------------------------------------------------------------------------
+
+
+def test_how_covers_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crfkit.linear.graphs.loss.BLOCK_BYTES", 8 * 60)
+    for hidden in (False, True):
+        data = graphs(0, hidden)
+        crf = GraphCRF(data.graph).fit(data)
+        assert crf.how_.exact.tolist() == [True, True, True]
+        assert crf.how_.exact.mean() == 1.0
+        assert set(crf.how_.method) == {"elimination"}
+
+
+def test_what_is_too_wide_is_said_and_not_certified() -> None:
+    data = grid(0)
+    made = GraphCRF(data.graph, method=Auto(budget=40)).fit(data)
+    assert made.how_.exact.tolist() == [False, True]
+    training = made.model_.training
+    assert training is not None
+    assert any("50 % of the answers about graphs were exact" in note for note in training.notes)
+    assert np.isnan(training.gap)
+    exact = GraphCRF(data.graph).fit(data)
+    assert exact.how_.exact.all()
+    assert exact.model_.training is not None
+    assert np.isfinite(exact.model_.training.gap)
+    assert not any("answers about graphs" in note for note in exact.model_.training.notes)
+
+
+def test_a_method_that_does_not_converge_is_warned_of() -> None:
+    data = grid(0)
+    crf = GraphCRF(data.graph, method=BeliefPropagation(sweeps=1, tol=1e-15))
+    with pytest.warns(ConvergenceWarning, match=r"did not converge for .* % of the graphs .*BeliefProp"):
+        crf.fit(data)
+    assert not crf.how_.converged.all()
+
+
+# ---- early errors -------------------------------------------------------------------------------------
+
+
+def test_errors_before_work() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph)
+    other = Graph({"a": 2}, word=["a"])
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (data, {"sample_weight": [1.0]}, r"sample_weight has shape \(1,\)"),
+        (data, {"sample_weight": [1.0, np.nan, 1.0]}, r"sample_weight\[1\] is nan"),
+        (data, {"sample_weight": [1.0, 1.0, -2.0]}, r"sample_weight\[2\] is -2.0"),
+        (other.batch(labels={"a": [0, 1]}), {}, "X is of another graph"),
+        (data, {"dev": other.batch(labels={"a": [0]})}, "dev is of another graph"),
+        (data, {"y": [1]}, "the labels of graphs are in X"),
+    ]
+    for X, options, message in cases:
+        with pytest.raises(ValueError, match=message):
+            crf.fit(X, **options)
+    with pytest.raises(TypeError, match=r"X is a list, expected graphs of graph.batch"):
+        crf.fit([[0, 1]])  # type: ignore[arg-type]
+    chain = Graph({"a": 2, "b": 2}, word=["a"], own=["a", "b"])
+    sizes = {"a": 2, "b": 2}
+    hidden = {"a": [-1, -1], "b": [-1, -1]}
+    for batch, message in [
+        (chain.batch(sizes=sizes), "X has no labels"),
+        (chain.batch(labels=hidden), "X has no labels"),
+        (chain.batch(sizes={"a": 0, "b": 0}), "no variables"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            GraphCRF(chain).fit(batch)
+    margin = GraphCRF(chain, objective=MaxMargin())
+    with pytest.raises(ValueError, match="no variable of kind 'b' has a label, and the objective max-margin"):
+        margin.fit(chain.batch(labels={"a": [0, 1]}, sizes={"b": 2}))
+    with pytest.raises(ValueError, match="1 of 2 variables of kind 'a' have no label"):
+        margin.fit(chain.batch(labels={"a": [0, -1], "b": [0, 1]}))
+    with pytest.raises(ValueError, match="restarts is 0"):
+        GraphCRF(data.graph, restarts=0).fit(data)
+    with pytest.raises(ValueError, match="metric is 'f1', expected 'accuracy'"):
+        GraphCRF(data.graph, metric="f1").fit(data, dev=data)
+
+
+def test_errors_of_queries() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph).fit(data)
+    bare = data.graph.batch(
+        sizes={"a": 2, "b": 2}, scopes={"step": [[0, 1]], "same": np.zeros((0, 2), dtype=int)}
+    )
+    with pytest.raises(ValueError, match="clique 'word' has no features in the batch"):
+        crf.predict(bare)
+    with pytest.raises(ValueError, match="X has no labels to compare with"):
+        crf.score(bare)
+    with pytest.raises(ValueError, match=r"given is 'gold', expected labels by kind"):
+        crf.predict(data, given="gold")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'c' is not a kind of the graph"):
+        crf.score(data, kind="c")
+
+
+def test_a_clique_without_factors_is_noted() -> None:
+    graph = Graph({"token": 2}, word=["token"], skip=["token", "token"])
+    data = graph.batch(labels={"token": [0, 1]}, scopes={"skip": scopes.same([1, 2], [0, 2])})
+    crf = GraphCRF(graph).fit(data)
+    assert crf.model_.training is not None
+    assert "clique 'skip' has no factors in the data" in crf.model_.training.notes[0]
