@@ -56,3 +56,27 @@ def grid(seed: int, side: int = 4) -> GraphBatch:
         scopes={"near": near},
         features={"look": np.column_stack([np.ones(len(y)), grey]), "near": contrast},
     )
+
+
+def latent_chains(seed: int) -> GraphBatch:
+    """Return chains with two hidden states for each of two labels, tied to them by fixed scores."""
+    rng = np.random.default_rng(seed)
+    ptr = np.cumsum([0, *rng.integers(2, 7, 8)])
+    P, L, S = int(ptr[-1]), 2, 2
+    own = np.where(np.arange(S * L)[:, None] // S == np.arange(L), 0.0, -np.inf)
+    graph = Graph(
+        {"state": S * L, "label": L},
+        look=["state"],
+        step=["state", "state"],
+        own=Clique("state", "label", fixed=own, cells=np.full((S * L, L), -1)),
+    )
+    word = rng.integers(0, 5, 2 * P)
+    word[:5] = np.arange(5)
+    label = (word[::2] + rng.integers(0, 2, P)) % 2
+    label[0] = 0
+    return graph.batch(
+        graph_ptr=ptr,
+        labels={"label": label},
+        scopes={"step": scopes.chain(ptr)},
+        features={"look": (np.arange(P + 1) * 2, word, None)},
+    )
