@@ -68,7 +68,7 @@ def latent_chains(seed: int) -> GraphBatch:
         {"state": S * L, "label": L},
         look=["state"],
         step=["state", "state"],
-        own=Clique("state", "label", fixed=own, cells=np.full((S * L, L), -1)),
+        own=Clique("state", "label", fixed=own),
     )
     word = rng.integers(0, 5, 2 * P)
     word[:5] = np.arange(5)

@@ -36,10 +36,16 @@ def show(
       crfkit show usaddr.crfsuite --label StreetName --label ZipCode
       crfkit show chunks.crf --json | jq .training.certificate
     """
-    from crfkit.models.files import guess_kind, read_model
+    from crfkit.models.files import guess_kind, load
+    from crfkit.models.model import Model
     from crfkit.models.store import map_file, unzipped
 
-    found = read_model(model)
+    found = load(model)
+    if not isinstance(found, Model):
+        from crfkit.cli.show_graph import show_graph
+
+        show_graph(model, found, as_json)
+        return
     kind = guess_kind(unzipped(map_file(model), model)) or "crfkit"
     names = list(found.structure.labels)
     for one in label or ():

@@ -21,9 +21,9 @@ from crfkit import inference
 from crfkit.arrays import Ids
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
-from crfkit.linear.graphs.layout import cell_numbers
 from crfkit.models.explain import entry
 from crfkit.models.graph_model import Given, GraphModel
+from crfkit.structures.cliques import Clique
 from crfkit.structures.graph_batch import GraphBatch
 
 if TYPE_CHECKING:
@@ -118,12 +118,10 @@ def explain_variable(
       +0.664  step  weight  token 1 N; token 2 N, not D
     """
     batch = model.fitted(batch)
-    flat, one = _find(batch, variable, graph)
-    if not isinstance(given, str) and given is not None:
-        whole = model.given(batch, given, threads=threads)
-        batch = replace(batch, label=whole.observed)
+    if not isinstance(given, str) and given is not None:  # by kind, for all graphs
+        batch = replace(batch, label=model.given(batch, given, threads=threads).observed)
         given = "labels"
-    one = batch.select([graph])
+    flat, one = _find(batch, variable, graph)
     scores = model.given(one, given, threads=threads)
     best = inference.decode(scores, method=method, threads=threads)
     label = np.concatenate([best[kind] for kind in one.kind_ptr])
@@ -194,19 +192,32 @@ def _differences(
 ) -> Iterator[GraphContribution]:
     """Yield what every weight of every factor adds to score(best) - score(other)."""
     for clique, scope in one.scopes.items():
-        numbers, fixed = cell_numbers(one.graph, clique), one.graph.cliques[clique].fixed
+        made, shape = one.graph.cliques[clique], one.graph.shape(clique)
+        fixed = made.fixed
         block, w = model.layout.block[clique], model.w[model.layout.parts[clique]]
         for m in np.flatnonzero((best[scope] != other[scope]).any(axis=1)).tolist():
             taken, instead = tuple(best[scope[m]].tolist()), tuple(other[scope[m]].tolist())
-            columns = int(numbers[taken]), int(numbers[instead])
+            counts = _counts(made, shape, taken, instead)
             variables = tuple(
                 names.variable(v, y, z) for v, y, z in zip(scope[m].tolist(), taken, instead, strict=True)
             )
             if fixed is not None:
                 yield GraphContribution(clique, "fixed", variables, float(fixed[taken] - fixed[instead]))
             for name, row, value in _attributes(model, one, clique, m):
-                weights = [0.0 if c < 0 else entry(block.ptr, block.cell, w, row, c) for c in columns]
-                yield GraphContribution(clique, name, variables, value * (weights[0] - weights[1]))
+                amount = sum(n * entry(block.ptr, block.cell, w, row, c) for c, n in counts)
+                yield GraphContribution(clique, name, variables, value * amount)
+
+
+def _counts(
+    clique: Clique, shape: tuple[int, ...], taken: tuple[int, ...], instead: tuple[int, ...]
+) -> list[tuple[int, float]]:
+    """Return the weights by column that two cells differ in, and how much more they count in the first."""
+    if clique.counts is None:
+        numbers = clique.numbers(shape)
+        pairs = [(int(numbers[taken]), 1.0), (int(numbers[instead]), -1.0)]
+        return [pair for pair in pairs if pair[0] >= 0]
+    more = clique.counts[taken] - clique.counts[instead]  # [weights]
+    return [(int(c), float(more[c])) for c in np.flatnonzero(more)]
 
 
 def _attributes(model: GraphModel, one: GraphBatch, clique: str, m: int) -> Iterator[tuple[str, int, float]]:

@@ -23,16 +23,17 @@ class Clique:
     ----------
     *kinds : str
         The kind of each variable; a kind may occur several times.
-    cells : {"free", "symmetric", "same", "potts"} or integer array, default "free"
+    cells : {"free", "symmetric", "same", "potts"} or integer array, optional
         Which cells of the table share a weight, as the number of the weight of each cell, [L1, ..., La]; -1
         for a cell without one. "free": each has its own. "symmetric": the order of the variables does not
         matter. "same": a weight for each label, where all variables have it. "potts": one weight, where all
-        variables have the same label.
+        variables have the same label. Default: "free", and no weights where scores are `fixed`.
     counts : array [L1, ..., La, weights], optional
         How many times each weight counts in each cell, instead of `cells`: a cell scores the sum of its
         weights, each times its count.
     fixed : array [L1, ..., La], optional
-        Scores that are added to those of the weights and not learned; -inf forbids.
+        Scores that are not learned; -inf forbids. They are added to those of weights, where `cells` or
+        `counts` give any.
     attractive : bool
         Equal labels attract each other, in training too: the weights stay at 0 or more, and features must
         not be negative. Needs cells "same" or "potts". Then two labels are decoded exactly by a minimum cut,
@@ -49,7 +50,7 @@ class Clique:
     def __init__(
         self,
         *kinds: str,
-        cells: Form | Sequence[Any] | Ids = "free",
+        cells: Form | Sequence[Any] | Ids | None = None,
         counts: ArrayLike | None = None,
         fixed: ArrayLike | None = None,
         attractive: bool = False,
@@ -57,8 +58,13 @@ class Clique:
         if not kinds or not all(isinstance(kind, str) for kind in kinds):
             raise ValueError(f"a clique needs the names of its kinds, not {kinds!r}")
         self.kinds = kinds
+        self.fixed: Floats | None = None if fixed is None else as_finite_scores(fixed, "fixed")
         self.cells: Form | Ids
-        if isinstance(cells, str):
+        if cells is None:
+            self.cells = "free"
+            if self.fixed is not None and counts is None:
+                self.cells = np.full(self.fixed.shape, -1, dtype=np.int32)
+        elif isinstance(cells, str):
             if cells not in _FORMS:
                 raise ValueError(
                     f"cells is {cells!r}, expected 'free', 'symmetric', 'same', 'potts' or an integer array"
@@ -79,21 +85,20 @@ class Clique:
         self.counts: Floats | None = None
         if counts is not None:
             self.counts = np.array(counts, dtype=np.float64)
-            if not isinstance(cells, str) or cells != "free":
+            if not isinstance(self.cells, str) or self.cells != "free":
                 raise ValueError("give cells or counts, not both")
             if self.counts.ndim != len(kinds) + 1 or not np.isfinite(self.counts).all():
                 raise ValueError(
                     f"counts has shape {self.counts.shape}; expected finite numbers with {len(kinds) + 1} "
                     "axes: labels, then weights"
                 )
-        self.fixed: Floats | None = None if fixed is None else as_finite_scores(fixed, "fixed")
         self.attractive = attractive
         if attractive and (fixed is not None or not isinstance(cells, str) or cells not in ("same", "potts")):
             raise ValueError('an attractive clique has cells="same" or cells="potts", and no fixed scores')
 
     def check(self, name: str, shape: tuple[int, ...]) -> None:
         """Raise unless `cells` and `fixed` have the shape of the tables."""
-        for argument, given in (("cells", self.cells), ("fixed", self.fixed)):
+        for argument, given in (("fixed", self.fixed), ("cells", self.cells)):
             if isinstance(given, np.ndarray) and given.shape != shape:
                 raise ValueError(f"clique {name!r}: {argument} has shape {given.shape}, expected {shape}")
         if self.counts is not None and self.counts.shape[:-1] != shape:
@@ -131,12 +136,19 @@ class Clique:
         """Whether it is no more than a list of kinds."""
         return isinstance(self.cells, str) and self.cells == "free" and self.counts is self.fixed is None
 
+    @property
+    def _by_default(self) -> bool:
+        """Whether `cells` is what it is where it is not given."""
+        if self.fixed is not None and self.counts is None:
+            return isinstance(self.cells, np.ndarray) and bool((self.cells == -1).all())
+        return isinstance(self.cells, str) and self.cells == "free"
+
     def __repr__(self) -> str:
         """Return a list of kinds, or the call that makes it."""
         if self.plain:
             return repr([*self.kinds])
         parts = [repr(kind) for kind in self.kinds]
-        if not (isinstance(self.cells, str) and self.cells == "free"):
+        if not self._by_default:
             parts.append(f"cells={self.cells if isinstance(self.cells, str) else self.cells.tolist()!r}")
         if self.counts is not None:
             parts.append(f"counts={self.counts.tolist()!r}")

@@ -2,8 +2,8 @@
 
 The container is that of all models (`crfkit.models.store`). Arrays are named by the number of the clique:
 ``clique0_ptr`` and ``clique0_cell`` (its weights), ``clique0.bytes``, ``.begin`` and ``.slots`` (names of
-attributes, where they have names), ``clique0.cells`` and ``clique0.fixed`` (where the clique has them), all
-flat. The description holds kinds and cliques. Nothing in a file is trusted.
+attributes, where they have names), ``clique0.cells``, ``.counts`` and ``.fixed`` (where the clique has them),
+the axes of labels as one. The description holds kinds and cliques. Nothing in a file is trusted.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -
             arrays.update(zip((f"{key}.bytes", f"{key}.begin", f"{key}.slots"), parts, strict=True))
         if isinstance(clique.cells, np.ndarray):
             arrays[f"{key}.cells"] = clique.cells.ravel()
+        if clique.counts is not None:
+            arrays[f"{key}.counts"] = clique.counts.reshape(-1, clique.counts.shape[-1])
         if clique.fixed is not None:
             arrays[f"{key}.fixed"] = clique.fixed.ravel()
         form = clique.cells if isinstance(clique.cells, str) else None
@@ -138,6 +140,11 @@ def _graph(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Graph
                 if array.dtype != kind or array.shape != (cells,):
                     raise ValueError(f"{key} is {array.dtype} with shape {array.shape}, expected ({cells},)")
                 parts[part] = array.reshape(shape)
+        counts = arrays.get(f"clique{number}.counts")
+        if counts is not None:
+            if counts.dtype != np.float64 or counts.ndim != 2 or len(counts) != cells:
+                raise ValueError(f"clique{number}.counts is {counts.dtype} with shape {counts.shape}")
+            parts["counts"] = counts.reshape(*shape, counts.shape[1])
         if form is None and int(parts["cells"].max(initial=-1)) >= cells:
             raise ValueError(f"clique{number}.cells has numbers of {cells} and more")
         cliques[name], featured[name] = Clique(*of, **parts), has
