@@ -12,7 +12,7 @@ data            `data`, `features`, `Dataset`
 judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
 graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scopes`, `methods`;
-                ready-made: `FactorialCRF`, `SkipChainCRF`
+                ready-made: `FactorialCRF`, `SkipChainCRF`, `GridCRF`, `MultiLabelCRF`
 ==============  ========================================================================================
 """
 
@@ -45,9 +45,11 @@ if TYPE_CHECKING:
         CodeCRF,
         FactorialCRF,
         GraphCRF,
+        GridCRF,
         HiddenChainCRF,
         HiddenSequenceCRF,
         KernelChainCRF,
+        MultiLabelCRF,
         OpinionPool,
         SemiCRF,
         SkipChainCRF,
@@ -85,12 +87,14 @@ __all__ = [
     "Features",
     "Graph",
     "GraphCRF",
+    "GridCRF",
     "HiddenChainCRF",
     "HiddenSequenceCRF",
     "Induction",
     "KernelChainCRF",
     "Likelihood",
     "Model",
+    "MultiLabelCRF",
     "OpinionPool",
     "Perceptron",
     "SemiCRF",
@@ -138,6 +142,7 @@ _HOMES = {
     "FactorialCRF": ("crfkit.estimators", "FactorialCRF"),
     "Graph": ("crfkit.structures", "Graph"),
     "GraphCRF": ("crfkit.estimators", "GraphCRF"),
+    "GridCRF": ("crfkit.estimators", "GridCRF"),
     "HMM": ("crfkit.estimators", "HMM"),
     "HiddenChainCRF": ("crfkit.estimators", "HiddenChainCRF"),
     "HiddenSequenceCRF": ("crfkit.estimators", "HiddenSequenceCRF"),
@@ -147,6 +152,7 @@ _HOMES = {
     "KernelChainCRF": ("crfkit.estimators", "KernelChainCRF"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
     "Model": ("crfkit.models.model", "Model"),
+    "MultiLabelCRF": ("crfkit.estimators", "MultiLabelCRF"),
     "OpinionPool": ("crfkit.estimators", "OpinionPool"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
     "SemiCRF": ("crfkit.estimators", "SemiCRF"),

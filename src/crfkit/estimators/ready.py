@@ -64,6 +64,8 @@ class ReadyMade(PartParams):
             threads=self.threads,
         )
         weight = weights_of(sample_weight, batch.graphs)
+        if weight is not None and not weight.any():
+            raise ValueError("sample_weight is zero everywhere; give some of the data a weight")
         try:
             crf.fit(batch, sample_weight=weight, progress=progress)
         finally:
