@@ -9,10 +9,18 @@ from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.scopes import same
 
-__all__ = ["MOST_PAIRS", "capitalised", "equal_pairs", "field_values"]
+__all__ = ["MOST_PAIRS", "capitalised", "check_field", "equal_pairs", "field_values"]
 
 #: Pairs of a clique in all; more are refused.
 MOST_PAIRS = 10_000_000
+
+
+def check_field(field: str) -> Recipe:
+    """Return a recipe whose only template is a field, such as ``word`` or ``lower(word)``, at the position."""
+    recipe = Recipe.parse(f"{field}[0]", source=field)
+    if len(recipe.templates) != 1 or len(recipe.columns) != 1 or recipe.templates[0].kind != "node":
+        raise ValueError(f"{field!r} is not a field; write a column, or view(column, ...)")
+    return recipe
 
 
 def field_values(columns: Columns, field: str) -> tuple[Ids, Ids, list[str]]:
@@ -27,9 +35,7 @@ def field_values(columns: Columns, field: str) -> tuple[Ids, Ids, list[str]]:
     >>> ids.tolist(), names
     ([0, 1, 0], ['The', 'dog', 'the'])
     """
-    recipe = Recipe.parse(f"{field}[0]", source="equal")
-    if len(recipe.templates) != 1 or len(recipe.columns) != 1 or recipe.templates[0].kind != "node":
-        raise ValueError(f"{field!r} is not a field; write a column, or view(column, ...)")
+    recipe = check_field(field)
     batch = Extractor(recipe, label=None)(columns).batch
     many = np.diff(batch.attr_ptr)
     if (many > 1).any() or batch.dense is not None:
