@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from crfkit.models.tagger import Tagger
     from crfkit.native import build_info
     from crfkit.objectives import Likelihood, Perceptron
+    from crfkit.rules import Rules
     from crfkit.structures import Chain, Clique, Graph, SemiMarkov, Tree
     from crfkit.structures.graph_files import load_graph, save_graph
     from crfkit.training import events
@@ -97,6 +98,7 @@ __all__ = [
     "MultiLabelCRF",
     "OpinionPool",
     "Perceptron",
+    "Rules",
     "SemiCRF",
     "SemiMarkov",
     "SkipChainCRF",
@@ -155,6 +157,7 @@ _HOMES = {
     "MultiLabelCRF": ("crfkit.estimators", "MultiLabelCRF"),
     "OpinionPool": ("crfkit.estimators", "OpinionPool"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
+    "Rules": ("crfkit.rules", "Rules"),
     "SemiCRF": ("crfkit.estimators", "SemiCRF"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),
     "SkipChainCRF": ("crfkit.estimators", "SkipChainCRF"),

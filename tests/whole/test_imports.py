@@ -34,6 +34,7 @@ LEVELS = {
     "linear": 4,
     "objectives": 5,
     "models": 6,
+    "rules": 7,
     "training": 7,
     "compat": 8,
     "estimators": 8,

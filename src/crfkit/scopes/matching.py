@@ -59,11 +59,24 @@ def merged(columns: Sequence[Column]) -> tuple[Pointers, Pointers]:
     >>> first.tolist(), count.tolist()
     ([1, 0], [1, 2])
     """
-    code = codes(columns)
-    rows = len(code)
+    rows = len(columns[0])
     if not rows:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    both = np.sort(code * rows + np.arange(rows))  # quicker than an argsort; codes are below 4 rows
+    both = np.sort(_numbers(columns, rows) * rows + np.arange(rows))  # quicker than an argsort
     code, order = both // rows, both % rows
     begins = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]]))
     return order[begins], np.diff(begins, append=rows)
+
+
+def _numbers(columns: Sequence[Column], rows: int) -> NDArray[np.int64]:
+    """Return a number for each row, in the order of rows, small enough to be multiplied by `rows`."""
+    key, width = np.zeros(rows, dtype=np.int64), 1
+    for column in columns:
+        if column.dtype.kind not in "iu" or int(column.min()) < 0:
+            return codes(columns)
+        size = int(column.max()) + 1
+        width *= size
+        if width * rows >= 2**63:
+            return codes(columns)
+        key = key * size + column
+    return key

@@ -23,7 +23,7 @@ from crfkit.structures.graph_potentials import GraphPotentials, Table, as_table
 if TYPE_CHECKING:
     from crfkit.inference.estimates import Estimate
 
-__all__ = ["GraphBatch", "make_batch"]
+__all__ = ["GraphBatch", "make_batch", "size_of"]
 
 Made = TypeVar("Made")
 
@@ -162,7 +162,7 @@ def make_batch(
                 what = "clique" if known is graph.cliques else "kind"
                 raise ValueError(f"{argument}: {name!r} is not a {what}: {', '.join(map(repr, known))}")
     pointer = graph_ptr if isinstance(graph_ptr, Mapping) else dict.fromkeys(graph.kinds, graph_ptr)
-    size = {kind: _size(graph, kind, pointer.get(kind), sizes, labels) for kind in graph.kinds}
+    size = {kind: size_of(graph, kind, pointer.get(kind), sizes, labels) for kind in graph.kinds}
     ptr = {kind: as_seq_ptr(pointer.get(kind), n, "graph_ptr") for kind, n in size.items()}
     counts = {len(p) - 1 for p in ptr.values()}
     if len(counts) > 1:
@@ -193,13 +193,14 @@ def make_batch(
     )
 
 
-def _size(
+def size_of(
     graph: Graph,
     kind: str,
     pointer: ArrayLike | None,
     sizes: Mapping[str, int],
     labels: Mapping[str, Any],
 ) -> int:
+    """Return how many variables of a kind there are, unless it is not said or said differently."""
     said: dict[str, int] = {}
     if kind in sizes:
         check_number(f"sizes[{kind!r}]", sizes[kind], whole=True)
