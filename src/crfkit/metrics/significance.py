@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from crfkit.metrics.counts import Floats
 from crfkit.metrics.encoding import LabelSequences, encode, group
-from crfkit.metrics.registry import Metric, named
+from crfkit.metrics.registry import Metric, Value, named
 
-__all__ = ["Bootstrap", "McNemar", "mcnemar", "paired_bootstrap"]
+__all__ = ["Bootstrap", "McNemar", "bootstrap_counts", "mcnemar", "paired_bootstrap"]
 
 _FEW = 25  # disagreements from which chi-squared is close enough to the binomial
 _BLOCK = 4_000_000  # draws held at once: 32 MB
@@ -133,23 +133,56 @@ def paired_bootstrap(
     (0.5, 1.0, 0.5, True, True)
     """
     measure = metric if isinstance(metric, Metric) else named(metric)
-    if samples < 1 or not 0 < level < 1:
-        raise ValueError(f"samples is {samples} and level {level}, expected 1 or more, and between 0 and 1")
     encoded = encode({"y_true": y_true, "y_a": y_a, "y_b": y_b}, labels, seq_ptr)
     names, groups = group(by, encoded.N) if by is not None else ([], np.arange(encoded.N))
     N = len(names) if by is not None else encoded.N
     if N == 0:
         raise ValueError("y_true is empty, expected at least one sequence")
     systems = [measure.count(encoded.against(system), groups, N) for system in (1, 2)]
-    counts = np.stack(systems, 1)  # [N, 2, ...]
-    a, b = measure.value(counts.sum(0)).tolist()
+    return bootstrap_counts(
+        np.stack(systems, 1), measure.value, measure.name, samples=samples, seed=seed, level=level
+    )
+
+
+def bootstrap_counts(
+    counts: NDArray[Any],
+    value: Value,
+    name: str,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Bootstrap:
+    """Compare two systems by counts that add up over sequences, images or other units.
+
+    Parameters
+    ----------
+    counts : array [N, 2, ...]
+        Of each unit and of each of the two systems.
+    value : function
+        Sums of counts [G, ...] to the values [G] of a metric.
+    name : str
+        Of the metric.
+    samples, seed, level
+        As in `paired_bootstrap`.
+
+    Examples
+    --------
+    >>> right = np.array([[[3, 4], [4, 4]]] * 30)  # [N, 2, right and all]
+    >>> made = bootstrap_counts(right, lambda sums: sums[..., 0] / sums[..., 1], "accuracy")
+    >>> made.a, made.b, made.interval
+    (0.75, 1.0, (0.25, 0.25))
+    """
+    if samples < 1 or not 0 < level < 1:
+        raise ValueError(f"samples is {samples} and level {level}, expected 1 or more, and between 0 and 1")
+    a, b = value(counts.sum(0)).tolist()
     drawn = _draw(counts, samples, np.random.default_rng(seed))  # [samples, 2, ...]
-    values = measure.value(drawn)  # [samples, 2]
+    values = value(drawn)  # [samples, 2]
     difference = values[:, 1] - values[:, 0]  # [samples]
     # A hair of slack: equal differences of F1 may differ in their last bit.
     extreme = int(np.count_nonzero(np.abs(difference - (b - a)) >= abs(b - a) - 1e-12))
     return Bootstrap(
-        measure.name,
+        name,
         a,
         b,
         _interval(values[:, 0], level),

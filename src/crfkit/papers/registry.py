@@ -58,6 +58,9 @@ EXPERIMENTS = {
             10,
         ),
         Entry("constraints", "Gupta (2005)", "section 4.3", "citations, seminars", 8),
+        Entry(
+            "skip-chain", "Sutton & McCallum (2006)", "section 1.5, Tables 1.1-1.3", "seminars, gazetteers", 8
+        ),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
     )
 }

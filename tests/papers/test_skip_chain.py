@@ -1,0 +1,54 @@
+"""The experiment on skip-chains, quick, and the features of its mails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from crfkit.papers.mails import Mails
+from tests.cases.cli import run
+
+
+def test_quick_from_end_to_end(tmp_path: Path) -> None:
+    run("reproduce", "skip-chain", "--quick", "-o", tmp_path, "--threads", "1")
+    found = {row["quantity"]: row["ours"] for row in json.loads((tmp_path / "results.json").read_text())}
+    assert len(found) == 19
+    assert found["Table 1.2: skip-chain, speaker"] > found["Table 1.2: linear chain, speaker"] + 10.0
+    assert found["Table 1.3: skip-chain, speaker"] < found["Table 1.3: linear chain, speaker"]
+    text = (tmp_path / "report.md").read_text()
+    assert "not decided yet" not in text
+    assert (tmp_path / "folds.png").exists() == ("folds.png" in text)
+
+
+def mails(text: str) -> Mails:
+    words = text.split()
+    ends = np.array([0, len(words)])
+    return Mails("", words, np.zeros(len(words), dtype=np.int32), ends, {"honorific": frozenset(["dr"])})
+
+
+def test_spans_of_several_tokens() -> None:
+    made = mails("on May 3 , 3 : 30 - 5 : 00 p . m . by Dr Ng")
+    spans = {"time", "time before a dash", "time after a dash", "date"}
+    found = [sorted(spans & {*names}) for names in made._own()]
+    assert found[:4] == [[], ["date"], ["date"], []]
+    assert found[4:7] == [["time", "time before a dash"]] * 3
+    assert found[7] == []
+    assert found[8:15] == [["time", "time after a dash"]] * 7
+    assert found[15:] == [[], [], []]
+    assert "list=honorific" in made._own()[-2]
+
+
+def test_features_of_neighbours_stay_within_the_mail() -> None:
+    joined = mails("a b c d e f g h")
+    apart = Mails("", joined.words, joined.label, np.array([0, 5, 8]), {})
+    own = sum(len(names) for names in joined._own())
+    assert own == 16  # a word and its end
+    pairs = 2 * sum(max(0, n - abs(d)) for n in (5, 3) for d in range(-4, 5))
+    assert apart.attributes.nnz == pairs
+    assert joined.attributes.nnz == 2 * sum(8 - abs(d) for d in range(-4, 5))
+
+
+def test_skips_join_identical_capitalised_words() -> None:
+    assert mails("Ann met Bob and Ann and Bob").skips(np.array([0])).tolist() == [[0, 4], [2, 6]]
