@@ -237,9 +237,14 @@ def expected(
         Clique -> array like the scores of its tables, [K, L1, ..., La]. The caller may change these arrays.
     """
     reduced, batch = without_observed(potentials), potentials.batch
-    summed = method_of(potentials.method).marginals(reduced.potentials, True, threads_or_all(threads))
+    method, each = method_of(potentials.method), np.ascontiguousarray(weight, dtype=np.float64)
+    if reduced.potentials is potentials:
+        found = method.expected(potentials, each, threads_or_all(threads))
+        demand(found.value)
+        return Numbers(found.value, found.how), found.by_score
+    summed = method.marginals(reduced.potentials, True, threads_or_all(threads))
     demand(summed.value)
-    each, clique = np.asarray(weight, dtype=np.float64), reduced.clique(summed.clique)
+    clique = reduced.clique(summed.clique)
     by_score = {
         name: summed_by_table(table, factor_weights(batch, name, table, each), clique[name])
         for name, table in potentials.tables.items()

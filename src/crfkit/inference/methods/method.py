@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from crfkit.arrays import Floats, Ids
+import numpy as np
+
+from crfkit.arrays import Bools, Floats, Ids
 from crfkit.inference.methods.how import How
+from crfkit.structures.graph_gold import factor_weights, summed_by_table
 from crfkit.structures.graph_potentials import GraphPotentials
 
-__all__ = ["Labelled", "Method", "MethodError", "Summed"]
+__all__ = ["Expected", "Labelled", "Method", "MethodError", "Summed"]
 
 
 class MethodError(ValueError):
@@ -29,6 +32,15 @@ class Summed:
     value: Floats  #: [N] log Z
     node: Floats  #: [label_ptr[V]] marginals of variables, flat
     clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La] of factors; empty if not asked for
+    how: How
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Expected counts: what a likelihood needs."""
+
+    value: Floats  #: [N] log Z
+    by_score: dict[str, Floats]  #: clique -> gradient of sum_n weight_n log Z_n by the scores of its tables
     how: How
 
 
@@ -86,6 +98,21 @@ class Method:
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return marginals of variables, and of factors where `cliques`."""
         raise self.cannot("give marginals")
+
+    def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
+        """Return log Z, and the gradient of sum_n weight[n] log Z_n by the scores of tables."""
+        summed = self.marginals(potentials, True, threads)
+        by_score = {
+            name: summed_by_table(
+                table, factor_weights(potentials.batch, name, table, weight), summed.clique[name]
+            )
+            for name, table in potentials.tables.items()
+        }
+        return Expected(summed.value, by_score, summed.how)
+
+    def pools(self, potentials: GraphPotentials) -> Bools:
+        """Return for which graphs `expected` takes no memory for marginals of each factor, [N]."""
+        return np.zeros(potentials.batch.graphs, dtype=np.bool_)
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling of each graph, or the best that was found; k = 1."""

@@ -148,12 +148,13 @@ class GraphLoss:
 
     @cached_property
     def blocks(self) -> list[GraphLoss]:
-        """The loss in parts whose marginals take bounded memory."""
+        """The loss in parts whose marginals take bounded memory; one part where all are added up at once."""
         batch = self.batch
         cells = np.zeros(batch.graphs)
         for name, scope in batch.scopes.items():
             each = float(np.prod(batch.graph.shape(name)))
             cells += each * np.bincount(batch.graph_of[scope[:, 0]], minlength=batch.graphs)
+        cells[self.method.pools(self.scores.potentials(np.zeros(self.size), threads=self.threads))] = 0.0
         ends = np.cumsum(cells) // max(BLOCK_BYTES // 8, 1)
         cuts = np.flatnonzero(np.diff(ends)) + 1
         if not len(cuts):

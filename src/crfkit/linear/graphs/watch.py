@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Bools, Floats
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method, Summed
+from crfkit.inference.methods.method import Expected, Labelled, Method, Summed
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Tally", "Watched"]
@@ -96,6 +96,16 @@ class Watched(Method):
         summed = self.inner.marginals(potentials, cliques, threads)
         self.tally.note(summed.how)
         return summed
+
+    def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
+        """Return expected counts."""
+        found = self.inner.expected(potentials, weight, threads)
+        self.tally.note(found.how)
+        return found
+
+    def pools(self, potentials: GraphPotentials) -> Bools:
+        """Return for which graphs `expected` takes no memory for marginals of each factor."""
+        return self.inner.pools(potentials)
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling of each graph."""
