@@ -48,16 +48,46 @@ class Beliefs {
         std::copy_n(node + f_.label_ptr[group.scope[m]], group.cells, out + m * group.cells);
       return;
     }
-    const std::int64_t first =
-        std::lower_bound(p_.group.begin(), p_.group.end(), static_cast<std::int32_t>(g)) -
-        p_.group.begin();
-    const std::int64_t part = std::max<std::int64_t>(1, (1 << 16) / group.cells);
+    const std::int64_t first = first_of(g),
+                       part = std::max<std::int64_t>(1, (1 << 16) / group.cells);
     parallel_for((group.count + part - 1) / part, run_.options.threads, [&](std::int64_t b) {
       std::vector<double> q(group.arity * p_.sizes.widest);
       const std::int64_t last = std::min(group.count, (b + 1) * part);
       for (std::int64_t m = b * part; m < last; ++m)
         factor(first + m, node, q, out + m * group.cells);
     });
+  }
+
+  // The same, added up by tables, factor m times each[m]: [tables, cells], zero at first.  Sums are
+  // made in parts that depend on the factors only.
+  void counts(std::int64_t g, const double* node, const double* each, double* out) const {
+    const FactorGroup& group = f_.group[g];
+    if (group.arity == 1) {
+      for (std::int64_t m = 0; m < group.count; ++m) {
+        const double* from = node + f_.label_ptr[group.scope[m]];
+        double* to = out + group.table_of(m) * group.cells;
+        for (std::int64_t c = 0; c < group.cells; ++c) to[c] += each[m] * from[c];
+      }
+      return;
+    }
+    const std::int64_t first = first_of(g), size = group.tables * group.cells;
+    const bool apart = !group.which && group.tables == group.count;  // a table for each factor
+    const std::int64_t part = std::max({(1 << 16) / group.cells + 1, group.count / 32 + 1,
+                                        apart ? std::int64_t{0} : group.tables}),
+                       parts = (group.count + part - 1) / part;
+    std::vector<double> sums(apart ? 0 : (parts - 1) * size, 0.0);
+    parallel_for(parts, run_.options.threads, [&](std::int64_t b) {
+      std::vector<double> q(group.arity * p_.sizes.widest), cell(group.cells);
+      double* to = apart || b == 0 ? out : sums.data() + (b - 1) * size;
+      const std::int64_t last = std::min(group.count, (b + 1) * part);
+      for (std::int64_t m = b * part; m < last; ++m) {
+        double* table = to + group.table_of(m) * group.cells;
+        if (add_pair(first + m, each[m], q, table)) continue;
+        factor(first + m, node, q, cell.data());
+        for (std::int64_t c = 0; c < group.cells; ++c) table[c] += each[m] * cell[c];
+      }
+    });
+    for (std::size_t i = 0; i < sums.size(); ++i) out[i % size] += sums[i];
   }
 
   // [N]: how much log Z can be above the weighted sum while messages move.  The scores are a mean
@@ -80,6 +110,11 @@ class Beliefs {
   }
 
  private:
+  // The first factor of a group.
+  std::int64_t first_of(std::int64_t g) const {
+    return std::lower_bound(p_.group.begin(), p_.group.end(), static_cast<std::int32_t>(g)) -
+           p_.group.begin();
+  }
   MessageRun::State state(std::int64_t v) const { return run_.state[p_.component[v]]; }
   double weight(std::int64_t place) const {
     return run_.options.weight ? run_.options.weight[p_.factor[place]] : 1.0;
@@ -152,6 +187,48 @@ class Beliefs {
         if (sum[x] > 0.0) most = std::max(most, sum[x] / belief[x]);
     }
     return std::log(most);
+  }
+
+  // Adds the marginals of a pair, times `share`, where its table is there as exponentials; or
+  // false.
+  bool add_pair(std::int64_t i, double share, std::vector<double>& q, double* out) const {
+    const std::int32_t* member = p_.member.data() + p_.member_ptr[i];
+    const std::int32_t u = p_.variable[member[0]], v = p_.variable[member[1]];
+    const MessageTables* tables = run_.table[static_cast<int>(MessageRule::sums)].get();
+    if (p_.joins(i) != 1 || run_.options.weight || !tables ||
+        run_.rule[p_.component[u]] != MessageRule::sums ||
+        tables->table[tables->factor[i].number].raw)
+      return false;
+    const double* cell = tables->factor[i].cell;
+    double* other = q.data() + p_.sizes.widest;
+    product(u, member[0], q.data());
+    product(v, member[1], other);
+    double total = 0.0;
+    for (std::int32_t x = 0; x < p_.width[u]; ++x) {
+      const double* row = cell + static_cast<std::int64_t>(x) * p_.width[v];
+      double sum = 0.0;
+      for (std::int32_t y = 0; y < p_.width[v]; ++y) sum += row[y] * other[y];
+      total += q[x] * sum;
+    }
+    if (total < kLeastTotal) return false;
+    for (std::int32_t x = 0; x < p_.width[u]; ++x, cell += p_.width[v], out += p_.width[v]) {
+      const double by = share * (q[x] / total);
+      for (std::int32_t y = 0; y < p_.width[v]; ++y) out[y] += by * cell[y] * other[y];
+    }
+    return true;
+  }
+  static constexpr double kLeastTotal = 1e-250;  // products that may have lost digits are below
+
+  // What v tells the factor of a place, of probabilities.
+  void product(std::int32_t v, std::int32_t but, double* q) const {
+    const std::int64_t n = p_.width[v], stride = row_stride(n);
+    const double* row = run_.rows.of(v);
+    std::copy_n(row, n, q);
+    for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) {
+      row += stride;
+      if (p == but) continue;
+      for (std::int64_t k = 0; k < n; ++k) q[k] *= row[k];
+    }
   }
 
   void factor(std::int64_t i, const double* node, std::vector<double>& q, double* out) const {

@@ -107,6 +107,22 @@ void bind_paths(nb::module_& m) {
           },
           "group"_a, "node"_a)
       .def(
+          "counts",
+          [](KeptRun& kept, std::int64_t group, Reals node, Reals each) {
+            const Factors& f = kept.run.factors;
+            if (group < 0 || group >= f.groups) refuse("there is no such group of factors");
+            const FactorGroup& of = f.group[group];
+            check_length("node", node.size(), f.label_ptr[f.variables]);
+            check_length("each", each.size(), of.count);
+            std::vector<double> out(of.tables * of.cells);
+            {
+              const nb::gil_scoped_release unlocked;
+              Beliefs(kept.run).counts(group, node.data(), each.data(), out.data());
+            }
+            return give(std::move(out));
+          },
+          "group"_a, "node"_a, "each"_a)
+      .def(
           "slack",
           [](KeptRun& kept, Reals node) {
             const Factors& f = kept.run.factors;

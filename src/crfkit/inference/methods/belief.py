@@ -12,10 +12,12 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit import _native
+from crfkit.arrays import Bools, Floats
 from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labelled, Method, MethodError, Summed
 from crfkit.native import kernels
+from crfkit.structures.graph_gold import factor_weights
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["SCHEDULES", "BeliefPropagation", "MessagePassing"]
@@ -69,9 +71,26 @@ class MessagePassing(Method):
             for g, (name, table) in enumerate(potentials.tables.items()):
                 clique[name] = run.clique(g, node).reshape(-1, *table.scores.shape[1:])
         how = self._how(potentials, run, plan)
-        if seed is not None:
-            how = replace(how, upper=value + run.slack(node))
-        return Summed(value, node, clique, how)
+        return Summed(value, node, clique, _bounded(how, run, value, node, seed))
+
+    def counted(
+        self, potentials: GraphPotentials, weight: Floats, threads: int, seed: int | None
+    ) -> Expected:
+        """Return expected counts; marginals of factors are added up as they are made."""
+        run, plan = self.run(potentials, threads, seed=seed)
+        value, node = run.marginals()
+        by_score = {
+            name: run.counts(g, node, factor_weights(potentials.batch, name, table, weight)).reshape(
+                table.scores.shape
+            )
+            for g, (name, table) in enumerate(potentials.tables.items())
+        }
+        how = self._how(potentials, run, plan)
+        return Expected(value, by_score, _bounded(how, run, value, node, seed))
+
+    def pools(self, potentials: GraphPotentials) -> Bools:
+        """Return that no graph needs memory for marginals of each factor, [N]."""
+        return np.ones(potentials.batch.graphs, dtype=np.bool_)
 
     def _how(self, potentials: GraphPotentials, run: _native.MessageRun, plan: _native.MessagePlan) -> How:
         converged = run.converged.astype(bool)
@@ -91,6 +110,11 @@ class MessagePassing(Method):
             sweeps=run.sweeps,
             notes=tuple(notes),
         )
+
+
+def _bounded(how: How, run: _native.MessageRun, value: Floats, node: Floats, seed: int | None) -> How:
+    """Return how, with the bound on log Z that weighted messages give."""
+    return how if seed is None else replace(how, upper=value + run.slack(node))
 
 
 @dataclass(frozen=True)
@@ -118,6 +142,10 @@ class BeliefPropagation(MessagePassing):
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return beliefs; log Z is Bethe's where there are cycles."""
         return self.summed(potentials, cliques, threads, None)
+
+    def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
+        """Return expected counts; log Z is Bethe's where there are cycles."""
+        return self.counted(potentials, weight, threads, None)
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return labels by max-product, each given those before it."""

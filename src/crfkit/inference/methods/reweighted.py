@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.inference.methods.belief import MessagePassing
-from crfkit.inference.methods.method import MethodError, Summed
+from crfkit.inference.methods.method import Expected, MethodError, Summed
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["TreeReweighted"]
@@ -48,3 +49,7 @@ class TreeReweighted(MessagePassing):
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return the marginals and the bound."""
         return self.summed(potentials, cliques, threads, self.seed)
+
+    def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
+        """Return expected counts by the marginals."""
+        return self.counted(potentials, weight, threads, self.seed)
