@@ -18,7 +18,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MarginalLikelihood, MaxMargin
 from crfkit.optimise import BCFW, End, NSlack, OneSlack, Penalty, Subgradient
-from crfkit.optimise.margin.certified import inverse_strengths
+from crfkit.optimise.margin.certified import ShareWeights
 from crfkit.optimise.margin.native_visits import NativeVisits, visits_of
 from crfkit.optimise.margin.simplex import maximum_on_simplex
 from crfkit.optimise.margin.view import MarginSequences
@@ -200,9 +200,9 @@ def test_a_resumed_run_gives_the_same_bits(name: str, kind: str, tmp_path: Any) 
 def test_native_visits_are_the_general_ones(kind: str) -> None:
     loss = made(kind, [*LENGTHS, 6, 4, 7])
     penalty = penalty_of(loss, 1.0)
-    inverse = inverse_strengths(penalty, loss.size, "BCFW")
-    native, count = visits_of(loss, inverse, mixture=False)
-    general = SparseVisits(loss.view(MarginSequences), inverse, mixture=False)
+    native, count = visits_of(loss, penalty, mixture=False)
+    shared = ShareWeights(penalty, loss.size, "BCFW")
+    general = SparseVisits(loss.view(MarginSequences), shared, mixture=False)
     assert isinstance(native, NativeVisits)
     found = []
     for visits in (native, general):
