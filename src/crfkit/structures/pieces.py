@@ -96,7 +96,8 @@ def pieces_of_chains(potentials: ChainPotentials, gold: Path, weight: Floats) ->
     steps = edge[: potentials.structure.order]
     for h, table in enumerate(steps, start=1):
         at = np.flatnonzero(within >= h).astype(np.int32)
-        scope: Ids = at[:, None] + np.arange(-h, 1, dtype=np.int32)  # [M, h + 1]
+        offsets: Ids = np.arange(-h, 1, dtype=np.int32)
+        scope = np.add(at[:, None], offsets, dtype=np.int32)  # [M, h + 1]
         which = at if table.ndim > h + 1 else None
         factors.add(f"steps of order {h}", scope.ravel(), [L] * (h + 1), table.ravel(), which, None)
 
