@@ -261,7 +261,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="does not"):
         GraphCRF(batch.graph, objective=Likelihood(), optimiser=SGD()).fit(batch)
     hidden = loops(9).graph.batch(labels={"a": [0, -1]}, scopes={"near": [[0, 1]]})
-    with pytest.raises(ValueError, match="partial labels"):
+    with pytest.raises(ValueError, match="needs all labels"):
         GraphCRF(hidden.graph, objective=MaxMargin()).fit(hidden)
     with pytest.raises(ValueError, match="only max-margin"):
         GraphCRF(loops(9).graph, objective=Likelihood(), optimiser="bcfw").fit(loops(9))
