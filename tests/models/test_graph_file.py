@@ -25,6 +25,8 @@ from crfkit.models.store import ModelFileError, pack, unpack
 from crfkit.structures import GraphBatch
 from tests.cases.cli import run
 
+WEIGHTS = 4 + 4 + 3 + 6 + 2 + 0 + 2
+
 
 def batch() -> GraphBatch:
     graph = Graph(
@@ -37,11 +39,12 @@ def batch() -> GraphBatch:
         own=["state"],
         both=Clique("pos", "pos", counts=np.arange(8.0).reshape(2, 2, 2)),
         ties=Clique("state", "state", fixed=np.eye(3)),
+        near=Clique("pos", "pos", cells="same", attractive=True),
     )
     words = ItemExtractor()([[["the", "w"], {"dog": 0.5}, ["barks"], ["the"]]])
     return graph.batch(
         labels={"pos": ["N", "N", "V", "N"], "state": [1, 0, 2, 1]},
-        scopes={"step": [[0, 1], [1, 2], [2, 3]], "both": [[0, 3]], "ties": [[0, 2]]},
+        scopes={"step": [[0, 1], [1, 2], [2, 3]], "both": [[0, 3]], "ties": [[0, 2]], "near": [[1, 3]]},
         features={"word": words, "own": np.arange(8.0).reshape(4, 2) / 8},
     )
 
@@ -69,6 +72,7 @@ def test_everything_comes_back(model: GraphModel, tmp_path: Path) -> None:
     assert loaded.predict_marginals(data)["pos"].tobytes() == model.predict_marginals(data)["pos"].tobytes()
     for name, table in model.tables().items():
         np.testing.assert_array_equal(table, loaded.tables()[name])
+    assert len(model.w) == WEIGHTS
     said = about(path)
     assert (said.labels, said.weights, said.attributes, said.format) == (5, len(model.w), 6, 5)
     (tmp_path / "m.gz").write_bytes(gzip.compress(path.read_bytes()))
@@ -80,7 +84,7 @@ def test_everything_comes_back(model: GraphModel, tmp_path: Path) -> None:
 def test_new_words_are_dropped_and_known_ones_found_by_name(model: GraphModel) -> None:
     graph = model.graph
     words = ItemExtractor()([[["new", "barks"], ["the"], ["w", "the"], ["x"]]])
-    scopes = {"step": [[0, 1]], "both": [], "ties": []}
+    scopes = {"step": [[0, 1]], "both": [], "ties": [], "near": []}
     own = np.zeros((4, 2))
     new = graph.batch(sizes={"pos": 4, "state": 4}, scopes=scopes, features={"word": words, "own": own})
     known = ItemExtractor()([[["barks"], ["the"], ["the", "w"], []]])
@@ -155,7 +159,7 @@ def clique(number: int, at: int, value: Any) -> Attack:
         (lambda arrays, about: about.update(notes=7), "the notes are '7'"),
         (lambda arrays, about: about.update(training=7), "summary of training is damaged"),
         (put("w", np.zeros(3)), "w is float64 with shape"),
-        (put("w", np.zeros(25, np.float32)), "w is float32"),
+        (put("w", np.zeros(WEIGHTS, np.float32)), "w is float32"),
         (put("clique0_ptr", np.array([0, 9, 1], np.int64)), "clique0_ptr does not span|clique0_ptr falls"),
         (put("clique1_cell", np.array([0, 1, 2, 9], np.int32)), "clique1_cell has entries outside 0 to 3"),
         (put("clique1_cell", np.array([0, 1, 1, 2], np.int32)), "does not rise within a row"),
@@ -180,6 +184,9 @@ def clique(number: int, at: int, value: Any) -> Attack:
         (clique(0, 1, []), "clique 'word' has the kinds"),
         (clique(0, 2, "round"), "clique 'word' is damaged"),
         (clique(0, 3, 1), "clique 'word' is damaged"),
+        (clique(0, 4, 1), "clique 'word' is damaged"),
+        (clique(0, 4, True), "an attractive clique has cells"),
+        (put("w", np.full(WEIGHTS, -1.0)), "clique 'near' is attractive and has weights below 0"),
         (clique(1, 0, "word"), "not all different texts"),
         (clique(1, 1, ["pos"] * 70), "more than 268,435,456 cells"),
     ],

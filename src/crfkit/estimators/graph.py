@@ -91,8 +91,8 @@ class GraphCRF(GraphQueries, PartParams):
 
     Notes
     -----
-    A kind without labels in any graph is hidden: it is summed out, and training starts at random weights,
-    because at 0 all its labels would stay alike.
+    A kind without labels in any graph is hidden: it is summed out, and training starts at random weights
+    unless `init` gives some, because at 0 all its labels would stay alike.
 
     Examples
     --------
@@ -235,7 +235,7 @@ class GraphCRF(GraphQueries, PartParams):
     ) -> tuple[GraphModel, How]:
         """Train from several starts where labels are hidden, else once; return the best, and its answers."""
         starts = self.restarts if fit.problem.kind == "set" else 1
-        latent = _has_hidden_kind(fit.batch)
+        latent = (self.init is None or isinstance(self.init, str)) and _has_hidden_kind(fit.batch)
         found: list[tuple[float, GraphModel, How]] = []
         for r in range(starts):
             if latent or r:

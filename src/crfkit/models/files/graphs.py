@@ -53,7 +53,7 @@ def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -
         if clique.fixed is not None:
             arrays[f"{key}.fixed"] = clique.fixed.ravel()
         form = clique.cells if isinstance(clique.cells, str) else None
-        cliques.append([name, list(clique.kinds), form, block.by is not None])
+        cliques.append([name, list(clique.kinds), form, block.by is not None, clique.attractive])
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     kinds = [[kind, _plain_labels(kind, labels)] for kind, labels in model.graph.kinds.items()]
@@ -94,6 +94,9 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
         raise ValueError(f"w is {w.dtype} with shape {w.shape}, the layout needs float64 ({layout.weights},)")
     if not np.isfinite(w).all():
         raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
+    for name, clique in graph.cliques.items():
+        if clique.attractive and (w[layout.parts[name]] < 0.0).any():
+            raise ValueError(f"clique {name!r} is attractive and has weights below 0")
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
@@ -120,11 +123,12 @@ def _graph(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Graph
         widths[name] = len(labels) if isinstance(labels, list) else labels
         check_labels(widths[name], MOST_CELLS)
     cliques, featured, total = {}, {}, 0
-    for number, (name, of, form, has) in enumerate(_pairs(plain["cliques"], 4, "clique")):
+    for number, (name, of, form, has, attractive) in enumerate(_pairs(plain["cliques"], 5, "clique")):
         if not isinstance(of, list) or not of or any(type(k) is not str or k not in widths for k in of):
             raise ValueError(f"clique {name!r} has the kinds {str(of)[:80]!r}")
-        if type(has) is not bool or not (form is None or form in _FORMS):
-            raise ValueError(f"clique {name!r} is damaged: {str([form, has])[:80]}")
+        flags = type(has) is bool and type(attractive) is bool
+        if not flags or not (form is None or form in _FORMS):
+            raise ValueError(f"clique {name!r} is damaged: {str([form, has, attractive])[:80]}")
         shape = [widths[kind] for kind in of]
         cells = 1
         for n in shape:  # integers of any size: nothing can overflow
@@ -132,7 +136,7 @@ def _graph(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Graph
         total += cells * len(shape)
         if total > MOST_CELLS:
             raise ValueError(f"the tables of its cliques have more than {MOST_CELLS:,} cells")
-        parts: dict[str, Any] = {"cells": form}
+        parts: dict[str, Any] = {"cells": form, "attractive": attractive}
         for part, kind, needed in (("cells", np.int32, form is None), ("fixed", np.float64, False)):
             key = f"clique{number}.{part}"
             if needed or key in arrays:
