@@ -53,7 +53,7 @@ class FactorialCRF(ReadyMade):
     objective, optimiser, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
-        Who sums and maximises.
+        Who sums, in training and in `predict_marginals`.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class FactorialCRF(ReadyMade):
     def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabelling]:
         model, data = self._fitted(), self._data(X)
         known = self._given(data, given)
-        return data, model.predict(self._batch(data), given=known, method=self.method, threads=self.threads)
+        return data, model.predict(self._batch(data), given=known, threads=self.threads)
 
     def _lines(self, columns: list[str]) -> list[Line]:
         own = [Line(name, (name,), (0,), by="X") for name in columns]

@@ -51,11 +51,14 @@ class GridCRF(ReadyMade):
         that both have; or one for being equal. Each direction has weights of its own.
     void : int
         y has this where a pixel has no label: it is left out or summed out, by the objective.
-    objective, optimiser, features, stop, seed, threads
+    objective : an objective, or its name
+        ``PseudoLikelihood()`` needs no sums over images and is faster, but it ties neighbours too strongly
+        where labels come in large areas; compare both on a dev set.
+    optimiser, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
-        Who sums and maximises. Default: exact for small images, else belief propagation for sums, and for
-        the best labelling cuts, TRW-S and others; ``how_`` says which.
+        Who sums, in training and in `predict_marginals`. Default: exact for small images, else belief
+        propagation. The best labelling is found by cuts, TRW-S and others.
 
     Attributes
     ----------
@@ -152,7 +155,7 @@ class GridCRF(ReadyMade):
     def predict(self, X: Any) -> list[NDArray[np.integer[Any]]]:
         """Return the labels of each image, arrays [H, W]."""
         images, batch = self._batch(X)
-        found = self.model_.predict(batch, method=self.method, threads=self.threads)["pixel"]
+        found = self.model_.predict(batch, threads=self.threads)["pixel"]
         return PerSequence(_cut(self.classes_[found], images))
 
     def predict_marginals(self, X: Any) -> list[Floats]:

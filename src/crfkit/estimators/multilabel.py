@@ -157,7 +157,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the best labels of each sample together, [N, n]."""
         batch = self.batch(X)
-        found = self.model_.predict(batch, method=self.method, threads=self.threads)
+        found = self.model_.predict(batch, threads=self.threads)
         return np.column_stack([found[str(a)] for a in self.classes_]).astype(np.int64)
 
     def predict_proba(self, X: Any) -> Floats:

@@ -152,7 +152,7 @@ class SkipChainCRF(ReadyMade):
     def predict(self, X: Any) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings."""
         data, batch = self._batch(X)
-        found = self.model_.predict(batch, method=self.method, threads=self.threads)["token"]
+        found = self.model_.predict(batch, threads=self.threads)["token"]
         return PerSequence(cut(self.classes_[found].tolist(), data.batch.seq_ptr))
 
     def predict_marginals(self, X: Any) -> list[Floats]:
@@ -164,7 +164,7 @@ class SkipChainCRF(ReadyMade):
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of labels that are predicted right; None does not count."""
         data, batch = self._batch(X)
-        found = self.model_.predict(batch, method=self.method, threads=self.threads)["token"]
+        found = self.model_.predict(batch, threads=self.threads)["token"]
         return accuracy(data, {"": y}, {"": found}, {"": self.classes_}, sample_weight)
 
     def batch(self, X: Any) -> GraphBatch:

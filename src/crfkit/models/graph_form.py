@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, Final
 
 from crfkit.features import Recipe
@@ -44,6 +45,7 @@ from crfkit.models.graph_pairs import check_field
 __all__ = ["Equal", "FormError", "GraphForm", "Kind"]
 
 _WORDS: Final = ("columns", "kind", "features", "clique")
+_OPTIONS: Final = ("equal", "by", "of", "where", "nearest", "most")
 _CELLS: Final = ("free", "symmetric", "same", "potts")
 _FURTHEST: Final = 100  #: offset of a kind in a clique
 _TOKEN = re.compile(rf"(?:[^\s()\"]|\((?:[^()\"]|{STRING})*\)|{STRING})+")
@@ -146,7 +148,13 @@ class _Parser:
         if word not in _WORDS:
             raise self.wrong(f"{word!r} is not known; lines begin with {', '.join(_WORDS)} or #")
         read: Any = getattr(self, f"_{word}")
-        read(rest.strip() if word == "features" else _TOKEN.findall(_without_comment(rest)))
+        read(rest.strip() if word == "features" else self._tokens(_without_comment(rest)))
+
+    def _tokens(self, text: str) -> list[str]:
+        tokens: list[str] = _TOKEN.findall(text)
+        if re.sub(r"\s", "", "".join(tokens)) != re.sub(r"\s", "", text):
+            raise self.wrong(f"parentheses or quotation marks are not closed in: {text.strip()}")
+        return tokens
 
     def _columns(self, names: list[str]) -> None:
         if self.columns:
@@ -186,8 +194,8 @@ class _Parser:
             raise self.wrong(str(error)) from None
         if any(template.kind != "node" for template in self.sets[name].templates):
             raise self.wrong(
-                "edge:, both:, begin:, end: and segment: are not for graphs; leave the word out, and say with "
-                "`by` which cliques the attributes score"
+                "edge:, both:, begin:, end: and segment: are not for graphs; leave the word out; `by` says "
+                "which cliques the attributes score"
             )
         if not self.sets[name].templates:
             raise self.wrong("features has no template; write features word[-1..1]")
@@ -196,7 +204,7 @@ class _Parser:
         given, rest = ("", tokens)
         if len(tokens) > 1 and tokens[1] == "=":
             given, rest = tokens[0], tokens[2:]
-        scope = [*_until(rest, ("equal", "by", "cells="))]
+        scope = _until(rest)
         if not scope:
             raise self.wrong("clique needs kinds, as in: clique pos chunk")
         kinds, offsets = zip(*map(self._place, scope), strict=True)
@@ -206,15 +214,15 @@ class _Parser:
             raise self.wrong("equal joins two tokens: write two kinds without offsets before it")
         if equal is None and len({*zip(kinds, offsets, strict=True)}) < len(kinds):
             raise self.wrong(
-                f"clique {' '.join(scope)} has a variable twice; write {kinds[0]}[-1] {kinds[0]} for neighbours"
+                f"clique {' '.join(scope)} has a variable twice; neighbours are {kinds[0]}[-1] {kinds[0]}"
             )
         at: At = options["at"] or ("last" if equal is None else "both")
         line = Line("", kinds, () if equal is not None else offsets, options["by"], at, options["cells"])
         name = given or line.scope + ("" if equal is None else f" {equal}")
         if name in self.lines:
             raise self.wrong(
-                f"clique {name!r} is there twice; line {self.at[f'clique {name}']} has it too: leave one out, "
-                "or give it a name (clique NAME = ...)"
+                f"clique {name!r} is there twice, on line {self.at[f'clique {name}']} too; leave one out, or "
+                "give it a name: clique NAME = ..."
             )
         self.at[f"clique {name}"] = self.number
         self.lines[name] = replace(line, name=name)
@@ -232,7 +240,7 @@ class _Parser:
         return found["kind"], offset
 
     def _options(self, tokens: list[str]) -> dict[str, Any]:
-        made: dict[str, Any] = dict.fromkeys(("equal", "by", "of", "where", "nearest", "most", "at"))
+        made: dict[str, Any] = dict.fromkeys((*_OPTIONS, "at"))
         made["cells"] = "free"
         rest = list(tokens)
         while rest:
@@ -242,10 +250,10 @@ class _Parser:
                 if made["cells"] not in _CELLS:
                     raise self.wrong(f"{word}: expected cells= with one of {', '.join(_CELLS)}")
                 continue
-            if word not in ("equal", "by", "of", "where", "nearest", "most") or made[word] is not None:
+            if word not in _OPTIONS or made[word] is not None:
                 raise self.wrong(
-                    f"{word!r} is not expected here; after the kinds come equal FIELD, where, nearest, most, by "
-                    "SET, of, cells=, each once"
+                    f"{word!r} is not expected here; after the kinds come equal FIELD, where, nearest, most, "
+                    "by SET, of, cells=, each once"
                 )
             if not rest:
                 raise self.wrong(f"{word} is followed by nothing")
@@ -315,10 +323,6 @@ def _without_comment(text: str) -> str:
     return text if found is None else found[0]
 
 
-def _until(tokens: list[str], words: tuple[str, ...]) -> list[str]:
-    taken = []
-    for token in tokens:
-        if token in words or token.startswith("cells="):
-            break
-        taken.append(token)
-    return taken
+def _until(tokens: list[str]) -> list[str]:
+    """Return the kinds of a clique: what comes before its options."""
+    return [*takewhile(lambda token: token not in _OPTIONS and not token.startswith("cells="), tokens)]

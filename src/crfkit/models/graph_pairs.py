@@ -16,7 +16,7 @@ MOST_PAIRS = 10_000_000
 
 
 def check_field(field: str) -> Recipe:
-    """Return a recipe whose only template is a field, such as ``word`` or ``lower(word)``, at the position."""
+    """Return the recipe of one field, such as ``word`` or ``lower(word)``, at the position."""
     recipe = Recipe.parse(f"{field}[0]", source=field)
     if len(recipe.templates) != 1 or len(recipe.columns) != 1 or recipe.templates[0].kind != "node":
         raise ValueError(f"{field!r} is not a field; write a column, or view(column, ...)")
