@@ -25,6 +25,7 @@ namespace crfkit::CRFKIT_ARCH {
 extern const ConditionalKernels conditionals;
 extern const ContractionKernels contraction;
 extern const SmallGraphKernels small_graphs;
+extern const SliceKernels slices;
 extern const PathKernels path_messages;
 extern const VisitKernels visits;
 extern const SamplingKernels sampling;
@@ -225,6 +226,7 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          gather_loose,
                          &contraction,
                          &small_graphs,
+                         &slices,
                          &path_messages,
                          &visits,
                          &sampling,

@@ -39,6 +39,7 @@ void bind_graph(nb::module_& m);
 void bind_paths(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_conditionals(nb::module_& m);
+void bind_slices(nb::module_& m);
 void bind_small_graphs(nb::module_& m);
 void bind_tree_ep(nb::module_& m);
 void bind_visits(nb::module_& m);
@@ -295,6 +296,7 @@ NB_MODULE(_native, m) {
   bind_paths(m);
   bind_sampling(m);
   bind_conditionals(m);
+  bind_slices(m);
   bind_small_graphs(m);
   bind_tree_ep(m);
   bind_visits(m);

@@ -15,6 +15,7 @@ struct ConditionalKernels;
 struct ContractionKernels;
 struct PathKernels;
 struct SamplingKernels;
+struct SliceKernels;
 struct SmallGraphKernels;
 struct VisitKernels;
 
@@ -98,6 +99,7 @@ struct Kernels {
   // Graphs: one table for each engine, in a file of its own (kernels/graph/).
   const ContractionKernels* contraction;
   const SmallGraphKernels* small_graphs;
+  const SliceKernels* slices;
   const PathKernels* paths;
   const VisitKernels* visits;
   const SamplingKernels* sampling;

@@ -104,8 +104,11 @@ def add_graph_counts(
         labels = gold.label[scope].astype(np.int64)  # [M, a]
         first = np.broadcast_to(np.asarray(which, dtype=np.int64), len(scope))
         cell = np.ravel_multi_index((first, *labels.T), shape)
-        found = np.bincount(cell, factor_weights(batch, name, table, weight), minlength=out.size)
-        out += found.reshape(shape)
+        each = factor_weights(batch, name, table, weight)
+        if out.size > len(cell):  # few cells of many
+            np.add.at(out.reshape(-1), cell, each)
+        else:
+            out += np.bincount(cell, each, minlength=out.size).reshape(shape)
 
 
 def with_hamming(potentials: GraphPotentials, gold: GraphGold) -> GraphPotentials:

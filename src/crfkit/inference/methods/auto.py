@@ -21,7 +21,7 @@ from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import lanes_of
-from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labelled, Method, MethodError, Summed
 from crfkit.inference.methods.pieces import labelled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.inference.methods.trws import TRWS
@@ -89,6 +89,17 @@ class Auto(Method):
             lambda some: self._noted(BeliefPropagation().marginals(some, cliques, threads)),
             summed_together,
         )
+
+    def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
+        """Return expected counts, exact where no component is too wide."""
+        try:
+            return Elimination(self.budget).expected(potentials, weight, threads)
+        except TooWideError:
+            return super().expected(potentials, weight, threads)
+
+    def pools(self, potentials: GraphPotentials) -> Bools:
+        """Return which graphs are sequences of equal slices, [N]."""
+        return Elimination(self.budget).pools(potentials)
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling, or the best that was found and a bound."""

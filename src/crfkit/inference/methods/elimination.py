@@ -15,12 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import check_number
 from crfkit.inference.counting import exact_counts
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import Lanes, Rest, constant_of, lanes_of
-from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labelled, Method, MethodError, Summed
+from crfkit.inference.methods.slices import slices_of
 from crfkit.native import kernels
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -95,6 +96,19 @@ class Elimination(Method):
             )
         }
         return Summed(value, node, clique, self._how(cells))
+
+    def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
+        """Return log Z and exact expected counts."""
+        slices = slices_of(potentials, self.budget)
+        if slices is None:
+            return super().expected(potentials, weight, threads)
+        value, by_score, cells = slices.expected(weight, self, threads)
+        return Expected(value, by_score, self._how(cells))
+
+    def pools(self, potentials: GraphPotentials) -> Bools:
+        """Return which graphs are sequences of equal slices, [N]."""
+        slices = slices_of(potentials, self.budget)
+        return super().pools(potentials) if slices is None else slices.whole
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling of each graph."""

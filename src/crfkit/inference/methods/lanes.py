@@ -47,8 +47,8 @@ class Rest:
             table[factors[name]] = summed.clique[name]
 
 
-def rest_of(potentials: GraphPotentials, covered: Bools) -> Rest:
-    """Return the components with variables that are not covered."""
+def rest_of(potentials: GraphPotentials, covered: Bools, kept: str | None) -> Rest:
+    """Return the components with variables that are not covered; `kept`: as what the batch keeps them."""
     split = components(potentials.batch)
 
     def make() -> Part:
@@ -56,7 +56,8 @@ def rest_of(potentials: GraphPotentials, covered: Bools) -> Rest:
         chosen[split.batch.graph_of[~covered]] = True
         return part_of(split.batch, chosen)
 
-    part = potentials.batch.prepared(("rest of lanes", *potentials.tables), make)
+    key = ("rest", kept, *potentials.tables)
+    part = make() if kept is None else potentials.batch.prepared(key, make)
     return Rest(part, part.potentials(split.potentials(potentials)), split.graph[part.graphs])
 
 
@@ -85,7 +86,7 @@ class Lanes:
     @cached_property
     def rest(self) -> Rest | None:
         """The components that are not covered."""
-        return None if self.all else rest_of(self.potentials, self.covered)
+        return None if self.all else rest_of(self.potentials, self.covered, "lanes")
 
     def log_partition(self, threads: int) -> Floats:
         """Return the sum of log Z over the covered components of each graph, [N], without the constant."""
