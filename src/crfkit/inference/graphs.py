@@ -17,7 +17,7 @@ from crfkit.inference.methods.registry import method_of
 from crfkit.inference.results import NoLabellingError
 from crfkit.native import threads_or_all
 from crfkit.structures.evidence import Reduced, without_observed
-from crfkit.structures.graph_gold import GraphGold, factor_weights, summed_by_table
+from crfkit.structures.graph_gold import GraphGold
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = [
@@ -236,20 +236,10 @@ def expected(
     by_score : dict of arrays
         Clique -> array like the scores of its tables, [K, L1, ..., La]. The caller may change these arrays.
     """
-    reduced, batch = without_observed(potentials), potentials.batch
-    method, each = method_of(potentials.method), np.ascontiguousarray(weight, dtype=np.float64)
-    if reduced.potentials is potentials:
-        found = method.expected(potentials, each, threads_or_all(threads))
-        demand(found.value)
-        return Numbers(found.value, found.how), found.by_score
-    summed = method.marginals(reduced.potentials, True, threads_or_all(threads))
-    demand(summed.value)
-    clique = reduced.clique(summed.clique)
-    by_score = {
-        name: summed_by_table(table, factor_weights(batch, name, table, each), clique[name])
-        for name, table in potentials.tables.items()
-    }
-    return Numbers(summed.value, summed.how), by_score
+    reduced, each = without_observed(potentials), np.ascontiguousarray(weight, dtype=np.float64)
+    found = method_of(potentials.method).expected(reduced.potentials, each, threads_or_all(threads))
+    demand(found.value)
+    return Numbers(found.value, found.how), reduced.counts(found.by_score, each)
 
 
 def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Numbers, GraphGold]:

@@ -94,6 +94,33 @@ class Reduced:
             made[cut.clique][at] = 1.0 if cut.seen.all() else marginals[cut.name]
         return made
 
+    def counts(self, counts: Mapping[str, Floats], weight: Floats) -> dict[str, Floats]:
+        """Return counts by table, [K, L1, ..., La]: those of what is left, and of observed labels.
+
+        Parameters
+        ----------
+        counts : mapping
+            Of what is left, by its tables.
+        weight : array [N]
+            Of each graph.
+        """
+        if self._observed is None:
+            return dict(counts)
+        made = {name: np.zeros(table.scores.shape) for name, table in self.whole.tables.items()}
+        for cut in self.cuts:
+            table, out = self.whole.tables[cut.clique], made[cut.clique]
+            if not cut.seen.any():
+                out += counts[cut.name]
+            elif not cut.seen.all():
+                out[cut.at] += counts[cut.name]  # no slice is there twice
+            else:
+                each = (
+                    weight[cut.which] if table.scale is None else weight[cut.which] * table.scale[cut.factors]
+                )
+                cell = np.ravel_multi_index(cut.at, out.shape)
+                out += np.bincount(cell, each, minlength=out.size).reshape(out.shape)
+        return made
+
 
 def without_observed(potentials: GraphPotentials) -> Reduced:
     """Return the potentials of the variables that are not observed."""

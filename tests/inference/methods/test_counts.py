@@ -9,7 +9,8 @@ import pytest
 
 from crfkit import inference
 from crfkit.inference.methods.method import Method
-from crfkit.methods import BeliefPropagation, TreeReweighted
+from crfkit.methods import BeliefPropagation, Enumeration, TreeReweighted
+from crfkit.structures.graph_gold import factor_weights, summed_by_table
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, random_graph
 
@@ -65,3 +66,20 @@ def test_many_factors_of_one_table() -> None:
     check(shared, BeliefPropagation())
     _, counts = inference.expected(replace(shared, method=BeliefPropagation()), np.ones(1))
     assert counts[name].sum() == pytest.approx(4999.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_with_observed_labels(seed: int) -> None:
+    """Slices of tables and observed cells come back to where they were cut out."""
+    rng = np.random.default_rng(seed)
+    potentials = random_graph(rng, forbidden=0.0)
+    observed = rng.integers(0, potentials.batch.width).astype(np.int32)
+    observed[rng.random(len(observed)) < 0.4] = -1
+    given = replace(potentials, observed=observed, method=Enumeration())
+    weight = rng.uniform(-1.0, 2.0, potentials.batch.graphs)
+    cliques = inference.marginals(given).clique
+    _, found = inference.expected(given, weight)
+    for name, table in potentials.tables.items():
+        each = factor_weights(potentials.batch, name, table, weight)
+        wanted = summed_by_table(table, each, cliques[name])
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-9, atol=1e-12)
