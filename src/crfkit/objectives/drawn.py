@@ -11,6 +11,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.inference.methods.blocks import FOUND, blocks_of, first_labellings
+from crfkit.linear.objective import Asks
 from crfkit.native import kernels, threads_or_all
 from crfkit.objectives.penalised import Penalised
 from crfkit.structures.evidence import without_observed
@@ -33,6 +34,7 @@ class Drawn(Penalised):
     smooth: ClassVar[bool] = False
     minimises: ClassVar[bool] = False
     drawn: ClassVar[bool] = True
+    asks: ClassVar[Asks] = "nothing"
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for graphs."""

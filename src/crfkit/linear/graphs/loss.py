@@ -229,6 +229,8 @@ def _not_convex(loss: GraphLoss) -> str:
 
 
 def _without_optimum(loss: GraphLoss) -> str:
+    if type(loss.objective).joined is not Objective.joined:
+        return f"the objective {loss.objective.name}, whose loss is not a sum over graphs"
     if loss.minimises or loss.drawn:
         return ""
     return f"the objective {loss.objective.name}, whose loss is least where all weights are 0"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -92,7 +93,7 @@ class CliqueScores:
 
     def scatter(self, by_score: Floats, gradient: Floats, threads: int) -> None:
         """Write the gradient by the weights of the clique to its part of `gradient` [F]."""
-        flat = by_score.reshape(len(by_score), -1)
+        flat = by_score.reshape(len(by_score), prod(self.shape))
         if self.spread is not None:
             flat = np.where(self.spread.any(axis=1), flat, 0.0) @ self.spread
         part = self.layout.parts[self.name]

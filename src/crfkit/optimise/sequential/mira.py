@@ -116,7 +116,7 @@ class CrfppRun(MistakeDrivenRun):
     ) -> None:
         super().__init__(method, problem, penalty, w, state)
         self.shrinking, self.still = method.shrinking, 0  # passes in a row that moved nothing
-        N = len(self.arrays.seq_ptr) - 1
+        N = int(self.arrays.filled.max(initial=-1)) + 1
         self.spent, self.right = np.zeros(N), np.zeros(N)
         if state is not None:
             self.spent[:], self.right[:], self.still = state["spent"], state["right"], int(state["still"])
