@@ -61,6 +61,7 @@ EXPERIMENTS = {
         Entry(
             "skip-chain", "Sutton & McCallum (2006)", "section 1.5, Tables 1.1-1.3", "seminars, gazetteers", 8
         ),
+        Entry("amn", "Taskar, Chatalbashev & Koller (2004)", "Gupta (2005) section 6", "segmentation", 25),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
     )
 }
