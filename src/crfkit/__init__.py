@@ -2,8 +2,7 @@
 
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
-==============  ========================================================================================
-to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
+==============  =================================================================================to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
                 `induce`, `Induction`; `optimise`, `training`
 their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `KernelChainCRF`,
                 `MEMM`, `OpinionPool`, `VotedPerceptron`
@@ -12,9 +11,8 @@ data            `data`, `features`, `Dataset`
 judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
 graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scopes`, `methods`;
-                ready-made: `FactorialCRF`, `SkipChainCRF`, `GridCRF`, `MultiLabelCRF`
-==============  ========================================================================================
-"""
+                `BayesianCRF`; ready-made: `FactorialCRF`, `SkipChainCRF`, `GridCRF`, `MultiLabelCRF`
+==============  ================================================================================="""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from crfkit.estimators import (
         HMM,
         MEMM,
+        BayesianCRF,
         BoostedCRF,
         ChainCRF,
         CodeCRF,
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HMM",
     "MEMM",
+    "BayesianCRF",
     "BoostedCRF",
     "Boosting",
     "Chain",
@@ -134,6 +134,7 @@ __all__ = [
 
 # Where names that are not modules come from, and what they are called there.
 _HOMES = {
+    "BayesianCRF": ("crfkit.estimators", "BayesianCRF"),
     "BoostedCRF": ("crfkit.estimators", "BoostedCRF"),
     "Boosting": ("crfkit.training.boosting", "Boosting"),
     "Chain": ("crfkit.structures", "Chain"),

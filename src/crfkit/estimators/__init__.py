@@ -1,5 +1,6 @@
 """Estimators that follow the conventions of scikit-learn."""
 
+from crfkit.estimators.bayesian import BayesianCRF
 from crfkit.estimators.boosting import BoostedCRF
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.codes import CodeCRF
@@ -20,6 +21,7 @@ from crfkit.estimators.voted import VotedPerceptron
 __all__ = [
     "HMM",
     "MEMM",
+    "BayesianCRF",
     "BoostedCRF",
     "ChainCRF",
     "CodeCRF",
