@@ -2,7 +2,8 @@
 
 Names are loaded when they are first used, so that ``import crfkit`` takes milliseconds.
 
-==============  =================================================================================to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
+==============  ========================================================================================
+to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
                 `induce`, `Induction`; `optimise`, `training`
 their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `KernelChainCRF`,
                 `MEMM`, `OpinionPool`, `VotedPerceptron`
@@ -12,7 +13,8 @@ judging         `metrics`
 queries         `Chain`, `SemiMarkov`, `Tree`; `inference`, `structures`, `constraints`
 graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scopes`, `methods`;
                 `BayesianCRF`; ready-made: `FactorialCRF`, `SkipChainCRF`, `GridCRF`, `MultiLabelCRF`
-==============  ================================================================================="""
+==============  ========================================================================================
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
