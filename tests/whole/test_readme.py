@@ -33,6 +33,12 @@ PROMISES: dict[str, list[str]] = {
         "[1 1 1 1 0]",
         "[32, 32, 32]",
         "[0.45 0.51 0.78 0.77 0.45] (5, 6)",
+        "0.86 right, 0.76 without neighbours",
+        "1.0 1.0",
+        "0.98 1.0",
+        "0.91 of the unknown topics are right",
+        "0.86 0",
+        "0.97 right",
     ],
     "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
 }
