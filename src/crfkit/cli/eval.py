@@ -55,7 +55,8 @@ def evaluate(
     Scores are of segments, as conlleval counts them, where labels spell segments, else of labels. With a
     second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
     McNemar's test on tokens, and a paired bootstrap over sequences. --once, --at-most and others are
-    constraints that the labels of the first model keep, as in crfkit tag.
+    constraints that the labels of the first model keep, as in crfkit tag. Of a model of graphs, each kind is
+    scored by itself.
 
     For example:
 
@@ -65,6 +66,7 @@ def evaluate(
       crfkit eval names.crf test.txt --against names.crf --at-most PER=1
     """
     from crfkit import metrics
+    from crfkit.models.files import GraphFileError
     from crfkit.training.validation import metric_for
 
     known = {name.lower(): name for name in metrics.SCHEMES}
@@ -84,7 +86,13 @@ def evaluate(
     elif model is None or data is None:
         raise ValueError("give MODEL and DATA, or --predicted FILE with gold and predicted labels")
     else:
-        gold, systems = _of_models(titles, data, reading, threads, keeping, quiet)
+        try:
+            gold, systems = _of_models(titles, data, reading, threads, keeping, quiet)
+        except GraphFileError:
+            if against is not None or keeping.constraints or metric is not None:
+                raise
+            _of_graphs(model, data, reading, None if tokens else known[scheme.lower()], threads, as_json)
+            return
     if not gold:
         raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labelled data")
     seen = {y for labels in (gold, *systems) for sequence in labels for y in sequence}
@@ -169,6 +177,35 @@ def _of_models(
             for tagger, mine in zip(taggers, found, strict=True)
         ]
     return gold, found
+
+
+def _of_graphs(
+    path: str, data: str, reading: Reading, scheme: str | None, threads: int | None, as_json: bool
+) -> None:
+    """Print the scores of a model of graphs: of each kind, and how many sequences are right in all."""
+    from crfkit.cli.graph_answers import GraphTagger
+    from crfkit.cli.tagging import check_shared
+    from crfkit.training.validation import metric_for
+
+    tagger = GraphTagger(path, threads)
+    gold, found = tagger.judged(reading, data)
+    if not any(gold.values()):
+        raise ValueError(f"{data} holds no sequence; give labelled data")
+    made: dict[str, Any] = {"kinds": {}}
+    for kind in tagger.kinds:
+        seen = {y for sequence in gold[kind] for y in sequence}
+        check_shared(f"{data}, kind {kind}", seen, tagger.names(kind), path)
+        spells = metric_for({*seen, *(y for sequence in found[kind] for y in sequence)}) == "segment_f1"
+        if not as_json:
+            print(f"{kind}:")
+        scored = _scores([kind], gold[kind], [found[kind]], scheme if spells else None, aloud=not as_json)
+        made["kinds"][kind] = scored["systems"][0]
+    right = [all(gold[k][n] == found[k][n] for k in tagger.kinds) for n in range(len(gold[tagger.kinds[0]]))]
+    made["sequence_accuracy"] = sum(right) / len(right)
+    if as_json:
+        print(json.dumps(made, ensure_ascii=False))
+    else:
+        print(f"sequences that are right in all kinds: {100 * made['sequence_accuracy']:.2f} %")
 
 
 def _of_files(paths: list[str], reading: Reading) -> tuple[Labels, list[Labels]]:

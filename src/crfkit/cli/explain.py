@@ -37,7 +37,8 @@ def explain(
     The best labelling is compared with the best one that has the runner-up at the token. Contributions add up
     to the difference of the two scores: above 0 they speak for the label that won, below 0 against it. A
     feature of another token has its distance in brackets. A model of segments has one entry for each segment,
-    which is compared with the best segmentation that does not have it.
+    which is compared with the best segmentation that does not have it; one of graphs an entry for each kind,
+    with the clique of each weight.
 
     For example:
 
@@ -46,8 +47,14 @@ def explain(
     """
     from crfkit.cli.tagging import Tagger
     from crfkit.models.explain import explain as decisions
+    from crfkit.models.files import GraphFileError
 
-    tagger = Tagger(model, threads=threads)
+    try:
+        tagger = Tagger(model, threads=threads)
+    except GraphFileError:
+        seen = _explain_graphs(model, data, reading, top, sequence, threads, as_json)
+        _check_seen(data, seen, sequence, quiet)
+        return
     seen = 0
     for block in reading.blocks(data, attributes=tagger.attributes):
         batch = tagger.batch(block)
@@ -64,11 +71,50 @@ def explain(
                 _show(tokens, made, top)
             if seen == sequence:
                 return
-    if sequence is not None:
+    _check_seen(data, seen, sequence, quiet)
+
+
+def _check_seen(data: str, seen: int, sequence: int | None, quiet: bool) -> None:
+    """Refuse the number of a sequence that is not there, where so many were; say where there was none."""
+    if sequence is not None and seen < sequence:
         name = "standard input" if data == "-" else data
         raise ValueError(f"{name} has {seen} sequences; there is no sequence {sequence}")
     if not seen:
         say("crfkit: the input holds no sequence", quiet)
+
+
+def _explain_graphs(
+    model: str,
+    data: str,
+    reading: Reading,
+    top: int,
+    sequence: int | None,
+    threads: int | None,
+    as_json: bool,
+) -> int:
+    """Explain the labels of a model of graphs, kind by kind; return how many sequences were read."""
+    from crfkit.cli.graph_answers import GraphTagger, plain_decision, print_decision
+
+    tagger, seen = GraphTagger(model, threads), 0
+    for block in tagger.blocks(reading, data):
+        for n in range(len(block)):
+            seen += 1
+            if sequence is not None and seen != sequence:
+                continue
+            made = tagger.decisions(block, n)
+            if as_json:
+                plain = [
+                    {"token": token, **plain_decision(one)} for token, several in made for one in several
+                ]
+                print(json.dumps(plain, ensure_ascii=False))
+            else:
+                for token, several in made:
+                    for one in several:
+                        print_decision(token, one, top)
+                print()
+            if seen == sequence:
+                return seen
+    return seen
 
 
 def _tokens(block: Columns | Dataset, n: int, positions: int) -> list[str]:

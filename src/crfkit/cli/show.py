@@ -44,7 +44,11 @@ def show(
     if not isinstance(found, Model):
         from crfkit.cli.show_graph import show_graph
 
-        show_graph(model, found, as_json)
+        if label:
+            raise ValueError(
+                f"--label is for models of sequences, and {model} is one of graphs; leave it out"
+            )
+        show_graph(model, found, as_json, top=0 if quiet else top)
         return
     kind = guess_kind(unzipped(map_file(model), model)) or "crfkit"
     names = list(found.structure.labels)

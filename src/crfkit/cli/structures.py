@@ -28,7 +28,7 @@ StructureName = Annotated[
     typer.Option(
         "--structure",
         help="chain; local-chain: a maximum-entropy Markov model, normalised at each step; semi: labelled "
-        "segments, a semi-Markov CRF.",
+        "segments, a semi-Markov CRF; graph: what --graph describes.",
     ),
 ]
 MaxLength = Annotated[

@@ -72,7 +72,7 @@ def tag(
     which train and eval skip, are kept; comments are left out, and of CoNLL-U what is not a word (1-2, 1.1).
     Data with attributes (CRFsuite's text) have no columns to repeat: only labels are printed. With --kbest,
     every labelling comes after a line "# rank probability". A model of segments prints tags, where it was
-    trained on tags.
+    trained on tags. A model of graphs has a further column for each kind, and reads labels of no column.
 
     With --once, --at-most, --at-least, --exactly, --before and --implies labels are the best that keep these
     constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
@@ -93,18 +93,55 @@ def tag(
       crfkit tag names.crf test.txt --spans --confidence
     """
     from crfkit.cli.tagging import Tagger
+    from crfkit.models.files import GraphFileError
 
     asked = Asked(marginals, kbest, labels_only, force, as_json, segments, spans, confidence)
     check_output(output)
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
-    tagger = Tagger(model, reading.label_column, threads, keeping)
+    try:
+        tagger = Tagger(model, reading.label_column, threads, keeping)
+    except GraphFileError:
+        _tag_graphs(model, data, output, asked, reading, keeping, threads, quiet)
+        return
     asked.check(tagger.model)
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep")
     if not _write(output, _answers(tagger, blocks, asked)):
         say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
     tagger.tell(quiet)
+
+
+def _tag_graphs(
+    model: str,
+    data: str,
+    output: str,
+    asked: Asked,
+    reading: LabelledReading,
+    keeping: Keeping,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Tag with a model of graphs: a further column for each kind."""
+    from crfkit.cli.graph_answers import GraphTagger
+
+    for option, given in (
+        ("--kbest", asked.kbest),
+        ("--segments", asked.segments),
+        ("--spans", asked.spans),
+        ("--force", asked.force),
+        ("--once and other constraints", keeping.constraints),
+        ("--label", reading.label_column is not None),
+    ):
+        if given:
+            raise ValueError(f"{option}: not for models of graphs, and {model} is one; leave it out")
+    tagger = GraphTagger(model, threads)
+    answers = (
+        tagger.tagged(block, marginals=asked.marginals, labels_only=asked.labels_only, as_json=asked.as_json)
+        for block in tagger.blocks(reading, data, docstart="keep")
+    )
+    if not _write(output, answers):
+        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crfkit.cli import learning, recipes, structures
+from crfkit.cli import graph_training, learning, recipes, structures
 from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
@@ -31,6 +31,8 @@ def train(
     *,
     reading: LabelledReading,
     structure: structures.StructureName = "chain",
+    graph: graph_training.GraphFile = None,
+    method: graph_training.MethodName = None,
     order: structures.Order = 1,
     max_length: structures.MaxLength = None,
     outside: structures.OutsideName = None,
@@ -105,6 +107,7 @@ def train(
       crfkit train train.txt -o names.crf --structure semi --max-length 4
       crfkit train a.txt -o names.crf --structure semi --dictionary city=c.txt
       crfkit train train.txt -o names.crf --encoding bioes --order 2
+      crfkit train train.txt -o both.crf --structure graph --graph pos-chunk.txt
     """
     check_output(output)
     given = reading.keywords
@@ -120,6 +123,50 @@ def train(
     from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
 
+    if structure == "graph":
+        _refuse_for_graphs(
+            {
+                "--template": template,
+                "--dictionary": dictionary,
+                "--internal-dictionary": internal_dictionary or None,
+                "--label": reading.label_column,
+                "--order": None if order == 1 else order,
+                "--max-length": max_length,
+                "--outside": outside,
+                "--encoding": encoding,
+                "--scheme": scheme,
+                "--unlabelled": unlabelled,
+                "--init": init,
+                "--block-positions": block_positions,
+                "--compact": compact or None,
+            }
+        )
+        graph_training.train_graphs(
+            data,
+            output,
+            graph,
+            reading=reading,
+            options={
+                "objective": learning.objective_of(objective, optimizer, l1, l2, gamma=gamma),
+                "optimiser": optimizer,
+                "method": method,
+                "features": learning.features_of(features, min_count),
+                "seed": seed,
+            },
+            stop=Stop(patience or None, None, tolerance, max_seconds, max_iter),
+            dev=dev,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            texts={"notes": notes, "licence": licence},
+            metric=metric,
+            threads=threads,
+            as_json=as_json,
+            quiet=quiet,
+            say=tell,
+        )
+        return
+    if graph is not None or method is not None:
+        raise ValueError("--graph and --method are for --structure graph; give it, or leave them out")
     asked = structures.structure_of(structure, order, scheme, max_length, outside, encoding)
     kept = learning.features_of(features, min_count)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
@@ -193,6 +240,14 @@ def train(
                 print(json.dumps({"model": output, **summary_of(model)}, ensure_ascii=False))
 
 
+def _refuse_for_graphs(given: dict[str, object]) -> None:
+    """Refuse options that graphs do not have."""
+    for option, value in given.items():
+        if value is not None:
+            where = "the file of --graph says it" if option in ("--template", "--label") else "leave it out"
+            raise ValueError(f"{option} is not for --structure graph; {where}")
+
+
 def summary_of(model: Any) -> dict[str, Any]:
     """Return sizes and the history of training as plain data; numbers that are not finite become None."""
     made: dict[str, Any] = {
@@ -200,7 +255,12 @@ def summary_of(model: Any) -> dict[str, Any]:
         "attributes": model.layout.attributes,
         "weights": model.layout.weights,
     }
-    summary = model.training
+    return made | training_of(model.training)
+
+
+def training_of(summary: Any) -> dict[str, Any]:
+    """Return the history of a training as plain data; none where there was none."""
+    made: dict[str, Any] = {}
     if summary is None:
         return made
     for name in (

@@ -24,6 +24,7 @@ from crfkit.structures.graph_potentials import GraphPotentials
 
 if TYPE_CHECKING:
     from crfkit.models.explain_graphs import GraphDecision
+    from crfkit.models.graph_form import GraphForm
     from crfkit.training.events import Summary
 
 __all__ = ["Given", "GraphModel", "accuracy", "log_likelihood"]
@@ -58,6 +59,7 @@ class GraphModel:
     training: Summary | None = None
     notes: str = ""  #: free text that goes with the model
     licence: str = ""  #: under which terms others may use it
+    form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from crfkit.models.files.convert import guess_kind, load, read_model, read_model_bytes, write_model
     from crfkit.models.files.kinds import Kind, kinds, written
     from crfkit.models.files.mallet import doubled
-    from crfkit.models.files.native import About, about
+    from crfkit.models.files.native import About, GraphFileError, about
 
 __all__ = [
     "About",
+    "GraphFileError",
     "Kind",
     "about",
     "doubled",
@@ -33,6 +34,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "About": ".native",
+        "GraphFileError": ".native",
         "Kind": ".kinds",
         "about": ".native",
         "doubled": ".mallet",

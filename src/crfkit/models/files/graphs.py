@@ -22,6 +22,8 @@ from crfkit.linear.plan import MOST_CELLS
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import GRAPH_FORMAT
 from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.models.graph_form import GraphForm
+from crfkit.models.graph_lines import graph_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import Array, pack
 from crfkit.structures.cliques import Clique
@@ -64,6 +66,7 @@ def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -
         "notes": str(model.notes if notes is None else notes),
         "structure": {"kind": "graph", "kinds": kinds, "cliques": cliques},
         "training": None if training is None else plain_summary(training),
+        "form": None if model.form is None else str(model.form),
     }
     return pack(arrays, described)
 
@@ -102,7 +105,21 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
         if type(text) is not str:
             raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
     training = summary_of(described["training"], arrays)
-    return GraphModel(graph, layout, w, names, training, texts["notes"], texts["licence"])
+    form = _form(described.get("form"), graph)
+    return GraphModel(graph, layout, w, names, training, texts["notes"], texts["licence"], form)
+
+
+def _form(text: object, graph: Graph) -> GraphForm | None:
+    """Return the text form of a graph; refuse one of another graph."""
+    if text is None:
+        return None
+    if type(text) is not str:
+        raise ValueError(f"the text form of its graph is {str(text)[:80]!r}")
+    form = GraphForm.parse(text, "the text form of its graph")
+    labels = {kind: names for kind, names in graph.kinds.items() if isinstance(names, tuple)}
+    if [*labels] != [*form.kinds] or graph_of(labels, form.lines) != graph:
+        raise ValueError("the text form of its graph does not describe its cliques")
+    return form
 
 
 def _names(arrays: Mapping[str, Array], key: str, rows: int) -> Alphabet:

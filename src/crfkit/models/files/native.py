@@ -40,7 +40,7 @@ from crfkit.structures.kinds import structure_from
 if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
 
-__all__ = ["FORMAT", "About", "about", "any_model_of", "model_of", "open_model", "pieces"]
+__all__ = ["FORMAT", "About", "GraphFileError", "about", "any_model_of", "model_of", "open_model", "pieces"]
 
 #: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: where the model has
 #: constraints on whole labellings, conjunctions, hidden states or calibration. Graphs have 5.
@@ -125,11 +125,15 @@ def open_model(path: str | os.PathLike[str]) -> Model:
     return model_of(unzipped(map_file(path), source), source)
 
 
+class GraphFileError(ModelFileError):
+    """A file holds a model of graphs where one of sequences is asked for."""
+
+
 def model_of(data: bytes | memoryview, source: str) -> Model:
     """Return the model in the bytes of a file, all of it checked; one of graphs is refused."""
     found = any_model_of(data, source)
     if not isinstance(found, Model):
-        raise ModelFileError(
+        raise GraphFileError(
             source, "holds a model of graphs, not of sequences", "open it with crfkit.load in Python"
         )
     return found

@@ -1,0 +1,179 @@
+"""What ``tag``, ``eval``, ``show`` and ``explain`` do with a model of graphs over columns."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crfkit._native import render_lines
+from crfkit.cli.tagging import sequences
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.formats.columns import Columns
+from crfkit.models.files import load
+from crfkit.models.graph_columns import column_graphs, gold_columns
+from crfkit.models.graph_model import GraphModel
+
+if TYPE_CHECKING:
+    from crfkit.cli.reads import Reading
+    from crfkit.models.explain_graphs import GraphDecision
+    from crfkit.models.graph_form import GraphForm
+    from crfkit.structures.graph_batch import GraphBatch
+
+__all__ = ["GraphTagger", "plain_decision", "print_decision"]
+
+Labels = list[list[str]]
+
+
+class GraphTagger:
+    """A model of graphs from a file, and how columns become its graphs.
+
+    Parameters
+    ----------
+    path : str
+    threads : int, optional
+    """
+
+    def __init__(self, path: str, threads: int | None = None) -> None:
+        self.source, self.threads = path, threads
+        found = load(path)
+        assert isinstance(found, GraphModel)
+        self.model = found
+        if found.form is None:
+            raise ValueError(
+                f"{path} is a model of graphs without a text form, so that columns do not become its graphs; "
+                "open it with crfkit.load in Python"
+            )
+        self.form: GraphForm = found.form
+        self.kinds = [kind for kind, where in self.form.kinds.items() if where.column is not None]
+
+    def blocks(self, reading: Reading, data: str, docstart: str | None = None) -> Iterator[Columns]:
+        """Yield the data in blocks of whole sequences."""
+        for block in reading.blocks(data, attributes=False, docstart=docstart):
+            if not isinstance(block, Columns):
+                raise ValueError(f"{data} has attributes, but {self.source} reads columns of text")
+            yield block
+
+    def batch(self, block: Columns) -> GraphBatch:
+        """Return the graphs of a block."""
+        return column_graphs(self.form, block, self.model.graph, threads=self.threads)
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Return the labels of a kind."""
+        names = self.model.graph.kinds[kind]
+        assert isinstance(names, tuple)
+        return names
+
+    # ---- tag
+
+    def tagged(self, block: Columns, *, marginals: bool, labels_only: bool, as_json: bool) -> bytes:
+        """Return a block with the best labels of each kind in further columns."""
+        batch = self.batch(block)
+        best = self.model.predict(batch, threads=self.threads)
+        columns = None if labels_only else block
+        if not marginals and not as_json:
+            alphabets = [*(() if columns is None else columns.alphabets)]
+            ids = [*(() if columns is None else columns.ids)]
+            for kind in self.kinds:
+                alphabets.append(Alphabet(self.names(kind)))
+                ids.append(np.ascontiguousarray(best[kind], dtype=np.int32))
+            return render_lines([each._native for each in alphabets], ids, block.seq_ptr)
+        found = {kind: [self.names(kind)[y] for y in best[kind].tolist()] for kind in self.kinds}
+        share = self._marginals(batch) if marginals else None
+        given = {} if columns is None else dict(zip(columns.names, columns.strings(), strict=True))
+        ptr = block.seq_ptr.tolist()
+        lines = []
+        for a, b in itertools.pairwise(ptr):
+            mine = {name: column[a:b].tolist() for name, column in given.items()}
+            labels = {kind: found[kind][a:b] for kind in self.kinds}
+            if as_json:
+                more = {} if share is None else {"marginals": {k: share[k][a:b] for k in self.kinds}}
+                lines.append(json.dumps({**mine, "predicted": labels, **more}, ensure_ascii=False) + "\n")
+                continue
+            rows = zip(*mine.values(), *labels.values(), strict=True)
+            for t, row in enumerate(rows, a):
+                p = [] if share is None else [self._spelled(k, share[k][t]) for k in self.kinds]
+                lines.append("\t".join([*row, *p]) + "\n")
+            lines.append("\n")
+        return "".join(lines).encode()
+
+    def _marginals(self, batch: GraphBatch) -> dict[str, list[dict[str, float]]]:
+        found = self.model.predict_marginals(batch, threads=self.threads)
+        return {
+            kind: [dict(zip(self.names(kind), row, strict=True)) for row in found[kind].tolist()]
+            for kind in self.kinds
+        }
+
+    def _spelled(self, kind: str, share: dict[str, float]) -> str:
+        before = f"{kind}:" if len(self.kinds) > 1 else ""
+        return "\t".join(f"{before}{label}/{p:.6f}" for label, p in share.items())
+
+    # ---- eval
+
+    def judged(self, reading: Reading, data: str) -> tuple[dict[str, Labels], dict[str, Labels]]:
+        """Return gold labels and predicted ones, by kind; tokens without a gold label are left out."""
+        gold: dict[str, Labels] = {kind: [] for kind in self.kinds}
+        found: dict[str, Labels] = {kind: [] for kind in self.kinds}
+        for block in self.blocks(reading, data):
+            truth = gold_columns(self.form, block)
+            best = self.model.predict(self.batch(block), threads=self.threads)
+            for kind in self.kinds:
+                labels = [self.names(kind)[y] for y in best[kind].tolist()]
+                pairs = list(zip(truth[kind], labels, strict=True))
+                for each in sequences(pairs, block):
+                    gold[kind].append([a for a, _ in each if a is not None])
+                    found[kind].append([b for a, b in each if a is not None])
+        return gold, found
+
+    # ---- explain
+
+    def decisions(self, block: Columns, n: int) -> Iterator[tuple[str, list[GraphDecision]]]:
+        """Yield each token of a sequence, and why it has its labels."""
+        one = self.batch(block).select([n])
+        for t, row in enumerate(block.sequence(n)):
+            yield (
+                " ".join(row),
+                [self.model.explain(one, (kind, t), threads=self.threads) for kind in self.kinds],
+            )
+
+
+def plain_decision(decision: GraphDecision) -> dict[str, Any]:
+    """Return a decision as plain data."""
+    return {
+        "kind": decision.kind,
+        "label": decision.label,
+        "probability": decision.probability,
+        "runner_up": decision.runner_up,
+        "runner_up_probability": decision.runner_up_probability,
+        "difference": decision.difference,
+        "contributions": [
+            {
+                "clique": one.clique,
+                "name": one.name,
+                "variables": [str(v) for v in one.variables],
+                "amount": one.amount,
+            }
+            for one in decision.contributions
+        ],
+    }
+
+
+def print_decision(token: str, decision: GraphDecision, top: int) -> None:
+    """Print why a token has a label, as `crfkit explain` does of chains."""
+    print(f"{token}\t{decision.kind} {decision.label} {100 * decision.probability:.1f} %")
+    if decision.runner_up is None:
+        print("    no other label is possible here")
+        return
+    print(
+        f"    over {decision.runner_up} {100 * decision.runner_up_probability:.1f} %, "
+        f"by {decision.difference:+.4f} in all"
+    )
+    shown = decision.contributions[:top] if top else decision.contributions
+    for one in shown:
+        print(f"  {one.amount:+10.4f}  {one.clique}: {one.name}  ({'; '.join(map(str, one.variables))})")
+    left = len(decision.contributions) - len(shown)
+    if left:
+        print(f"  {decision.difference - sum(c.amount for c in shown):+10.4f}  {left} others")

@@ -1,0 +1,154 @@
+"""``crfkit train --structure graph``: learn a graph over columns, which a text form describes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stderr
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.keeping import Keeper, signals
+from crfkit.cli.learning import joined_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crfkit.cli.reads import LabelledReading
+    from crfkit.data.formats.columns import Columns
+    from crfkit.models.graph_form import GraphForm
+    from crfkit.models.graph_model import GraphModel
+    from crfkit.training.stop import Stop
+
+__all__ = ["GraphFile", "MethodName", "train_graphs"]
+
+GraphFile = Annotated[
+    str | None,
+    typer.Option("--graph", help="Of graph: a file with kinds and cliques as text, see docs/graphs.md."),
+]
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        help="Of graph: who sums; auto (the default), elimination, belief-propagation, tree-reweighted, "
+        "mean-field or gibbs.",
+    ),
+]
+
+
+class FormKeeper(Keeper):
+    """Saves models of graphs with their text form."""
+
+    form: GraphForm
+
+    def save(self, model: Any) -> None:
+        """Write the model with its text form."""
+        super().save(replace(model, form=self.form))
+
+
+def form_of(path: str) -> GraphForm:
+    """Return the text form in a file."""
+    from crfkit.models.graph_form import GraphForm
+
+    with open(path, "rb") as file:
+        text = file.read()
+    try:
+        return GraphForm.parse(text.decode("utf-8-sig"), path)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text; give the text form of a graph") from None
+
+
+def columns_of(paths: Sequence[str], reading: LabelledReading, say: Callable[[str], None]) -> Columns:
+    """Return the columns of several files, one after the other."""
+    from crfkit import data
+    from crfkit.data.formats.columns import Columns
+
+    found = [data.read(path, say=say, **reading.keywords) for path in paths]
+    for path, one in zip(paths, found, strict=True):
+        if not isinstance(one, Columns):
+            raise ValueError(f"{path} has attributes already; graphs are learned from columns of text")
+    return joined_columns([one for one in found if isinstance(one, Columns)])
+
+
+def train_graphs(
+    paths: Sequence[str],
+    output: str,
+    graph: str | None,
+    *,
+    reading: LabelledReading,
+    options: dict[str, Any],
+    stop: Stop,
+    dev: str | None,
+    checkpoint: str | None,
+    checkpoint_every: float,
+    texts: dict[str, str],
+    metric: str | None,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Learn a model of graphs and save it; `options` are those of `crfkit.GraphCRF`."""
+    from crfkit.estimators.graph import GraphCRF
+    from crfkit.inference.methods.registry import method_of
+    from crfkit.models.graph_columns import column_graphs, training_graphs
+    from crfkit.training import Checkpoints
+    from crfkit.training.convergence import plain_warnings
+    from crfkit.training.interrupt import interrupts
+    from crfkit.training.progress import Lenient
+
+    if graph is None:
+        raise ValueError(
+            "--structure graph needs --graph FILE, a text with kinds and cliques: docs/graphs.md"
+        )
+    method_of(options["method"])  # wrong names come before files
+    form = form_of(graph)
+    with ExitStack() as stack:
+        log: Any = Lenient(sys.stderr)  # a log that nobody reads must not lose a model
+        stack.enter_context(redirect_stderr(log))
+        stack.enter_context(plain_warnings())
+        caught = stack.enter_context(signals())
+        batch = training_graphs(form, columns_of(paths, reading, say), threads=threads)
+        judged = None
+        if dev is not None:
+            judged = column_graphs(
+                form, columns_of([dev], reading, say), batch.graph, gold=True, threads=threads
+            )
+        keeper = FormKeeper(output, checkpoint, texts, say)
+        keeper.form = form
+        crf = GraphCRF(batch.graph, stop=stop, metric=metric, threads=threads, **options)
+        try:
+            crf.fit(
+                batch,
+                dev=judged,
+                checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
+                listeners=[keeper],
+                progress=not quiet,
+            )
+        except KeyboardInterrupt:
+            if not (caught.asked and hasattr(crf, "n_iter_") and crf.n_iter_):
+                raise  # nothing was learned that could take the place of a file
+        with interrupts():
+            keeper.save(crf.model_)
+            say(f"how graphs were answered: {crf.how_}")
+            if output != "-":
+                say(f"{output}: {os.path.getsize(output):,} bytes")
+            if as_json:
+                print(json.dumps({"model": output, **summary(crf.model_)}, ensure_ascii=False))
+
+
+def summary(model: GraphModel) -> dict[str, Any]:
+    """Return sizes and the history of training as plain data."""
+    from crfkit.cli.train import training_of
+
+    graph = model.graph
+    return {
+        "kinds": {kind: graph.width(kind) for kind in graph.kinds},
+        "cliques": {name: part.stop - part.start for name, part in model.layout.parts.items()},
+        "weights": model.layout.weights,
+        **training_of(model.training),
+    }
