@@ -119,7 +119,8 @@ def test_the_command_line_shows_it(
     assert "clique       step (pos, pos): 4 weights\n" in shown
     assert "licence      CC0" in shown
     made = json.loads(run("show", path, "--json").stdout)
-    assert made["cliques"]["word"] == {"kinds": ["pos"], "weights": 4, "attributes": 4}
+    word = made["cliques"]["word"]
+    assert [word[key] for key in ("kinds", "weights", "attributes")] == [["pos"], 4, 4]
     refused = run("eval", path, path, status=2)
     assert "holds a model of graphs, not of sequences" in refused.output
 
