@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from crfkit.models.model import Model
     from crfkit.models.tagger import Tagger
     from crfkit.native import build_info
-    from crfkit.objectives import Likelihood, Perceptron
+    from crfkit.objectives import Likelihood, MaxMargin, Perceptron, PseudoLikelihood
     from crfkit.rules import Rules
     from crfkit.structures import Chain, Clique, Graph, SemiMarkov, Tree
     from crfkit.structures.graph_files import load_graph, save_graph
@@ -96,10 +96,12 @@ __all__ = [
     "Induction",
     "KernelChainCRF",
     "Likelihood",
+    "MaxMargin",
     "Model",
     "MultiLabelCRF",
     "OpinionPool",
     "Perceptron",
+    "PseudoLikelihood",
     "Rules",
     "SemiCRF",
     "SemiMarkov",
@@ -156,10 +158,12 @@ _HOMES = {
     "Induction": ("crfkit.training.induction.options", "Induction"),
     "KernelChainCRF": ("crfkit.estimators", "KernelChainCRF"),
     "Likelihood": ("crfkit.objectives", "Likelihood"),
+    "MaxMargin": ("crfkit.objectives", "MaxMargin"),
     "Model": ("crfkit.models.model", "Model"),
     "MultiLabelCRF": ("crfkit.estimators", "MultiLabelCRF"),
     "OpinionPool": ("crfkit.estimators", "OpinionPool"),
     "Perceptron": ("crfkit.objectives", "Perceptron"),
+    "PseudoLikelihood": ("crfkit.objectives", "PseudoLikelihood"),
     "Rules": ("crfkit.rules", "Rules"),
     "SemiCRF": ("crfkit.estimators", "SemiCRF"),
     "SemiMarkov": ("crfkit.structures", "SemiMarkov"),

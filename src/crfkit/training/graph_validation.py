@@ -36,12 +36,30 @@ def checked_graphs(given: Any, graph: Graph, name: str) -> GraphBatch:
     return given
 
 
+def check_allowed(batch: GraphBatch) -> None:
+    """Refuse labels that fixed scores of -inf forbid: no weights could give them."""
+    assert batch.label is not None
+    for name, clique in batch.graph.cliques.items():
+        if clique.fixed is None or not np.isneginf(clique.fixed).any():
+            continue
+        label = batch.label[batch.scopes[name]]  # [M, a]
+        known = np.flatnonzero((label >= 0).all(axis=1))
+        wrong = known[np.isneginf(clique.fixed[tuple(label[known].T)])]
+        if len(wrong):
+            m = int(wrong[0])
+            n, ids = int(batch.graph_of[batch.scopes[name][m, 0]]), ", ".join(map(str, label[m]))
+            raise ValueError(
+                f"graph {n}: factor {m} of clique {name!r} has the labels {ids}, which its fixed scores "
+                f"forbid (-inf), and so do {len(wrong) - 1} more; correct the labels or the fixed scores"
+            )
+
+
 def check_learnable(batch: GraphBatch, objective: Objective) -> list[str]:
     """Refuse hidden labels where an objective has to know all; return notes about what cannot be learned."""
     assert batch.label is not None
     for kind, (first, last) in batch.kind_ptr.items():
         hidden = int((batch.label[first:last] < 0).sum())
-        if hidden and "set" not in objective.golds:
+        if hidden and not objective.covers(batch.graph, ["path"]) and objective.covers(batch.graph, ["set"]):
             what = (
                 f"no variable of kind {kind!r} has a label"
                 if hidden == last - first
@@ -51,6 +69,7 @@ def check_learnable(batch: GraphBatch, objective: Objective) -> list[str]:
                 f"{what}, and the objective {objective.name} needs all labels; give them, or use "
                 "objective=Likelihood(), which sums over hidden labels"
             )
+    check_allowed(batch)
     return [
         f"clique {name!r} has no factors in the data: its weights stay where they start"
         for name, scope in batch.scopes.items()
