@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from crfkit import Chain, Clique, Features, Graph, GraphCRF, Likelihood, scopes
+from crfkit import Chain, Clique, Features, Graph, GraphCRF, Likelihood, Stop, scopes
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.graphs.differences import GraphDifferences
@@ -17,7 +18,7 @@ from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.margins import GraphMargins
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
-from crfkit.methods import Auto, Enumeration, MinCut
+from crfkit.methods import ICM, TRWS, Auto, Enumeration, MinCut
 from crfkit.objectives import MaxMargin, Perceptron
 from crfkit.optimise import (
     AROW,
@@ -183,6 +184,25 @@ def test_attractive_graphs_stay_submodular(threads: int) -> None:
     assert crf.predict(batch, method=MinCut()).how.exact.all()
     other = GraphCRF(batch.graph, **{**given, "threads": 3 - threads}).fit(batch)
     np.testing.assert_array_equal(crf.model_.w, other.model_.w)
+
+
+@pytest.mark.parametrize("method", [TRWS(sweeps=1), ICM()])
+def test_certificates_hold_where_labellings_are_not_the_best(method: Any) -> None:
+    batch = loops(11, L=3)
+    exact = GraphCRF(batch.graph, MaxMargin(l2=0.2), stop=Stop(tolerance=1e-4)).fit(batch).model_.training
+    crf = GraphCRF(batch.graph, MaxMargin(l2=0.2), method=method, stop=Stop(max_iterations=60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        training = crf.fit(batch).model_.training
+    assert training is not None
+    assert exact is not None
+    assert any("of the answers about graphs were exact" in note for note in training.notes)
+    if method.name == "icm":  # nothing bounds what it misses
+        assert "were not all found" in training.certificate
+        return
+    loss = loss_of(batch, MaxMargin(l2=0.2))
+    true = loss.value_and_grad(crf.model_.w, np.empty(loss.size)) + 0.1 * float(crf.model_.w @ crf.model_.w)
+    assert true - training.gap <= exact.loss + 1e-6
 
 
 METHODS: dict[str, Any] = {

@@ -14,7 +14,7 @@ from crfkit.arrays import Floats
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped
-from crfkit.training.certificate import curvature_of
+from crfkit.training.certificate import Certificate, curvature_of
 from crfkit.training.checkpoint import Checkpoints, Saver
 from crfkit.training.choose import by_name
 from crfkit.training.convergence import remedy_for, warn_of_end
@@ -86,6 +86,10 @@ class Course(ABC, Generic[M]):
     def restore(self, extra: Any) -> None:
         """Take the `extra_state` of a checkpoint."""
         raise ValueError("the checkpoint is of another kind of training")
+
+    def certified(self, certificate: Certificate, w: Floats) -> Certificate:
+        """Return what a certificate of the run at w [F] is worth."""
+        return certificate
 
     # ---- what they share
 

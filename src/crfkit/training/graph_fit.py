@@ -18,11 +18,12 @@ from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
-from crfkit.linear.objective import Objective
+from crfkit.linear.objective import Family, Objective
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Piecewise
 from crfkit.optimise.problem import Optimiser, Stopped
 from crfkit.structures.graph_batch import GraphBatch
+from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name, check_suits, choose, name_of
 from crfkit.training.convergence import warn_of_convergence
 from crfkit.training.course import Course, halted_by
@@ -168,6 +169,28 @@ class GraphFit(Course[GraphModel]):
         if self.init is None or isinstance(self.init, str):
             return self.init or "zero"
         return digest([np.asarray(self.init, dtype=np.float64)])
+
+    def certified(self, certificate: Certificate, w: Floats) -> Certificate:
+        """Add to a gap of max-margin what the most violating labellings may have been missed by.
+
+        Any labelling bounds the loss from below, so that the dual stays a bound; the loss itself is too low
+        where a method did not find the best labelling, by no more than its upper bound says.
+        """
+        if (
+            self.objective.family is not Family.MARGIN
+            or self.problem.tally.exact == self.problem.tally.answers
+        ):
+            return certificate
+        self.problem.value_and_grad(w, np.empty(self.layout.weights))
+        how = tally.how(self.batch.graphs)
+        missed = np.inf
+        if how is not None:
+            apart = np.where(how.exact, 0.0, how.upper - how.lower)
+            missed = float(self.problem.weight @ apart)
+        if not np.isfinite(missed):
+            why = "the labellings that violate the margin most were not all found, and nothing bounds them"
+            return replace(certificate, gap=float("nan"), why_not=why)
+        return replace(certificate, objective=certificate.objective + missed, gap=certificate.gap + missed)
 
     def closing(self) -> list[str]:
         """Return how graphs were answered during training."""

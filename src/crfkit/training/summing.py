@@ -29,7 +29,7 @@ def summed_up(fit: Course[Any], outcome: Outcome, record: RunRecord, facts: Fact
     if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
         step = exact_step(fit.problem, fit.penalty, outcome.w, evaluations)
         evaluations = step.evaluations
-    certificate = certify(step, facts.curvature, convex=facts.convex)
+    certificate = fit.certified(certify(step, facts.curvature, convex=facts.convex), outcome.w)
     excess = min([certificate.excess, *record.excess[-1:]], key=lambda e: (np.isnan(e), e))
     history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():
