@@ -25,7 +25,6 @@ FOLDER = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 LABELS, COLOURS = 11, 5
 
 
-
 def snakes(part: str, *, edge_features: bool = True) -> GraphBatch:
     """Return the images of "train" or "test" as graphs."""
     with np.load(FOLDER / "snakes" / "snakes.npz") as data:

@@ -270,6 +270,8 @@ def test_bad_data_are_refused(change: dict[str, Any], message: str) -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="cost is 'area', expected 'hamming'"):
+        MaxMargin(cost="area")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match='an attractive clique has cells="same" or cells="potts"'):
         Clique("a", "a", attractive=True)
     assert "attractive=True" in repr(Clique("a", "a", cells="same", attractive=True))

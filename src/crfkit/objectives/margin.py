@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Asks, Family
@@ -30,6 +30,8 @@ class MaxMargin(Penalised):
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
         As in `crfkit.objectives.penalised.Penalised`; 1 / l2 is the C of support vector machines.
+    cost : "hamming"
+        What wrong labels cost: 1 each, or what ``Graph.batch(cost=...)`` says of variables.
 
     Examples
     --------
@@ -47,6 +49,15 @@ class MaxMargin(Penalised):
     family: ClassVar[Family] = Family.MARGIN
     asks: ClassVar[Asks] = "best"
     smooth: ClassVar[bool] = False
+
+    cost: Literal["hamming"] = "hamming"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cost != "hamming":
+            raise ValueError(
+                f"cost is {self.cost!r}, expected 'hamming'; costs of variables are part of the data"
+            )
 
     def loss(
         self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None

@@ -176,10 +176,8 @@ class GraphFit(Course[GraphModel]):
         Any labelling bounds the loss from below, so that the dual stays a bound; the loss itself is too low
         where a method did not find the best labelling, by no more than its upper bound says.
         """
-        if (
-            self.objective.family is not Family.MARGIN
-            or self.problem.tally.exact == self.problem.tally.answers
-        ):
+        tally = self.problem.tally
+        if self.objective.family is not Family.MARGIN or tally.exact == tally.answers:
             return certificate
         self.problem.value_and_grad(w, np.empty(self.layout.weights))
         how = tally.how(self.batch.graphs)

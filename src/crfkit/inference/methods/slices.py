@@ -39,7 +39,8 @@ class Slices:
     def whole(self) -> Bools:
         """Which graphs have no other components, [N]."""
         batch = self.potentials.batch
-        return np.bincount(batch.graph_of[~self.covered], minlength=batch.graphs) == 0
+        others: Bools = np.bincount(batch.graph_of[~self.covered], minlength=batch.graphs) == 0
+        return others
 
     def expected(
         self, weight: Floats, rest: Method, threads: int
