@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Pointers
 from crfkit.linear.graphs.labellings import Labellings
 
 __all__ = ["Posterior", "power_ep"]
@@ -66,10 +66,52 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """The approximation of one 1 / Z_n, in the weights that matter for it."""
+    """The approximation of one 1 / Z_n, by the directions of weights in which it varies."""
 
-    precision: Floats  #: P [f, f], or [f]
-    linear: Floats  #: h [f]
+    precision: Floats  #: P [r, r], or [r]
+    linear: Floats  #: h [r]
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """Z_n by the directions of weights in which it varies, often few: its differences have a low rank."""
+
+    base: Floats  #: [A]
+    difference: Floats  #: [A, r]
+    weights: Pointers  #: [f]
+    basis: Floats | None  #: [r, f] orthonormal; None: the weights themselves, where covariances are diagonal
+
+    @classmethod
+    def of(cls, graph: Labellings, full: bool) -> Sum:
+        """Return the sum over the labellings of a graph."""
+        if not full or not graph.difference.size:
+            return cls(
+                graph.base, graph.difference, graph.weights, np.eye(len(graph.weights)) if full else None
+            )
+        left, length, right = np.linalg.svd(graph.difference, full_matrices=False)
+        rank = int((length > 1e-10 * length[0]).sum())
+        return cls(graph.base, left[:, :rank] * length[:rank], graph.weights, right[:rank])
+
+    def of_mean(self, mean: Floats) -> Floats:
+        """Return the mean by these directions, [r]."""
+        here: Floats = mean[self.weights]
+        return here if self.basis is None else self.basis @ here
+
+    def of_covariance(self, covariance: Floats) -> Floats:
+        """Return the covariance by these directions, [r, r] or [r]."""
+        at, basis = self.weights, self.basis
+        made: Floats = covariance[at] if basis is None else basis @ covariance[np.ix_(at, at)] @ basis.T
+        return made
+
+    def add(self, site: Site, precision: Floats, linear: Floats) -> None:
+        """Add a site to the precision [F, F] or [F] and the linear term [F] of all weights."""
+        at, basis = self.weights, self.basis
+        if basis is None:
+            precision[at] += site.precision
+            linear[at] += site.linear
+        else:
+            precision[np.ix_(at, at)] += basis.T @ site.precision @ basis
+            linear[at] += basis.T @ site.linear
 
 
 def power_ep(
@@ -96,13 +138,14 @@ def power_ep(
     tolerance : float
         Converged where a sweep changes less: means in standard deviations, variances as shares of themselves.
     """
-    sites = [_first(graph, w, full) for graph in graphs]
-    mean, covariance = _joined(graphs, sites, prior, full)
+    sums = [Sum.of(graph, full) for graph in graphs]
+    sites = [_first(each, w, full) for each in sums]
+    mean, covariance = _joined(sums, sites, prior, full)
     share, least, kept = 0.5, np.inf, (sites, mean, covariance)
     for sweep in range(1, max_sweeps + 1):
-        each = zip(graphs, sites, strict=True)
-        moved = [_updated(graph, site, mean, covariance, share) for graph, site in each]
-        new_mean, new = _joined(graphs, moved, prior, full)
+        pairs = zip(sums, sites, strict=True)
+        moved = [_updated(each, site, mean, covariance, share) for each, site in pairs]
+        new_mean, new = _joined(sums, moved, prior, full)
         change = _change(mean, covariance, new_mean, new) / share
         if change <= tolerance:
             return Posterior(new_mean, new, sweep, change, True)
@@ -123,50 +166,48 @@ def _change(mean: Floats, covariance: Floats, new_mean: Floats, new: Floats) -> 
     return float(max(moved.max(initial=0.0), np.abs(after / before - 1.0).max(initial=0.0)))
 
 
-def _moments(graph: Labellings, logits: Floats, full: bool) -> tuple[Floats, Floats]:
+def _moments(each: Sum, logits: Floats, full: bool) -> tuple[Floats, Floats]:
     """Return mean and covariance of the differences under shares that are proportional to exp(logits)."""
     shares = np.exp(logits - logits.max())
     shares /= shares.sum()
-    mean = shares @ graph.difference
-    apart = graph.difference - mean
+    mean = shares @ each.difference
+    apart = each.difference - mean
     weighted = shares[:, None] * apart
     return mean, weighted.T @ apart if full else np.einsum("af,af->f", weighted, apart)
 
 
-def _first(graph: Labellings, w: Floats, full: bool) -> Site:
-    here = w[graph.weights]
-    f, C = _moments(graph, graph.base + graph.difference @ here, full)
+def _first(each: Sum, w: Floats, full: bool) -> Site:
+    here = each.of_mean(w)
+    f, C = _moments(each, each.base + each.difference @ here, full)
     return Site(C, _times(C, here) - f)
 
 
-def _updated(graph: Labellings, site: Site, mean: Floats, covariance: Floats, share: float) -> Site:
-    at, d = graph.weights, graph.difference
-    here = mean[at]
-    if covariance.ndim == 1:
-        V: Floats = covariance[at] / (1.0 + covariance[at] * site.precision)
-        spread = d**2 @ V
-    else:
-        S = covariance[np.ix_(at, at)]
-        V = _symmetric(np.linalg.solve(np.eye(len(at)) + S @ site.precision, S))
-        spread = np.einsum("af,fg,ag->a", d, V, d, optimize=True)
+def _updated(each: Sum, site: Site, mean: Floats, covariance: Floats, share: float) -> Site:
+    """Return the site after a share of the way to the one that has the moments; letters as above."""
+    d, here, S = each.difference, each.of_mean(mean), each.of_covariance(covariance)
+    V = _over(S, site.precision)
+    spread = d**2 @ V if V.ndim == 1 else np.einsum("ar,ar->a", d @ V, d)
     v = here + _times(V, site.linear - _times(site.precision, here))
-    f, C = _moments(graph, graph.base + d @ v + 0.5 * spread, covariance.ndim == 2)
-    P: Floats = C / (1.0 + V * C) if C.ndim == 1 else _symmetric(np.linalg.solve(np.eye(len(at)) + C @ V, C))
+    f, C = _moments(each, each.base + d @ v + 0.5 * spread, V.ndim == 2)
+    P = _over(C, V)
     h = _times(P, v + _times(V, f)) - f
     return Site(site.precision + share * (P - site.precision), site.linear + share * (h - site.linear))
 
 
-def _joined(
-    graphs: Sequence[Labellings], sites: Sequence[Site], prior: Floats, full: bool
-) -> tuple[Floats, Floats]:
+def _joined(sums: Sequence[Sum], sites: Sequence[Site], prior: Floats, full: bool) -> tuple[Floats, Floats]:
     """Return mean and covariance of the prior times all sites."""
     precision, linear = (np.diag(1.0 / prior) if full else 1.0 / prior), np.zeros(len(prior))
-    for graph, site in zip(graphs, sites, strict=True):
-        at = graph.weights
-        linear[at] += site.linear
-        precision[np.ix_(at, at) if full else at] += site.precision
+    for each, site in zip(sums, sites, strict=True):
+        each.add(site, precision, linear)
     covariance: Floats = _symmetric(np.linalg.inv(precision)) if full else 1.0 / precision
     return _times(covariance, linear), covariance
+
+
+def _over(a: Floats, b: Floats) -> Floats:
+    """Return (a^-1 + b)^-1 = (1 + a b)^-1 a of two matrices or diagonals, of which a may be singular."""
+    if a.ndim == 1:
+        return a / (1.0 + a * b)
+    return _symmetric(np.linalg.solve(np.eye(len(a)) + a @ b, a))
 
 
 def _symmetric(matrix: Any) -> Floats:
