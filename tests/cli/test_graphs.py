@@ -83,7 +83,7 @@ def test_eval_scores_each_kind(folder: Path) -> None:
 def test_show_and_explain(folder: Path) -> None:
     told = run("show", folder / "m.crf", "--top", 1).stdout
     assert "kind         pos, 3 labels: DT, NN, VB\n" in told
-    assert "clique       pos chunk: 9 weights\n" in told
+    assert "clique       pos chunk (pos, chunk): 9 weights\n" in told
     assert GRAPH.strip() in told
     assert "strongest weights" not in run("show", folder / "m.crf", "-q").stdout
     made = json.loads(run("show", folder / "m.crf", "--json").stdout)

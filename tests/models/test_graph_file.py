@@ -120,8 +120,9 @@ def test_the_command_line_shows_it(
     assert "licence      CC0" in shown
     made = json.loads(run("show", path, "--json").stdout)
     word = made["cliques"]["word"]
-    assert [word[key] for key in ("kinds", "weights", "attributes")] == [["pos"], 4, 4]
-    refused = run("eval", path, path, status=2)
+    assert (word["kinds"], word["weights"], word["attributes"]) == (["pos"], 4, 4)
+    assert "is a model of graphs without a text form" in run("eval", path, path, status=2).output
+    refused = run("calibrate", path, path, "-o", tmp_path / "c.crf", status=2)
     assert "holds a model of graphs, not of sequences" in refused.output
 
 

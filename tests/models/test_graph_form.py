@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from crfkit import FactorialCRF, GraphCRF, Stop
@@ -46,6 +49,12 @@ def test_what_a_text_says() -> None:
     assert (form.lines[-1].by, form.lines[-1].at, form.lines[-1].cells) == ("skip", "both", "symmetric")
     assert len(form.sets["features"].templates) == 4
     assert GraphForm.parse(str(form)) == form
+
+
+def test_the_example_of_the_docs_is_read() -> None:
+    page = Path(__file__).parents[2] / "docs" / "graphs.md"
+    (text,) = re.findall(r"```text\n(.*?)```", page.read_text(), re.DOTALL)
+    assert [*GraphForm.parse(text).kinds] == ["pos", "chunk"]
 
 
 def test_columns_become_graphs() -> None:

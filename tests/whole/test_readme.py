@@ -41,6 +41,8 @@ PROMISES: dict[str, list[str]] = {
         "0.97 right",
         "0.87 by pseudo-likelihood",
         "0.97 by likelihood",
+        "[['N', 'O', 'O', 'O', 'N', 'O']]",
+        "0.89, pixels alone 0.77",
     ],
     "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
 }
