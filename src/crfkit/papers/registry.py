@@ -62,6 +62,7 @@ EXPERIMENTS = {
             "skip-chain", "Sutton & McCallum (2006)", "section 1.5, Tables 1.1-1.3", "seminars, gazetteers", 8
         ),
         Entry("amn", "Taskar, Chatalbashev & Koller (2004)", "Gupta (2005) section 6", "segmentation", 25),
+        Entry("multilabel", "Müller & Behnke (2014)", "several labels at once", "scene", 5),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
     )
 }
