@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Claim", "Figure", "Line", "Page", "Points", "Table"]
+from crfkit.arrays import Floats
+
+__all__ = ["Claim", "Figure", "Line", "Page", "Pictures", "Points", "Table"]
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Pictures:
+    """Rows of images, [rows, columns, 3] from 0 to 1 each; the name is that of the file, without .png."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Floats]]
+
+
+@dataclass(frozen=True)
 class Page:
     """The parts of a report that an experiment makes."""
 
     notes: Sequence[str] = ()  #: which data, and how they differ from the paper's
     claims: Sequence[Claim] = ()
     tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
+    figures: Sequence[Figure | Pictures] = ()

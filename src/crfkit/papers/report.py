@@ -11,7 +11,7 @@ import numpy as np
 
 from crfkit import __version__
 from crfkit.data.sink import write_bytes
-from crfkit.papers.page import Figure, Line, Page, Points, Table
+from crfkit.papers.page import Figure, Line, Page, Pictures, Points, Table
 from crfkit.papers.registry import Entry
 from crfkit.papers.results import Result
 
@@ -74,7 +74,8 @@ def write_report(
         parts.append("## Figures")
         for figure in page.figures:
             if plots:
-                _draw(folder / f"{figure.name}.png", figure)
+                draw = _show if isinstance(figure, Pictures) else _draw
+                draw(folder / f"{figure.name}.png", figure)
                 parts.append(f"![{figure.title}]({figure.name}.png)\n\n{figure.title}")
         parts += [] if plots else [NO_PLOT]
     parts += ["## All numbers", _everything(results)]
@@ -96,6 +97,23 @@ def _everything(results: Sequence[Result]) -> str:
     return Table(
         "Paper and ours", ["quantity", "paper", "ours", "95 % interval", "runs", "data"], rows
     ).markdown()
+
+
+def _show(path: Path, pictures: Pictures) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    high, wide = len(pictures.rows), len(pictures.columns)
+    canvas = Canvas(figsize=(2.2 * wide, 1.9 * high), layout="constrained")
+    FigureCanvasAgg(canvas)
+    for i, row in enumerate(pictures.rows):
+        for k, image in enumerate(row):
+            axes = canvas.add_subplot(high, wide, i * wide + k + 1)
+            axes.imshow(image, interpolation="nearest")
+            axes.set_axis_off()
+            if i == 0:
+                axes.set_title(pictures.columns[k], fontsize=8)
+    canvas.savefig(path, dpi=120)
 
 
 def _draw(path: Path, figure: Figure) -> None:
