@@ -38,12 +38,12 @@ def graphs(seed: int, hidden: bool = False) -> GraphBatch:
     )
 
 
-def grid(seed: int, side: int = 4) -> GraphBatch:
-    """Return a small image and one of two pixels, with grey values and contrasts."""
+def grid(seed: int, side: int = 4, graphs: int = 2) -> GraphBatch:
+    """Return a small image and others of two pixels, with grey values and contrasts."""
     rng = np.random.default_rng(seed)
-    shapes = [(side, side), (1, 2)]
+    shapes = [(side, side), *[(1, 2)] * (graphs - 1)]
     near = np.concatenate(scopes.grid(shapes))
-    ptr = np.array([0, side * side, side * side + 2])
+    ptr = np.cumsum([0, *(height * width for height, width in shapes)])
     y = rng.integers(0, 2, int(ptr[-1]))
     grey = y + rng.normal(size=len(y))
     graph = Graph(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils import get_tags
 
 from crfkit import Graph, GraphCRF, Likelihood, Stop, inference, scopes
@@ -86,6 +87,24 @@ def test_log_likelihood_sums_over_hidden_labels() -> None:
     total = inference.log_partition(scores, method="enumeration")
     assert crf.log_likelihood(data) == pytest.approx(np.asarray(within) - np.asarray(total))
     assert crf.score(data, given="labels") == 1.0
+
+
+def test_searches_and_folds_take_a_batch() -> None:
+    data = grid(0, graphs=6)
+    assert (len(data), len(data[2:5]), len(data[-1]), len(data[data.graph_of[:6] >= 0])) == (6, 3, 1, 6)
+    crf = GraphCRF(data.graph, features="all", stop=Stop(max_iterations=9, tolerance=0.1))
+    scores = cross_val_score(crf, data, cv=3)
+    folds = [(np.arange(6)[np.arange(6) // 2 != k], np.arange(6)[np.arange(6) // 2 == k]) for k in range(3)]
+    own = [clone(crf).fit(data.select(train)).score(data.select(test)) for train, test in folds]
+    assert scores.tolist() == own
+    search = GridSearchCV(crf, {"objective__l2": [0.1, 10.0]}, cv=2).fit(data)
+    assert search.best_estimator_.score(data) == search.score(data)
+
+
+def test_objectives_that_ask_nothing_say_so() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph, objective="pseudo-likelihood").fit(data)
+    assert set(crf.how_.method) == {"none"}
 
 
 # ---- labels -------------------------------------------------------------------------------------------

@@ -54,6 +54,21 @@ class GraphBatch:
         """Number of factors of all cliques."""
         return sum(len(scope) for scope in self.scopes.values())
 
+    def __len__(self) -> int:
+        """Return the number of graphs, N."""
+        return self.graphs
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of graphs, as scikit-learn asks for it: its searches and folds take a batch as X."""
+        return (self.graphs,)
+
+    def __getitem__(self, graphs: Any) -> GraphBatch:
+        """Return one graph, or those of a slice, of a list of numbers or of a mask [N]."""
+        which = graphs[0] if isinstance(graphs, tuple) and graphs[1:] == (Ellipsis,) else graphs
+        chosen = np.arange(self.graphs)[which] if isinstance(which, slice | int | np.integer) else which
+        return self.select(np.atleast_1d(np.asarray(chosen)))
+
     @cached_property
     def label_ptr(self) -> Pointers:
         """Where the labels of each variable begin in flat arrays, [V + 1]."""

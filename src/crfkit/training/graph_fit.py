@@ -125,7 +125,8 @@ class GraphFit(Course[GraphModel]):
 
     def validation(self, dev: GraphBatch, metric: Any) -> Any:
         """Return the dev score as a function of the weights."""
-        return GraphValidation(self.model(np.zeros(self.layout.weights)), dev, metric, self.threads)
+        zero = self.model(np.zeros(self.layout.weights))
+        return GraphValidation(zero, dev, metric, self.problem.method, self.threads)
 
     def dev_share(self, dev: GraphBatch) -> float:
         """Return how many variables the dev set has, by those of the data."""

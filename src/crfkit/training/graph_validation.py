@@ -9,8 +9,10 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Floats, Ids
+from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.objective import Objective
+from crfkit.methods import Auto
 from crfkit.models.graph_model import GraphModel, accuracy, log_likelihood
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
@@ -19,6 +21,8 @@ __all__ = ["GraphMetric", "GraphValidation", "check_learnable", "checked_graphs"
 
 #: Gold labels and predicted ones by kind, ids [V] with -1 where the gold is unknown, to a number.
 GraphMetric: TypeAlias = Callable[[Mapping[str, Ids], Mapping[str, Ids]], float]
+
+_BUDGET = 2**22  #: cells of a component that is decoded exactly
 
 
 def checked_graphs(given: Any, graph: Graph, name: str) -> GraphBatch:
@@ -89,6 +93,9 @@ class GraphValidation:
     metric : {"accuracy", "log_likelihood"} or function, optional
         The share of right labels (default), the mean logarithm of the probability of known labels by
         variable, or a function of gold and predicted labels by kind; more is better.
+    method : Method
+        Who sums and maximises. An integer program, which a clock ends, is not begun: a score is a function
+        of the weights.
     threads : int, optional
     """
 
@@ -97,6 +104,7 @@ class GraphValidation:
         model: GraphModel,
         dev: GraphBatch,
         metric: GraphMetric | str | None,
+        method: Method,
         threads: int | None = None,
     ) -> None:
         metric = "accuracy" if metric is None else metric
@@ -108,6 +116,9 @@ class GraphValidation:
         self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self.notes: list[str] = []
         self.model, self._metric, self._threads = model, metric, threads
+        self._sums, self._best = method, method
+        if isinstance(method, Auto) or method.lacks("best"):
+            self._best = Auto(budget=getattr(method, "budget", _BUDGET), seconds=0.0)
         self._dev = checked_graphs(dev, model.graph, "dev")
         self._scores = GraphScores(model.layout, model.fitted(self._dev))
 
@@ -117,9 +128,9 @@ class GraphValidation:
         label = self._dev.label
         assert label is not None
         if self._metric == "log_likelihood":
-            found = log_likelihood(scores, label, method=None, threads=self._threads)
+            found = log_likelihood(scores, label, method=self._sums, threads=self._threads)
             return float(np.sum(found)) / int((label >= 0).sum())
-        labelling = inference.decode(scores, threads=self._threads)
+        labelling = inference.decode(scores, self._best, threads=self._threads)
         if callable(self._metric):
             return float(self._metric(self._dev.by_kind(label), labelling.labels))
         return accuracy(self._dev, labelling.labels)
