@@ -64,6 +64,7 @@ EXPERIMENTS = {
         Entry("amn", "Taskar, Chatalbashev & Koller (2004)", "Gupta (2005) section 6", "segmentation", 25),
         Entry("multilabel", "Müller & Behnke (2014)", "several labels at once", "scene", 5),
         Entry("grid", "Sutton & McCallum (2006)", "section 1.4 on grids of pixels", "segmentation", 15),
+        Entry("bayesian", "Qi, Szummer & Minka (2005)", "Gupta (2005) section 8", "scene", 6),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
     )
 }
