@@ -65,6 +65,13 @@ EXPERIMENTS = {
         Entry("multilabel", "Müller & Behnke (2014)", "several labels at once", "scene", 5),
         Entry("grid", "Sutton & McCallum (2006)", "section 1.4 on grids of pixels", "segmentation", 15),
         Entry("bayesian", "Qi, Szummer & Minka (2005)", "Gupta (2005) section 8", "scene", 6),
+        Entry(
+            "dcrf",
+            "Sutton, Rohanimanesh & McCallum (2004)",
+            "Sutton & McCallum (2006) section 1.4.2",
+            "conll2000",
+            10,
+        ),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
     )
 }
