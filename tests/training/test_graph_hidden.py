@@ -13,6 +13,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.methods import BeliefPropagation, Elimination
+from crfkit.objectives import MaxMargin, PseudoLikelihood
 from crfkit.optimise import EM, LBFGS
 from crfkit.structures import GraphBatch
 from crfkit.structures.evidence import without_observed
@@ -120,3 +121,17 @@ def test_within_a_network_known_labels_are_clamped_where_that_is_asked_for() -> 
     assert (free[known >= 0].max(axis=1) < 1.0).all()
     with pytest.raises(ValueError, match='given is "labels", and the batch has none'):
         crf.predict(replace(data, label=None), given="labels")
+
+
+def test_pseudo_likelihood_leaves_hidden_labels_out() -> None:
+    """A pixel without a label has no term, and the others are learned from."""
+    graph = Graph({"pixel": 2}, look=["pixel"], near=["pixel", "pixel"])
+    data = graph.batch(
+        labels={"pixel": [0, 1, -1, 1]},
+        scopes={"near": [[0, 1], [1, 2], [2, 3]]},
+        features={"look": np.eye(2)[[0, 1, 0, 1]]},
+    )
+    crf = GraphCRF(graph, objective=PseudoLikelihood(l2=0.1)).fit(data)
+    assert crf.predict(data)["pixel"][[0, 1, 3]].tolist() == [0, 1, 1]
+    with pytest.raises(ValueError, match="1 of 4 variables of kind 'pixel' have no label"):
+        GraphCRF(graph, objective=MaxMargin()).fit(data)
