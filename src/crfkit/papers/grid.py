@@ -1,8 +1,8 @@
 """Grids of pixels: each pixel alone, against neighbours learned by pseudo-likelihood and by messages.
 
 A pixel sees its features; pairs of neighbours, to the right and below, have a free table for each third of
-the contrasts (`crfkit.papers.images`). The grid is one of the general CRFs of Sutton & McCallum (2006) section
-1.4, trained as in 1.4.5: by pseudo-likelihood (Besag 1977), and from there by Bethe's approximation of the
+the contrasts (`crfkit.papers.images`). The grid is a general CRF as in Sutton & McCallum (2006) section 1.4,
+trained as in 1.4.5: by pseudo-likelihood (Besag 1977), and from there by Bethe's approximation of the
 likelihood. Labels are the likeliest ones of each pixel.
 """
 

@@ -133,7 +133,7 @@ def horses(given: Given) -> Images:
     return _images("horses", about, ["ground", "horse"], images, labels, 120)
 
 
-def generated_images(n: int = 30, size: int = 12) -> Images:
+def generated_images(n: int = 30, size: int = 12, noise: float = 0.3) -> Images:
     """Return noisy images of three areas."""
     rng = np.random.default_rng(0)
     images, labels = [], []
@@ -143,7 +143,7 @@ def generated_images(n: int = 30, size: int = 12) -> Images:
         middle = rng.integers(3, size - 3, 2)
         label[np.abs(row - middle[0]) + np.abs(column - middle[1]) < 3] = 2
         images.append(
-            255.0 * np.clip(np.eye(3)[label] * 0.3 + rng.normal(0.4, 0.3, (size, size, 3)), 0.0, 1.0)
+            255.0 * np.clip(np.eye(3)[label] * 0.3 + rng.normal(0.4, noise, (size, size, 3)), 0.0, 1.0)
         )
         label[rng.random(label.shape) < 0.02] = 3  # not known
         labels.append(label)
