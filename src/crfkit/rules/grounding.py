@@ -35,7 +35,6 @@ class Ground:
 
     scope: Ids  #: [M, arity], numbered within kinds
     features: CliqueFeatures | None  #: how often each factor counts, by attribute
-    clauses: int  #: rows that were found, before equal ones were put together
 
 
 def ground(
@@ -55,12 +54,12 @@ def ground(
     found, scope = _without_repeats(clause, found, scope)
     rule = clause.rule
     if rule.weight is not None:
-        return Ground(_stack(scope), None, found.rows)
+        return Ground(_stack(scope), None)
     if rule.hard or not clause.values:
         first, count = merged(scope)
         kept = _stack([column[first] for column in scope])
         times = None if rule.hard else CliqueFeatures(1, dense=count.astype(np.float64)[:, None])
-        return Ground(kept, times, found.rows)
+        return Ground(kept, times)
     return _by_values(clause, found, scope)
 
 
@@ -161,7 +160,7 @@ def _by_values(clause: Clause, found: Bindings, scope: list[NDArray[Any]]) -> Gr
     value = None if (count == 1).all() else count.astype(np.float64)
     ragged = Ragged(pointers(attributes), ids, value)
     made = CliqueFeatures(len(names), rows=ragged, names=Alphabet(names))
-    return Ground(_stack([column[each] for column in rows]), made, found.rows)
+    return Ground(_stack([column[each] for column in rows]), made)
 
 
 def _stack(columns: list[NDArray[Any]]) -> Ids:

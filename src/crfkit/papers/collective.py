@@ -1,0 +1,215 @@
+"""Gupta (2005) section 7, after Taskar, Abbeel & Koller (2002): linked documents, classified together.
+
+Logistic regression on words against the same model with features of neighbours, and with cliques of links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.metrics import mcnemar
+from crfkit.papers.collective_learners import L2, LEARNERS, WORDS, learn
+from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.linked import Linked, generated, linked
+from crfkit.papers.page import Claim, Figure, Line, Page, Table
+from crfkit.papers.report import with_interval
+from crfkit.papers.results import Result
+
+__all__ = ["Collective", "Task", "make"]
+
+ACCURACY, SECONDS, CHANCE = "accuracy", "seconds", "p by McNemar's test against words alone"
+#: The relational models that claims are about: citations join equal topics, links of pages do not.
+ONE, FREE = "links, one weight, pseudo", "links, free, BP"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Documents, and which of them are labelled."""
+
+    data: Linked
+    share: int = 0  #: percentage of random documents that is labelled; 0: a published split
+    sites: bool = False  #: one site after the other is left out
+
+    @property
+    def name(self) -> str:
+        """The name of the data and of the split."""
+        if self.sites:
+            return f"{self.data.name}, one site left out"
+        return f"{self.data.name}, " + (f"{self.share} % labelled" if self.share else "published split")
+
+    @property
+    def links(self) -> str:
+        """The relational model that claims are about."""
+        return FREE if self.sites else ONE
+
+    @property
+    def learners(self) -> list[str]:
+        """Names of learners; where no neighbour's label is known, it cannot be a feature."""
+        return [name for name, one in LEARNERS.items() if not (self.sites and one.near == "labels")]
+
+    def run(self, name: str, seed: int, threads: int | None) -> tuple[NDArray[Any], NDArray[Any], float]:
+        """Return the true and the found classes of the documents asked for, and the seconds of a training."""
+        data, learner = self.data, LEARNERS[name]
+        if not self.sites:
+            known, asked = (
+                data.random(self.share, seed) if self.share else (data.split["train"], data.split["test"])
+            )
+            found, seconds = learn(data, learner, known, apart=False, threads=threads)
+            return data.label[asked], found[asked], seconds
+        assert data.site is not None
+        classes, spent = np.empty_like(data.label), []
+        for site in range(len(data.sites)):
+            found, seconds = learn(data, learner, data.site != site, apart=True, threads=threads)
+            classes[data.site == site] = found[data.site == site]
+            spent.append(seconds)
+        return data.label, classes, max(spent)
+
+
+def make(given: Given) -> Collective:
+    """Return the experiment: on citations and web pages, or quick, on generated documents."""
+    if given.quick:
+        data = generated()
+        return Collective([Task(data, 30), Task(data, 60), Task(data), Task(data, sites=True)], given, 2)
+    papers = [linked(given, name) for name in ("cora", "citeseer")]
+    tasks = [Task(data, share) for data in papers for share in (10, 20, 40, 67)]
+    tasks += [Task(data) for data in papers]
+    return Collective([*tasks, Task(linked(given, "webkb"), sites=True)], given, 5)
+
+
+@dataclass(frozen=True)
+class Collective:
+    """The experiment on some tasks."""
+
+    tasks: Sequence[Task]
+    given: Given
+    runs: int
+    learned: dict[tuple[str, str, int], Any] = field(default_factory=dict)  #: what was trained for a task
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers depend on."""
+        return {"l2": L2, "tasks": [task.name for task in self.tasks]}
+
+    def quantities(self) -> list[Quantity]:
+        """Return accuracy, seconds and significance of each learner on each task."""
+        sizes = {task.name: f"{len(task.data.label)} documents" for task in self.tasks}
+        return [Quantity(name, None, f"{key[0]}: {sizes[key[0]]}") for name, key in self._keys().items()]
+
+    def measure(self, quantity: Quantity, seed: int) -> float:
+        """Return the accuracy in percent, the seconds of training, or a p-value."""
+        name, learner, what = self._keys()[quantity.name]
+        truth, found, seconds = self._trained(name, learner, seed)
+        if what == SECONDS:
+            return seconds
+        if what == ACCURACY:
+            return 100.0 * float((truth == found).mean())
+        words = self._trained(name, WORDS, seed)[1]
+        rows = [[list(map(str, one.tolist()))] for one in (truth, words, found)]
+        return mcnemar(*rows).p_value
+
+    def _trained(self, name: str, learner: str, seed: int) -> tuple[NDArray[Any], NDArray[Any], float]:
+        task = next(task for task in self.tasks if task.name == name)
+        key = (name, learner, seed if task.share else 0)  # other splits do not depend on the seed
+        if key not in self.learned:
+            self.learned[key] = task.run(learner, seed, self.given.threads)
+        found: tuple[NDArray[Any], NDArray[Any], float] = self.learned[key]
+        return found
+
+    def _keys(self) -> dict[str, tuple[str, str, str]]:
+        return {
+            f"{task.name}; {learner}: {what}": (task.name, learner, what)
+            for task in self.tasks
+            for learner in task.learners
+            for what in (ACCURACY, SECONDS, CHANCE)
+            if what != CHANCE or learner != WORDS
+        }
+
+    def page(self, found: Mapping[str, Result]) -> Page:
+        """Return the tables, the figure, and what follows."""
+        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        header = ["learner", *(task.name for task in self.tasks)]
+        rows = {
+            what: [
+                [learner, *(_cell(known.get((task.name, learner, what)), task, what) for task in self.tasks)]
+                for learner in LEARNERS
+                if what != CHANCE or learner != WORDS
+            ]
+            for what in (ACCURACY, CHANCE, SECONDS)
+        }
+        tables = [
+            Table("Accuracy, %", header, rows[ACCURACY]),
+            Table("The largest p of all runs, by McNemar's test against words alone", header, rows[CHANCE]),
+            Table("Seconds of training, the longest of all runs", header, rows[SECONDS]),
+        ]
+        return Page(
+            [
+                "Taskar, Abbeel & Koller (2002) found that models with cliques of links classify pages of "
+                "WebKB better than logistic regression on words. Here: cora and citeseer, papers that cite "
+                "each other, with a share of random papers labelled or with the split of Planetoid; webkb, "
+                "pages of four universities, each of which is left out once. Weights are learned from the "
+                "labelled documents and the links between them; within a network the known labels are then "
+                f"given. l2 is {L2:g} throughout and was not tuned.",
+                "Neighbours' words and labels are features of the document (aggregates); links are cliques "
+                "of two documents: one weight where both have the same label, a weight for each label that "
+                "both have, or a free table of the labels of the document that links and of the "
+                "one that it links to. Shared links: two documents that a third links to. Weights are "
+                "learned by the likelihood with belief propagation (BP) or by pseudo-likelihood.",
+            ],
+            self._claims(known),
+            tables,
+            self._figures(known) if known else [],
+        )
+
+    def _claims(self, known: Mapping[tuple[str, str, str], Result]) -> list[Claim]:
+        texts = (
+            "cliques of links classify better than words alone, on all data",
+            "the gain is significant in each run",
+            "training takes less than 6 seconds",
+        )
+        if any(key not in known for key in self._keys().values()):
+            return [Claim(text, None, "numbers are missing") for text in texts]
+        gain = {
+            task.name: known[task.name, task.links, ACCURACY].ours - known[task.name, WORDS, ACCURACY].ours
+            for task in self.tasks
+        }
+        chance = {task.name: max(known[task.name, task.links, CHANCE].runs.values()) for task in self.tasks}
+        longest = {key: max(one.runs.values()) for key, one in known.items() if key[2] == SECONDS}
+        last = max(longest, key=lambda key: longest[key])
+        told = ", ".join(f"{name} {one:+.1f} points" for name, one in gain.items())
+        odds = ", ".join(f"{name} {p:.1g}" for name, p in chance.items())
+        return [
+            Claim(texts[0], min(gain.values()) > 0.0, f"{ONE}; {FREE} on sites: {told}"),
+            Claim(texts[1], max(chance.values()) < 0.05, f"largest p: {odds}"),
+            Claim(texts[2], longest[last] < 6.0, f"longest: {longest[last]:.1f} s, {last[1]} on {last[0]}"),
+        ]
+
+    def _figures(self, known: Mapping[tuple[str, str, str], Result]) -> list[Figure]:
+        panels: dict[str, dict[str, Line]] = {}
+        for task in (task for task in self.tasks if task.share):
+            lines = panels.setdefault(task.data.name, {})
+            same = [one for one in self.tasks if one.share and one.data is task.data]
+            for learner in (WORDS, "neighbours' words", "neighbours' labels", ONE, FREE):
+                here = {t.share: known[key] for t in same if (key := (t.name, learner, ACCURACY)) in known}
+                each = here.values()
+                lines[learner] = Line(
+                    [float(share) for share in here],
+                    [one.ours for one in each],
+                    [one.low for one in each],
+                    [one.high for one in each],
+                )
+        title = "Accuracy by the share of documents that is labelled"
+        return [Figure("accuracy", title, "labelled, %", "accuracy, %", panels)]
+
+
+def _cell(result: Result | None, task: Task, what: str) -> str:
+    if result is None:
+        return "-"
+    if what == ACCURACY:
+        return with_interval(result) if task.share else f"{result.ours:.1f}"
+    most = max(result.runs.values())
+    return f"{most:.1g}" if what == CHANCE else f"{most:.2f}"
