@@ -1,7 +1,8 @@
 """Qi, Szummer & Minka (2005): averaging over the posterior of the weights against the best weights.
 
-The paper, which Gupta (2005) names in section 8, has data that are not at hand. Here scenes have six labels that depend on each other (Boutell et al. 2004), each image is a graph of six
-binary variables with all pairs, and few images are there to learn from, where a posterior should matter most.
+The paper, which Gupta (2005) names in section 8, has data that are not at hand. Here scenes have six labels
+that depend on each other (Boutell et al. 2004), each image is a graph of six binary variables with all pairs,
+and few images are there to learn from, where a posterior should matter most.
 """
 
 from __future__ import annotations

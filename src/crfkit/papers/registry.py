@@ -72,11 +72,13 @@ EXPERIMENTS = {
             "conll2000",
             10,
         ),
-        "collective",
-        "Taskar, Abbeel & Koller (2002)",
-        "Gupta (2005) section 7: documents that are linked, classified together",
-        "linked",
-        8,
+        Entry(
+            "collective",
+            "Taskar, Abbeel & Koller (2002)",
+            "Gupta (2005) section 7: documents that are linked, classified together",
+            "linked",
+            8,
+        ),
         Entry("rules", "Richardson & Domingos (2006)", "rules with weights, on citations", "linked", 3),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
     )
