@@ -82,7 +82,7 @@ def test_weights_of_a_model_go_to_the_attributes_of_the_same_name() -> None:
 def test_wrong_starts_are_refused() -> None:
     data = grid(0, 3)
     with pytest.raises(ValueError, match="init"):
-        GraphCRF(data.graph, init="middle").fit(data)  # type: ignore[arg-type]
+        GraphCRF(data.graph, init="middle").fit(data)
     with pytest.raises(ValueError, match="init gave weights of shape"):
         GraphCRF(data.graph, init=np.zeros(1)).fit(data)
 
