@@ -42,11 +42,11 @@ class Images(NamedTuple):
 def make(given: Given) -> Bayesian:
     """Return the experiment with its data; `quick` draws images of its own."""
     if given.quick:
-        return Bayesian(*_drawn(), (20,), 2, given.threads)
+        return Bayesian(*_drawn(), (10,), 2, given.threads)
     with np.load(given.file("scene/scene.npz"), allow_pickle=False) as found:
         train = Images(found["X_train"].astype(np.float64), found["y_train"].astype(np.int32))
         test = Images(found["X_test"].astype(np.float64), found["y_test"].astype(np.int32))
-    return Bayesian(*_reduced(train, test), (25, 50, 100), 5, given.threads)
+    return Bayesian(*_reduced(train, test), (25, 50), 5, given.threads)
 
 
 def _reduced(train: Images, test: Images) -> tuple[Images, Images]:
