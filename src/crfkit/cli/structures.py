@@ -135,7 +135,9 @@ def structure_of(
         read = None if scheme is None else spelling_of(scheme)
         return Asked(SemiMarkov(max_length=lengths), read, "long" if outside == "long" else "unit")
     if name not in kinds:
-        raise ValueError(f"--structure is {name!r}, expected {', '.join(kinds)} or semi")
+        raise ValueError(
+            f"--structure is {name!r}, expected {', '.join(kinds)} or semi; graph is for crfkit train"
+        )
     for option, given in (("--max-length", max_length), ("--outside", outside)):
         if given is not None:
             raise ValueError(f"{option} is for segments; give --structure semi too, or leave it out")
