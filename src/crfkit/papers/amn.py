@@ -196,10 +196,7 @@ class Networks:
             MARGIN: (MaxMargin(l2=L2 * len(train)), cut),
         }
         made: dict[tuple[str, str], float] = {}
-        data = {
-            alone: [graphs(part, task.labels, alone=alone) for part in (train, test)]
-            for alone in (False, True)
-        }
+        data = {alone: [graphs(part, task.labels, alone=alone) for part in (train, test)] for alone in (False, True)}
         for name, (objective, method) in ways.items():
             learn, judge = data[name == ALONE]
             stop = Stop(max_seconds=task.seconds, tolerance=1e-2 if name == MARGIN else 1e-4)
