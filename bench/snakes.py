@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import Graph, GraphCRF, Likelihood, MaxMargin, Perceptron, PseudoLikelihood, Stop
-from crfkit.methods import TRWS, BeliefPropagation, Method
+from crfkit.methods import TRWS, BeliefPropagation, CombiLP, Method
 from crfkit.structures import GraphBatch
 
 FOLDER = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
@@ -66,9 +66,9 @@ def rows(ids: Any) -> Any:
     return np.concatenate([[0], np.cumsum(known.sum(axis=1))]), ids[known].astype(np.int32), None
 
 
-def accuracy(crf: GraphCRF, data: GraphBatch) -> float:
+def accuracy(crf: GraphCRF, data: GraphBatch, method: Method) -> float:
     """Return the share of pixels with the right label."""
-    return float((crf.predict(data, method=TRWS(sweeps=200))["pixel"] == data.label).mean())
+    return float((crf.predict(data, method=method)["pixel"] == data.label).mean())
 
 
 def learners(l2: float) -> dict[str, list[tuple[Any, Method | None, int]]]:
@@ -113,8 +113,8 @@ def main() -> None:
             assert model.training is not None
             parts.append(f"{model.training.iterations} iterations, loss {model.training.loss:.4g}")
         seconds = time.perf_counter() - begun
-        right = f"test {accuracy(crf, test):.4f}, train {accuracy(crf, train):.4f}"
-        print(f"{name}: {right}, {seconds:.1f} s; {'; '.join(parts)}", flush=True)
+        right = ", ".join(f"{accuracy(crf, test, m):.4f} by {m}" for m in (TRWS(sweeps=200), CombiLP()))
+        print(f"{name}: test {right}; {seconds:.1f} s; {'; '.join(parts)}", flush=True)
 
 
 if __name__ == "__main__":

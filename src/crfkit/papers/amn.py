@@ -83,8 +83,8 @@ def make(given: Given) -> Networks:
     streets = _streets(given.file("segmentation/camvid60x45.npz"))
     return Networks(
         [
-            Task("horses", "Weizmann horses, 64 pixels, 60 + 40 images", 2, horses, (60, 40), 60.0),
-            Task("camvid", "CamVid, 60 x 45 pixels, 60 + 40 images", 11, streets, (60, 40), 90.0),
+            Task("horses", "Weizmann horses, 64 pixels, 40 + 40 images", 2, horses, (40, 40), 40.0),
+            Task("camvid", "CamVid, 60 x 45 pixels, 40 + 40 images", 11, streets, (40, 40), 60.0),
         ],
         given,
         3,
@@ -196,7 +196,10 @@ class Networks:
             MARGIN: (MaxMargin(l2=L2 * len(train)), cut),
         }
         made: dict[tuple[str, str], float] = {}
-        data = {alone: [graphs(part, task.labels, alone=alone) for part in (train, test)] for alone in (False, True)}
+        data = {
+            alone: [graphs(part, task.labels, alone=alone) for part in (train, test)]
+            for alone in (False, True)
+        }
         for name, (objective, method) in ways.items():
             learn, judge = data[name == ALONE]
             stop = Stop(max_seconds=task.seconds, tolerance=1e-2 if name == MARGIN else 1e-4)
