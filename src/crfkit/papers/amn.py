@@ -105,7 +105,7 @@ def _streets(path: Path) -> list[Image]:
     with np.load(path) as data:
         parts = [(data[f"{part}_rgb"] / 255.0, data[f"{part}_labels"]) for part in ("train", "val")]
     return [
-        Image(rgb, np.where(label == 11, -1, label).astype(np.int32))
+        Image(rgb, np.where(label == 11, -1, label.astype(np.int32)).astype(np.int32))
         for colours, labels in parts
         for rgb, label in zip(colours, labels, strict=True)
     ]
