@@ -43,6 +43,8 @@ PROMISES: dict[str, list[str]] = {
         "0.97 by likelihood",
         "[['N', 'O', 'O', 'O', 'N', 'O']]",
         "0.89, pixels alone 0.77",
+        "[[1, 4], [2, 4]]",
+        "weight 1.5, 1.00 of the unknown are right",
     ],
     "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
 }

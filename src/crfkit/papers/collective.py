@@ -184,7 +184,7 @@ class Collective:
         odds = ", ".join(f"{name} {p:.1g}" for name, p in chance.items())
         return [
             Claim(texts[0], min(gain.values()) > 0.0, f"{ONE}; {FREE} on sites: {told}"),
-            Claim(texts[1], max(chance.values()) < 0.05, f"largest p: {odds}"),
+            Claim(texts[1], min(gain.values()) > 0.0 and max(chance.values()) < 0.05, f"largest p: {odds}"),
             Claim(texts[2], longest[last] < 6.0, f"longest: {longest[last]:.1f} s, {last[1]} on {last[0]}"),
         ]
 
