@@ -122,10 +122,10 @@ class RulesExperiment:
         made = {}
         for data in self.data:
             for name, program in PROGRAMS.items():
-                whats = [ACCURACY, GROUND, LEARN, FACTORS]
-                whats += [WEIGHT] if CITES in program.rules else []
-                whats += [CHANCE] if name != ALONE else []
-                made |= {f"{data.name}; {name}: {what}": (data.name, name, what) for what in whats}
+                asked = [ACCURACY, GROUND, LEARN, FACTORS]
+                asked += [WEIGHT] if CITES in program.rules else []
+                asked += [CHANCE] if name != ALONE else []
+                made |= {f"{data.name}; {name}: {what}": (data.name, name, what) for what in asked}
         return made
 
     def page(self, found: Mapping[str, Result]) -> Page:
