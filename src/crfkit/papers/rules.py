@@ -119,7 +119,7 @@ class RulesExperiment:
         return self.learned[key]
 
     def _keys(self) -> dict[str, tuple[str, str, str]]:
-        made = {}
+        made: dict[str, tuple[str, str, str]] = {}
         for data in self.data:
             for name, program in PROGRAMS.items():
                 asked = [ACCURACY, GROUND, LEARN, FACTORS]
