@@ -72,8 +72,8 @@ def learn(
     begun = time.perf_counter()
     crf = GraphCRF(whole.graph, **options).fit(part)
     seconds = time.perf_counter() - begun
-    given = {} if apart else {"given": {"document": mark}}
-    found = crf.predict_marginals(whole, method=BeliefPropagation(), **given)
+    given = None if apart else {"document": mark}
+    found = crf.predict_marginals(whole, method=BeliefPropagation(), given=given)
     return found["document"].argmax(axis=1), seconds
 
 
@@ -85,8 +85,11 @@ def _batch(data: Linked, learner: Learner, mark: NDArray[np.int32], only: Mask |
     if learner.near:
         for name, links in (("to", data.links), ("from", data.links[:, ::-1])):
             cliques[name] = ["document"]
-            values, how = (data.words, "mean") if learner.near == "words" else (mark, "share")
-            features[name] = _columns(scopes.aggregate(links, values, how, size=len(mark)), len(data.classes))
+            if learner.near == "words":
+                features[name] = scopes.aggregate(links, data.words, "mean", size=len(mark))
+            else:
+                shares = scopes.aggregate(links, mark, "share", size=len(mark))
+                features[name] = _columns(shares, len(data.classes))
     if learner.links:
         cliques["link"] = Clique("document", "document", cells=learner.links)
         scope["link"] = data.links if learner.links == "free" else scopes.simple(data.links)
@@ -108,8 +111,6 @@ def _among(only: Mask, scope: Mapping[str, Any], features: Mapping[str, Any]) ->
     }
 
 
-def _columns(rows: Any, classes: int) -> Any:
+def _columns(rows: NDArray[Any], classes: int) -> NDArray[Any]:
     """Return shares of labels with a column for each class, also where no known label is of the last."""
-    if isinstance(rows, np.ndarray) and rows.shape[1] < classes:
-        return np.pad(rows, ((0, 0), (0, classes - rows.shape[1])))
-    return rows
+    return np.pad(rows, ((0, 0), (0, classes - rows.shape[1])))
