@@ -53,7 +53,8 @@ def linked(given: Given, name: str) -> Linked:
         split = {
             part: np.isin(np.arange(len(label)), found[f"planetoid_{part}"]) for part in ("train", "test")
         }
-    site, sites = None, ()
+    site: NDArray[np.int32] | None = None
+    sites: tuple[str, ...] = ()
     if "university" in found:
         site = found["university"].astype(np.int32)
         sites = tuple(map(str, found["university_names"].tolist()))
