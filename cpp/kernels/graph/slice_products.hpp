@@ -15,14 +15,14 @@ static_assert(NV % kAcross == 0);
 
 inline std::int64_t tiles(std::int64_t n) { return (n + kDown - 1) / kDown * kDown; }
 
-// out[j, :] = sum over k of x[k, :] m[k, j], for J outputs and kAcross vectors.
+// out[j, :] = sum over k of x[k, :] m[k, j], for J outputs and kAcross vectors, side by side in x.
 template <int J>
-inline void step_tile(const double* x, std::int64_t row, std::int64_t n, const double* m,
-                      double* out) {
+inline void step_tile(const double* x, std::int64_t n, const double* m, double* out,
+                      std::int64_t row) {
   Vec acc[J][kAcross];
   for (int j = 0; j < J; ++j)
     for (int i = 0; i < kAcross; ++i) acc[j][i] = Vec{};
-  for (std::int64_t k = 0; k < n; ++k, x += row, m += kDown) {
+  for (std::int64_t k = 0; k < n; ++k, x += kAcross * W, m += kDown) {
     Vec v[kAcross];
     for (int i = 0; i < kAcross; ++i) v[i] = load(x + i * W);
     for (int j = 0; j < J; ++j) {
@@ -34,7 +34,7 @@ inline void step_tile(const double* x, std::int64_t row, std::int64_t n, const d
     for (int i = 0; i < kAcross; ++i) store(out + j * row + i * W, acc[j][i]);
 }
 
-using StepTile = void (*)(const double*, std::int64_t, std::int64_t, const double*, double*);
+using StepTile = void (*)(const double*, std::int64_t, const double*, double*, std::int64_t);
 template <int J>
 inline StepTile step_rest(std::int64_t left) {
   if (left == J) return step_tile<J>;
@@ -42,17 +42,22 @@ inline StepTile step_rest(std::int64_t left) {
   return nullptr;
 }
 
-// out[o, j, i] = sum over k of x[o, k, i] m[k, j]; `packed` is m in tiles of kDown columns.
-inline void apply(const SliceAxis& axis, const double* packed, const double* x, double* out) {
+// out[o, j, i] = sum over k of x[o, k, i] m[k, j]; `packed` is m in tiles of kDown columns, `panel`
+// is room for the columns of x that all tiles come back to: [n, kAcross * W].
+inline void apply(const SliceAxis& axis, const double* packed, const double* x, double* out,
+                  double* panel) {
   const std::int64_t n = axis.width, row = axis.inner * B, whole = n / kDown;
   const StepTile rest = step_rest<kDown>(n % kDown);
   for (std::int64_t o = 0; o < axis.outer; ++o, x += n * row, out += n * row)
     for (std::int64_t i = 0; i < row; i += kAcross * W) {
+      for (std::int64_t k = 0; k < n; ++k)
+        for (int v = 0; v < kAcross; ++v)
+          store(panel + (k * kAcross + v) * W, load(x + k * row + i + v * W));
       const double* m = packed;
       double* to = out + i;
       for (std::int64_t j = 0; j < whole; ++j, m += n * kDown, to += kDown * row)
-        step_tile<kDown>(x + i, row, n, m, to);
-      if (rest) rest(x + i, row, n, m, to);
+        step_tile<kDown>(panel, n, m, to, row);
+      if (rest) rest(panel, n, m, to, row);
     }
 }
 

@@ -46,7 +46,7 @@ class Sweep {
     for (int i = 0; i < 2; ++i) buffer_[i] = take(size_);
     inner_ = take((family.axes - 1) * size_);
     adjoint_ = take(size_), marginal_ = take(own_cells_ * B);
-    sums_ = take(sums(family));
+    sums_ = take(sums(family)), panel_ = take(panel(family));
   }
 
   static std::int64_t memory(const SliceFamily& family, std::int64_t longest) {
@@ -54,7 +54,7 @@ class Sweep {
     for (int r = 0; r < family.roles; ++r)
       if (!family.role[r].shared) own += family.role[r].cells;
     return longest * (family.states + own + 1) * B + (family.axes + 2) * family.states * B +
-           own * B + sums(family);
+           own * B + sums(family) + panel(family);
   }
 
   void forward() {
@@ -64,7 +64,7 @@ class Sweep {
       const double* z = nullptr;
       for (int i = 0; r > 0 && i < family_.axes; ++i) {
         double* to = buffer_[i % 2];
-        apply(family_.axis[i], p_.forth[i], i ? z : alpha_ + (r - 1) * size_, to);
+        apply(family_.axis[i], p_.forth[i], i ? z : alpha_ + (r - 1) * size_, to, panel_);
         z = to;
       }
       scale(r);
@@ -85,7 +85,7 @@ class Sweep {
       const double* y[kSliceAxes] = {alpha_ + (r - 1) * size_};
       for (int i = 1; i < family_.axes; ++i) {
         double* to = inner_ + (i - 1) * size_;
-        apply(family_.axis[i - 1], p_.forth[i - 1], y[i - 1], to);
+        apply(family_.axis[i - 1], p_.forth[i - 1], y[i - 1], to, panel_);
         y[i] = to;
       }
       double* sum = sums_ + family_.states * W + matrices() * W;
@@ -94,7 +94,7 @@ class Sweep {
         sum -= n * n * W;
         add_outer(family_.axis[i], y[i], g, sum);
         double* to = i == 0 ? adjoint_ : other;
-        apply(family_.axis[i], p_.back[i], g, to);
+        apply(family_.axis[i], p_.back[i], g, to, panel_);
         other = g, g = to;
       }
     }
@@ -113,6 +113,9 @@ class Sweep {
     for (int i = 0; i < family.axes; ++i)
       size += std::int64_t{family.axis[i].width} * family.axis[i].width;
     return size * W;
+  }
+  static std::int64_t panel(const SliceFamily& family) {
+    return std::int64_t{family.axis[family.axes - 1].width} * kAcross * W;  // the widest is last
   }
   // Slice of a lane in row r; below 0: it has not begun.
   std::int64_t slice(int b, std::int64_t r) const {
@@ -327,7 +330,7 @@ class Sweep {
   const Prepared p_;
   const SliceLanes& lanes_;
   std::int64_t rows_, own_cells_ = 0, size_;
-  double *alpha_, *own_, *factor_, *buffer_[2], *inner_, *adjoint_, *marginal_, *sums_;
+  double *alpha_, *own_, *factor_, *buffer_[2], *inner_, *adjoint_, *marginal_, *sums_, *panel_;
   Vec highest_[NV], smallest_[NV], range_[kMostRoles][NV];
   VecInt exponent_[NV] = {}, holes_[NV] = {};
   Offset peak_[B];
