@@ -91,6 +91,12 @@ class CliqueScores:
         scores = columns.reshape(len(columns), *self.shape)
         return Table(scores if self.fixed is None else scores + self.fixed, self.which, self.scale)
 
+    def outline(self, batch: GraphBatch) -> Table:
+        """Return a table of zeros, with scales where factors do not share one as it is."""
+        shared = self.scale is None and (self.features is None or len(self.features) == 1)
+        scores = np.zeros((1, *batch.graph.shape(self.name)))
+        return Table(scores, None, None if shared else np.ones(len(batch.scopes[self.name])))
+
     def scatter(self, by_score: Floats, gradient: Floats, threads: int) -> None:
         """Write the gradient by the weights of the clique to its part of `gradient` [F]."""
         flat = by_score.reshape(len(by_score), prod(self.shape))
@@ -123,6 +129,10 @@ class GraphScores:
         """Return the scores at the weights w [F]."""
         use = threads_or_all(threads)
         return GraphPotentials(self.batch, {each.name: each.table(w, use) for each in self.cliques})
+
+    def outline(self) -> GraphPotentials:
+        """Return potentials without scores: only which factors share a table is as in the true ones."""
+        return GraphPotentials(self.batch, {each.name: each.outline(self.batch) for each in self.cliques})
 
     def scatter(self, by_score: Scores, out: Floats, *, threads: int | None = None) -> Floats:
         """Turn a gradient by the scores of tables into the one by weights [F], written to `out`."""
