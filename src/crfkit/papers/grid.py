@@ -79,8 +79,9 @@ class Grid:
         task = next(task for task in self.tasks if task.name == name)
         found = _labelled(self._model(task, learner), task, task.test, learner, self.given.threads)
         counts = _counts(task, task.test, found)  # [images, classes, 2]
-        shown = {f"image {i}": found[i].ravel().tolist() for i in _shown(task)}
-        kept = {"counts": counts.ravel().tolist(), **(shown if measure == PIXELS else {})}
+        kept: dict[str, list[float]] = {"counts": counts.ravel().tolist()}
+        if measure == PIXELS:
+            kept |= {f"image {i}": found[i].ravel().astype(np.float64).tolist() for i in _shown(task)}
         return Reading(100.0 * float(_VALUES[measure](counts.sum(axis=0))), kept)
 
     def _model(self, task: Images, learner: str) -> GraphModel:
@@ -191,7 +192,7 @@ _VALUES = {PIXELS: _pixels, CLASSES: _classes}
 
 def _shown(task: Images) -> list[int]:
     """Return the test images of the figure, by their places among the test images."""
-    return np.linspace(0, len(task.test) - 1, SHOWN).astype(int).tolist()
+    return [int(i) for i in np.linspace(0, len(task.test) - 1, SHOWN)]
 
 
 def _colours(task: Images, label: Ids) -> Floats:

@@ -74,8 +74,11 @@ def write_report(
         parts.append("## Figures")
         for figure in page.figures:
             if plots:
-                draw = _show if isinstance(figure, Pictures) else _draw
-                draw(folder / f"{figure.name}.png", figure)
+                path = folder / f"{figure.name}.png"
+                if isinstance(figure, Pictures):
+                    _show(path, figure)
+                else:
+                    _draw(path, figure)
                 parts.append(f"![{figure.title}]({figure.name}.png)\n\n{figure.title}")
         parts += [] if plots else [NO_PLOT]
     parts += ["## All numbers", _everything(results)]
