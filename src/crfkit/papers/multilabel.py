@@ -126,11 +126,11 @@ class MultiLabel:
         )
         scores = {}
         for l2 in self.penalties:
-            found = self._learned(pairs, learner, l2, *train, dev[0], self.task.X_test)
+            found = self.learned(pairs, learner, l2, *train, dev[0], self.task.X_test)
             scores[l2] = (float(np.mean(found[0] != dev[1])), found[1])
         return min(scores.values(), key=lambda each: each[0])[1]
 
-    def _learned(self, pairs: str, learner: str, l2: float, X: Floats, Y: Ids, *asked: Floats) -> list[Ids]:
+    def learned(self, pairs: str, learner: str, l2: float, X: Floats, Y: Ids, *asked: Floats) -> list[Ids]:
         """Return the labels of other examples, [n, L] each."""
         if learner == LOGISTIC:
             return [_logistic(X, Y, l2, other) for other in asked]

@@ -113,7 +113,7 @@ class SkipChain:
         chain = self._chain(train, l2)
         skip = self._skip_chain(train, l2, chain)
         marginals = skip.predict_marginals(
-            self._batch(test), method=BeliefPropagation(tol=TOLERANCE), threads=self.given.threads
+            self.batch(test), method=BeliefPropagation(tol=TOLERANCE), threads=self.given.threads
         )
         return {
             CHAIN: self._compared(test, self._labelled(chain, test)),
@@ -145,7 +145,8 @@ class SkipChain:
         label = self.mails.label.astype(str).tolist()
         return [self.mails.attributes[a:b] for a, b in spans], [label[a:b] for a, b in spans]
 
-    def _batch(self, mails: Pointers) -> GraphBatch:
+    def batch(self, mails: Pointers) -> GraphBatch:
+        """Return some mails as skip-chains."""
         at, ptr, skip = self.mails.tokens(mails), self.mails.ptr_of(mails), self.mails.skips(mails)
         pair = ["token", "token"]
         graph = Graph({"token": 1 + len(self.mails.fields)}, word=["token"], step=pair, skip=pair)
@@ -158,7 +159,7 @@ class SkipChain:
         )
 
     def _skip_chain(self, train: Pointers, l2: float, chain: ChainCRF) -> Any:
-        batch, features = self._batch(train), Features()
+        batch, features = self.batch(train), Features()
         fit = GraphFit(
             batch,
             Likelihood(l2=l2),

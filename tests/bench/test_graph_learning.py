@@ -1,0 +1,19 @@
+"""The benchmark of learning on graphs runs, on data of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import graph_learning
+
+
+def test_quick(capsys: pytest.CaptureFixture[str]) -> None:
+    graph_learning.main(["--quick"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "skip-chain, counts by table",
+        "skip-chain, counts by marginals",
+        "grid, pseudo-likelihood",
+        "grid, Bethe likelihood",
+        "scene, all pairs",
+    ]
