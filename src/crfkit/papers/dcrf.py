@@ -274,7 +274,7 @@ class DynamicCRF:
         made = bootstrap_counts(counts, _f1, "F1")
         low, high = (100.0 * end for end in made.interval)
         why = (
-            f"F1 {100.0 * made.a:.2f} and {100.0 * made.b:.2f}, difference {100.0 * made.difference:+.2f} "
+            f"F1 {100.0 * made.b:.2f} against {100.0 * made.a:.2f}: {100.0 * made.difference:+.2f} "
             f"[{low:+.2f}, {high:+.2f}], p = {made.p_value:.3f} by the paired bootstrap over sentences"
         )
         return [
