@@ -7,9 +7,9 @@ values and gradients ask for *views*: one table says which there are, and what e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +39,15 @@ from crfkit.linear.margins import MarginLoss, margin_lack
 from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.linear.signed import SignedCounts, signed_lack
+from crfkit.linear.views import View, ViewedLoss, itself
 from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.optimise.margin.view import MarginChains, MarginSequences
 from crfkit.optimise.parallel import Signed
-from crfkit.optimise.problem import Convex, Curvature, Differentiable, Latent, NotCoveredError
+from crfkit.optimise.problem import Curvature, Latent, NotCoveredError
 from crfkit.optimise.scaling import Counted
 from crfkit.optimise.sequential.sequences import (
     DualSequences,
     PerceptronSequences,
-    Prepared,
     SequenceBlocks,
     Sequences,
 )
@@ -58,7 +58,7 @@ __all__ = ["Joined", "LinearLoss"]
 V = TypeVar("V")
 
 
-class LinearLoss:
+class LinearLoss(ViewedLoss):
     """The loss of one batch as a function of the weights; without the penalty.
 
     Parameters
@@ -146,7 +146,7 @@ class LinearLoss:
             return self._by_blocks(w, gradient)
         potentials = self.potentials(w)
         value, by_score = self.objective.loss(potentials, self.gold, self.weight, threads=self.threads)
-        scatter(self.layout, self.batch, by_score, index=self.index, threads=self.threads, out=gradient)
+        self.scatter(by_score, gradient)
         return value
 
     @cached_property
@@ -188,6 +188,10 @@ class LinearLoss:
         scores = score(self.layout, w, self.batch, threads=self.threads, out=self._node)
         return self.objective.potentials(self.structure, scores, self.batch)
 
+    def scatter(self, by_score: Mapping[str, Floats], out: Floats) -> None:
+        """Write the gradient by weights [F] that follows from one by scores."""
+        scatter(self.layout, self.batch, by_score, index=self.index, threads=self.threads, out=out)
+
     @cached_property
     def _node(self) -> Floats:
         return np.empty((self.batch.positions, self.layout.labels))  # [P, L]
@@ -216,28 +220,6 @@ class LinearLoss:
         """Take the result of `packed` for the same layout and batch in this process."""
         path = next(path for path in FAST if not path.covers(self))
         self.__dict__["fast"] = path(self, kept)
-
-    # ---- views
-
-    def lacks(self, kind: type) -> str:
-        """Return why this loss has no such view; empty where it has one."""
-        if kind not in _VIEWS:
-            return f"{kind.__name__} is not a view of a loss"
-        return _VIEWS[kind].lacks(self)
-
-    def view(self, kind: type[V]) -> V:
-        """Return this loss as an optimiser wants to see it.
-
-        Raises
-        ------
-        NotCoveredError
-            This loss has no such view; the message says why.
-        """
-        against = self.lacks(kind)
-        if against:
-            raise NotCoveredError(against)
-        made: V = _VIEWS[kind].make(self)
-        return made
 
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]: Sha & Pereira (2003) section 3, H_f.
@@ -268,35 +250,17 @@ class Joined:
 _MADE = ("fast", "index", "observed", "_node", "_blocks")  # of a batch
 
 
-class _View(NamedTuple):
-    lacks: Callable[[LinearLoss], str]
-    make: Callable[[LinearLoss], Any]
-
-
-def _itself(loss: LinearLoss) -> LinearLoss:
-    return loss
-
-
-def _not_convex(loss: LinearLoss) -> str:
-    if (loss.weight < 0.0).any():
-        return "negative weights of sequences"
-    return "" if loss.convex else "a loss that is not convex"
-
-
-_VIEWS: dict[type, _View] = {
-    Differentiable: _View(lambda loss: "" if loss.objective.smooth else "a loss with kinks", _itself),
-    Convex: _View(_not_convex, _itself),
-    Curvature: _View(diagonal_lacks, _itself),
-    Counted: _View(counts_lack, GroupCounts),
-    Signed: _View(signed_lack, SignedCounts),
-    Latent: _View(latent_lacks, LatentSums),
-    Sequences: _View(sequences_lack, sequences_of),
-    SequenceBlocks: _View(sequences_lack, blocks_of),
-    DualSequences: _View(dual_lack, dual_of),
-    Prepared: _View(lambda loss: "", _itself),
-    MarginSequences: _View(margin_lack, MarginLoss),
-    MarginChains: _View(margin_chains_lack, margin_chains_of),
-    PerceptronSequences: _View(perceptron_lack, perceptron_of),
-    FactoredSequences: _View(factored_lack, SequencesOfLoss),
-    FactoredChains: _View(factored_chains_lack, ChainsOfLoss),
+LinearLoss.VIEWS = {
+    Curvature: View(diagonal_lacks, itself),
+    Counted: View(counts_lack, GroupCounts),
+    Signed: View(signed_lack, SignedCounts),
+    Latent: View(latent_lacks, LatentSums),
+    Sequences: View(sequences_lack, sequences_of),
+    SequenceBlocks: View(sequences_lack, blocks_of),
+    DualSequences: View(dual_lack, dual_of),
+    MarginSequences: View(margin_lack, MarginLoss),
+    MarginChains: View(margin_chains_lack, margin_chains_of),
+    PerceptronSequences: View(perceptron_lack, perceptron_of),
+    FactoredSequences: View(factored_lack, SequencesOfLoss),
+    FactoredChains: View(factored_chains_lack, ChainsOfLoss),
 }

@@ -6,10 +6,10 @@ and keep the orders, forests and programs of their graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,30 +17,30 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.inference.methods.method import Method, MethodError
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.diagonal import BLOCK_BYTES
-from crfkit.linear.graphs.latent import GraphLatentSums, graph_latent_lacks
 from crfkit.linear.graphs.margins import GraphMargins, graph_margin_lacks
 from crfkit.linear.graphs.minibatches import GraphMiniBatches
 from crfkit.linear.graphs.mistakes import DecodedGraphs, graph_perceptron_lacks
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.graphs.watch import Tally, Watched
+from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective
+from crfkit.linear.views import View, ViewedLoss
 from crfkit.optimise.margin.view import MarginSequences
-from crfkit.optimise.problem import Convex, Differentiable, Latent, NotCoveredError
+from crfkit.optimise.problem import Latent, NotCoveredError
 from crfkit.optimise.sequential.minibatch import MiniBatches
-from crfkit.optimise.sequential.sequences import PerceptronSequences, Prepared
+from crfkit.optimise.sequential.sequences import PerceptronSequences
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_gold import GraphGold, gold_of_graphs
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import part_of
+from crfkit.structures.structure import Scores
 
 __all__ = ["GraphLoss", "check_answers"]
 
-V = TypeVar("V")
 
-
-class GraphLoss:
+class GraphLoss(ViewedLoss):
     """The loss of the graphs of a batch as a function of the weights; without the penalty.
 
     Parameters
@@ -59,6 +59,8 @@ class GraphLoss:
     threads : int, optional
         Default: one for each core. Results are the same bits for any number.
     """
+
+    _one: ClassVar[str] = "graphs"
 
     def __init__(
         self,
@@ -126,18 +128,27 @@ class GraphLoss:
             self.tally.block(first=True)
             return self._evaluate(w, gradient)
         found, so_far = np.empty_like(gradient), Joined(gradient)
-        for number, block in enumerate(self.blocks):
-            self.tally.block(first=number == 0)
-            so_far.scale(block, block._evaluate(w, found), found)
+        for part in self.parts():
+            so_far.scale(part, part._evaluate(w, found), found)
             gradient += found
         return so_far.value
+
+    def parts(self) -> Iterator[GraphLoss]:
+        """Yield the blocks, for one evaluation."""
+        for number, block in enumerate(self.blocks):
+            self.tally.block(first=number == 0)
+            yield block
 
     def _evaluate(self, w: Floats, gradient: Floats) -> float:
         value, by_score = self.objective.loss(
             self.potentials(w), self.gold, self.weight, threads=self.threads
         )
-        self.scores.scatter(by_score, gradient, threads=self.threads)
+        self.scatter(by_score, gradient)
         return value
+
+    def scatter(self, by_score: Scores, out: Floats) -> None:
+        """Write the gradient by weights [F] that follows from one by the scores of tables."""
+        self.scores.scatter(by_score, out, threads=self.threads)
 
     def potentials(self, w: Floats) -> GraphPotentials:
         """Return the scores at w [F], which `method` answers for."""
@@ -182,22 +193,6 @@ class GraphLoss:
             self._alone[n] = self.part(np.array([n]))
         return self._alone[n]
 
-    # ---- views
-
-    def lacks(self, kind: type) -> str:
-        """Return why this loss has no such view; empty where it has one."""
-        if kind not in VIEWS:
-            return "graphs"
-        return VIEWS[kind].lacks(self)
-
-    def view(self, kind: type[V]) -> V:
-        """Return this loss as an optimiser wants to see it, or raise `NotCoveredError`."""
-        against = self.lacks(kind)
-        if against:
-            raise NotCoveredError(against)
-        made: V = VIEWS[kind].make(self)
-        return made
-
     def prepare(self) -> None:
         """Prepare what the first evaluation needs."""
         _ = self.blocks
@@ -211,23 +206,6 @@ def check_answers(objective: Objective, method: Method) -> None:
         raise MethodError(f"{against}, which the objective {objective.name} needs; use one of {able}")
 
 
-class View(NamedTuple):
-    """What an optimiser may ask a loss for beside values and gradients."""
-
-    lacks: Callable[[GraphLoss], str]
-    make: Callable[[GraphLoss], Any]
-
-
-def _itself(loss: GraphLoss) -> GraphLoss:
-    return loss
-
-
-def _not_convex(loss: GraphLoss) -> str:
-    if (loss.weight < 0.0).any():
-        return "negative weights of graphs"
-    return "" if loss.convex else "a loss that is not convex"
-
-
 def _without_optimum(loss: GraphLoss) -> str:
     if type(loss.objective).joined is not Objective.joined:
         return f"the objective {loss.objective.name}, whose loss is not a sum over graphs"
@@ -236,13 +214,10 @@ def _without_optimum(loss: GraphLoss) -> str:
     return f"the objective {loss.objective.name}, whose loss is least where all weights are 0"
 
 
-#: View -> when a loss of graphs has it. A new view is a line here.
-VIEWS: dict[type, View] = {
-    Differentiable: View(lambda loss: "" if loss.objective.smooth else "a loss with kinks", _itself),
-    Convex: View(_not_convex, _itself),
-    Latent: View(graph_latent_lacks, GraphLatentSums),
+# A new view is a line here.
+GraphLoss.VIEWS = {
+    Latent: View(latent_lacks, LatentSums),
     MiniBatches: View(_without_optimum, GraphMiniBatches),
-    Prepared: View(lambda loss: "", _itself),
     MarginSequences: View(graph_margin_lacks, GraphMargins),
     PerceptronSequences: View(graph_perceptron_lacks, DecodedGraphs),
 }
