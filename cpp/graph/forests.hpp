@@ -21,8 +21,43 @@ struct TreeBlock {
   std::int64_t first, last;  // stages
 };
 
+// Components that are swept together, until all of them rest: the rows of a share stay in the
+// cache.
+struct Shares {
+  static constexpr std::int64_t kPlaces = 1 << 12;  // at least, of a share
+
+  std::vector<std::int32_t> of;             // [C] share of a component; shares are consecutive ones
+  std::vector<std::int64_t> component_ptr;  // [S + 1]
+  std::vector<std::int64_t> variable_ptr;   // [S + 1]
+  std::vector<std::int32_t> variable;       // [V] share by share
+  std::int64_t most = 0;                    // variables of the largest share
+
+  // `apart`: whether there may be more than one.
+  Shares(const Places& p, bool apart) : of(p.components(), 0), component_ptr{0} {
+    std::vector<std::int64_t> places(p.components(), 0);
+    for (const std::int32_t v : p.variable) ++places[p.component[v]];
+    std::int64_t filled = 0;
+    for (std::int64_t c = 0; c < p.components(); ++c) {
+      if (apart && filled >= kPlaces) component_ptr.push_back(c), filled = 0;
+      of[c] = static_cast<std::int32_t>(component_ptr.size()) - 1, filled += places[c];
+    }
+    component_ptr.push_back(p.components());
+    variable_ptr.assign(count() + 1, 0);
+    for (const std::int32_t c : p.component) ++variable_ptr[of[c] + 1];
+    for (std::int64_t s = 0; s < count(); ++s) {
+      most = std::max(most, variable_ptr[s + 1]);
+      variable_ptr[s + 1] += variable_ptr[s];
+    }
+    variable.resize(p.variables());
+    std::vector<std::int64_t> at(variable_ptr.begin(), variable_ptr.end() - 1);
+    for (std::int32_t v = 0; v < p.variables(); ++v) variable[at[of[p.component[v]]]++] = v;
+  }
+  std::int64_t count() const { return static_cast<std::int64_t>(component_ptr.size()) - 1; }
+};
+
 struct Forest {
   std::vector<TreeBlock> block;
+  std::vector<std::int64_t> share_ptr;  // of `block`
   std::vector<std::int64_t> stage_ptr;  // of `place`, all blocks one after the other
   std::vector<std::int32_t> place;      // to which messages go
 };
@@ -33,7 +68,8 @@ class Covering {
 
   std::vector<Forest> forest;  // empty: more than kMost would be needed
 
-  explicit Covering(const Places& places) : p_(places), sets_(places.variables()) {
+  Covering(const Places& places, const Shares& shares)
+      : p_(places), shares_(shares), sets_(places.variables()) {
     const std::vector<std::int64_t> step = regular_steps();
     std::vector<std::int32_t> left(p_.factors());
     std::iota(left.begin(), left.end(), 0);
@@ -133,26 +169,31 @@ class Covering {
   Forest stages(const std::vector<std::int32_t>& chosen) {
     const std::vector<Sent> sent = peeled(chosen);
     const auto root = [&](const Sent& s) { return sets_.of(p_.variable[s.place]); };
-    // Blocks of whole trees of about equal numbers of messages, by the first variable of a tree.
+    // Blocks of whole trees of one share and about equal numbers of messages, by the first variable
+    // of a tree.
     std::vector<std::int64_t> size(p_.variables(), 0);
     for (const Sent& s : sent) ++size[root(s)];
     const std::int64_t total = static_cast<std::int64_t>(sent.size()),
                        wanted = std::max<std::int64_t>(total / 128, 512);
     std::vector<std::int32_t> block_of(p_.variables(), 0);
+    Forest made;
     std::int32_t blocks = 0;
-    std::int64_t filled = 0;
-    for (std::int64_t v = 0; v < p_.variables(); ++v) {
-      if (!size[v]) continue;
-      if (filled >= wanted) ++blocks, filled = 0;
-      block_of[v] = blocks, filled += size[v];
+    for (std::int64_t s = 0; s < shares_.count(); ++s) {
+      made.share_ptr.push_back(blocks);
+      std::int64_t filled = wanted;
+      for (std::int64_t i = shares_.variable_ptr[s]; i < shares_.variable_ptr[s + 1]; ++i) {
+        const std::int32_t v = shares_.variable[i];
+        if (!size[v]) continue;
+        if (filled >= wanted) ++blocks, filled = 0;
+        block_of[v] = blocks - 1, filled += size[v];
+      }
     }
-    ++blocks;
+    made.share_ptr.push_back(blocks);
     std::vector<std::int32_t> rounds(blocks, 0);
     for (const Sent& s : sent) {
       std::int32_t& most = rounds[block_of[root(s)]];
       most = std::max(most, s.round + 1);
     }
-    Forest made;
     std::vector<std::int64_t> base(blocks);  // first stage
     std::int64_t stage = 0;
     for (std::int32_t b = 0; b < blocks; ++b) {
@@ -182,6 +223,7 @@ class Covering {
   }
 
   const Places& p_;
+  const Shares& shares_;
   Sets sets_;
 };
 

@@ -20,18 +20,21 @@ enum class Schedule : int { paths = 0, sequential = 1, residual = 2 };
 struct MessagePlan {
   Places places;
   Schedule schedule;
+  std::unique_ptr<Shares> shares;
   std::unique_ptr<Covering> covering;
   std::unique_ptr<Order> order;
   std::unique_ptr<FewPlan> few;  // of pairs of few labels
 
   MessagePlan(const Factors& f, Schedule wanted) : places(f), schedule(wanted) {
     if (schedule == Schedule::paths) {
-      covering = std::make_unique<Covering>(places);
+      shares = std::make_unique<Shares>(places, !FewPlan::fits(places));
+      covering = std::make_unique<Covering>(places, *shares);
       if (places.factors() && covering->forest.empty()) {
         schedule = Schedule::sequential;
         covering.reset();
       }
     }
+    if (!covering) shares = std::make_unique<Shares>(places, false);
     if (schedule == Schedule::sequential) {
       order = std::make_unique<Order>(places);
     } else {
@@ -185,70 +188,90 @@ class MessageRun {
     if (plan.schedule == Schedule::residual) {
       follow_residuals(m, active);
     } else {
-      sweep_until_rest(m, active);
+      sweep_shares(m, active);
     }
     if (few_) few_->write(rows);
     few_.reset();
   }
 
-  void sweep_until_rest(Messages& m, std::vector<std::uint8_t>& active) {
-    const std::int64_t C = places.components();
+  // Shares side by side, or one after the other where one is most of all.
+  void sweep_shares(const Messages& m, std::vector<std::uint8_t>& active) {
+    const Shares& shares = *plan.shares;
+    const bool apart = shares.most * options.threads <= places.variables();
+    if (damping_.empty() && options.damping < 0.0) damping_.assign(places.variables(), 0.0);
+    parallel_for(shares.count(), apart ? options.threads : 1, [&](std::int64_t s) {
+      sweep_until_rest(m, s, apart ? 1 : options.threads, active);
+    });
+  }
+
+  void sweep_until_rest(Messages m, std::int64_t share, int threads,
+                        std::vector<std::uint8_t>& active) {
+    const Shares& shares = *plan.shares;
+    const std::int64_t first = shares.component_ptr[share],
+                       C = shares.component_ptr[share + 1] - first;
+    const auto variables = [&](auto use) {
+      for (std::int64_t i = shares.variable_ptr[share]; i < shares.variable_ptr[share + 1]; ++i)
+        use(shares.variable[i]);
+    };
     std::vector<double> best(C, std::numeric_limits<double>::infinity());
     std::vector<std::int32_t> stalls(C, 0);
+    std::vector<float> most(C);
+    std::vector<State> next(C);
+    if (options.damping > 0.0) m.damping = damping_.data();
     for (std::int64_t s = 1; s <= options.sweeps; ++s) {
-      m.damping = damping_.empty() ? nullptr : damping_.data();
-      sweep(m);
-      std::vector<float> most(C, 0.0f);
-      std::vector<State> next = state;
-      for (std::int64_t v = 0; v < places.variables(); ++v) {
-        if (!active[v]) continue;
-        const std::int32_t c = places.component[v];
+      sweep(m, share, threads);
+      std::fill(most.begin(), most.end(), 0.0f);
+      std::copy_n(state.begin() + first, C, next.begin());
+      variables([&](std::int32_t v) {
+        if (!active[v]) return;
+        const std::int64_t c = places.component[v] - first;
         const auto look = [&](float change) {
           if (change == -1.0f && next[c] != State::underflows) next[c] = State::dead;
           if (change == -2.0f) next[c] = State::underflows;  // which may make others look dead
           most[c] = std::max(most[c], change);
         };
-        if (few_) {
-          look(few_->change()[v]);
-          continue;
-        }
+        if (few_) return look(few_->change()[v]);
         for (std::int64_t p = places.place_ptr[v]; p < places.place_ptr[v + 1]; ++p)
           look(stamp_[p].change);
-      }
+      });
       bool left = false;
-      for (std::int64_t c = 0; c < C; ++c) {
+      for (std::int64_t i = 0; i < C; ++i) {
+        const std::int64_t c = first + i;
         if (rule[c] != m.rule || state[c] != State::running) continue;
         sweeps[c] = s;
-        state[c] = next[c];
+        state[c] = next[i];
         if (state[c] != State::running) continue;
         const bool exact = places.acyclic[c] && plan.covering && options.damping <= 0.0;
-        if (most[c] <= options.tolerance || exact) {
+        if (most[i] <= options.tolerance || exact) {
           state[c] = State::rests;
-        } else if (most[c] < best[c]) {
-          best[c] = most[c], stalls[c] = 0;
-        } else if (++stalls[c] == kStall && options.damping < 0.0) {
-          if (damping_.empty()) damping_.assign(places.variables(), 0.0);
-          for (std::int64_t v = 0; v < places.variables(); ++v)
+        } else if (most[i] < best[i]) {
+          best[i] = most[i], stalls[i] = 0;
+        } else if (++stalls[i] == kStall && options.damping < 0.0) {
+          m.damping = damping_.data();
+          variables([&](std::int32_t v) {
             if (places.component[v] == c) damping_[v] = 0.5;
+          });
         }
         left |= state[c] == State::running;
       }
       if (!left) return;
-      active = variables_of(m.rule, false);
-      m.active = active.data();
+      variables([&](std::int32_t v) { active[v] = active[v] && runs(v); });
     }
-    for (std::int64_t c = 0; c < C; ++c)
+    for (std::int64_t c = first; c < first + C; ++c)
       if (rule[c] == m.rule && state[c] == State::running) state[c] = State::given_up;
   }
+  bool runs(std::int64_t v) const { return state[places.component[v]] == State::running; }
 
-  void sweep(Messages& m) {
-    if (few_) return few_->sweep(m, options.threads);
+  void sweep(Messages& m, std::int64_t share, int threads) {
+    if (few_) return few_->sweep(m, threads);
     if (plan.covering) {
       for (const Forest& forest : plan.covering->forest) {
         ++m.clock;
-        const int threads = forest.place.size() < (1u << 13) ? 1 : options.threads;
-        parallel_for(static_cast<std::int64_t>(forest.block.size()), threads, [&](std::int64_t b) {
-          const TreeBlock& block = forest.block[b];
+        const std::int64_t first = forest.share_ptr[share],
+                           blocks = forest.share_ptr[share + 1] - first;
+        const int use = forest.place.size() < (1u << 13) ? 1 : threads;
+        parallel_for(blocks, use, [&](std::int64_t b) {
+          const TreeBlock& block = forest.block[first + b];
           scratches_.with([&](double* scratch) {
             kernels_.send(m, forest.place.data(), forest.stage_ptr.data() + block.first,
                           block.last - block.first, scratch);

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Graph, inference
+from crfkit import Graph, inference, scopes
 from crfkit.inference import NoLabellingError
 from crfkit.methods import BeliefPropagation, Enumeration, MethodError
 from crfkit.structures import Table
 from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.parts import part_of
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, scores, tree_graph
 
 SCHEDULES = ("paths", "sequential", "residual")
@@ -207,6 +208,46 @@ def test_graphs_of_a_batch_do_not_matter_to_each_other() -> None:
     assert_same(found, exact, both, found.how.exact)
     assert (found.how.sweeps[found.how.exact] <= 1).all()
     assert (found.how.sweeps[~found.how.exact] > 1).all()
+
+
+@pytest.mark.parametrize("damping", [None, 0.0, 0.3])
+def test_many_images_are_answered_as_each_alone(damping: float | None) -> None:
+    rng = np.random.default_rng(5)
+    shapes = [(int(rng.integers(9, 20)), 16) for _ in range(24)]
+    shapes[7] = (100, 16)
+    ends = np.cumsum([rows * columns for rows, columns in shapes])
+    graph = Graph({"pixel": 9, "mark": 3}, look=["pixel"], sign=["pixel", "mark"], near=["pixel", "pixel"])
+    graph_ptr = {"pixel": np.append(0, ends), "mark": np.arange(25)}
+    near = np.concatenate(scopes.grid(shapes))
+    sign = np.column_stack([graph_ptr["pixel"][:-1], np.arange(24)])
+    batch = graph.batch(graph_ptr=graph_ptr, scopes={"near": near, "sign": sign})
+    of = np.searchsorted(ends, near[:, 0], side="right")
+    attract = np.array([0.2, 0.8])[:, None, None] * np.eye(9)
+    pair = np.concatenate([attract, rng.normal(0.0, 4.0, (40, 9, 9))])
+    which = np.where(of % 3 < 2, of % 3, rng.integers(2, 42, len(near))).astype(np.int32)  # the last stall
+    tables = {
+        "look": Table(rng.normal(0.0, 0.5, (int(ends[-1]), 9))),
+        "sign": Table(rng.normal(0.0, 0.5, (24, 9, 3))),
+        "near": Table(pair, which),
+    }
+    method = BeliefPropagation(tol=1e-5, sweeps=60, damping=damping)
+    together = GraphPotentials(batch, tables)
+    found = summed(together, method)
+    assert found.how.converged.any()
+    assert not found.how.converged.all()
+    for threads in (2, 3):
+        again = summed(together, method, threads)
+        assert again.value.tobytes() == found.value.tobytes()
+        assert again.node.tobytes() == found.node.tobytes()
+        assert again.clique["near"].tobytes() == found.clique["near"].tobytes()
+    for n in (0, 7, 22, 23):
+        part = part_of(batch, np.array([n]))
+        look = Table(tables["look"].scores[graph_ptr["pixel"][n] : graph_ptr["pixel"][n + 1]])
+        mine = {"look": look, "sign": Table(tables["sign"].scores[[n]]), "near": Table(pair, which[of == n])}
+        alone = summed(GraphPotentials(part.batch, mine), method)
+        np.testing.assert_allclose(found.value[n], alone.value[0], rtol=1e-9)
+        assert found.how.sweeps[n] == alone.how.sweeps[0]
+        assert found.how.converged[n] == alone.how.converged[0]
 
 
 def test_a_dense_graph_is_visited_in_order_and_says_so() -> None:
