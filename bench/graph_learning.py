@@ -1,21 +1,27 @@
 """Learning on graphs: what an evaluation costs, and what training on scenes with six labels takes.
 
-    python -m bench.graph_learning [--quick] [--parts skip-chain,grid,scene] [--data FOLDER]
+    python -m bench.graph_learning [--quick] [--parts skip-chain,grid,scene,margin] [--data FOLDER]
+                                   [--peer PYTHON] [--seconds 300]
 
 - skip-chain: one loss and gradient of Bethe's likelihood on the seminar mails (five labels; the features of
   `crfkit reproduce skip-chain`) at random weights; the same with counts by way of the marginals of factors.
 - grid: one loss and gradient on CamVid (11 labels), by pseudo-likelihood and by Bethe's likelihood.
 - scene: all pairs of six labels, trained by the likelihood: seconds, and the Hamming loss of the test part.
+- margin: the same by max-margin, to a gap of 1 %; beside PyStruct where --peer is a Python that has it. Both
+  minimise the same function, whose value at the weights of each is given, over the lower bound of crfkit.
 
 One thread; seconds are of the processor, so that other programs do not count. --quick makes small data of its
-own. Writes bench/results/graph_learning.json. PyStruct needs a NumPy below 1.24 and is not run here; its
-documentation gives 20 minutes on one core for the example on snakes.
+own. Writes bench/results/graph_learning.json. PyStruct 0.3.2 needs a NumPy below 1.24, its Cython
+sources translated anew, and joblib in place of sklearn.externals.joblib.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,14 +31,16 @@ import numpy as np
 
 from bench.measure import Timing, interleaved, plain, write
 from bench.runs import chosen
-from crfkit import Features, Likelihood
+from crfkit import Features, Likelihood, MaxMargin, inference
 from crfkit.arrays import Floats
 from crfkit.inference.methods.method import Expected, Method
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.objective import Objective
-from crfkit.methods import BeliefPropagation
+from crfkit.methods import Auto, BeliefPropagation
 from crfkit.objectives import PseudoLikelihood
+from crfkit.optimise import OneSlack
+from crfkit.optimise.problem import Penalty
 from crfkit.papers import Given, grid, multilabel, skip_chain
 from crfkit.structures import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -101,6 +109,58 @@ def scenes(given: Given) -> list[dict[str, Any]]:
     return [{"part": "scene", "what": "all pairs", "data": task.about, "seconds": seconds, "hamming": wrong}]
 
 
+def margins(given: Given, peer: str, seconds: float) -> list[dict[str, Any]]:
+    """Measure max-margin on scenes, and PyStruct on the same task."""
+    made, l2 = multilabel.make(given), 10.0
+    task = made.task
+    graph, pairs = made.graph(multilabel.ALL, task.Y)
+    # A label of PyStruct has one weight u, for scores -ux and ux: here two, penalised as much by sqrt(2) x.
+    train, test = (
+        multilabel.batch_of(graph, pairs, np.sqrt(2.0) * X, Y)
+        for X, Y in ((task.X, task.Y), (task.X_test, task.Y_test))
+    )
+    layout, penalty = graph_layout(train, Features("all")), Penalty(l2=l2)
+    loss = GraphLoss(MaxMargin(l2=l2), layout, train, Auto(), threads=1)
+    asked = GraphLoss(MaxMargin(l2=l2), layout, test, Auto(), threads=1)
+    begin = time.process_time()
+    run = OneSlack(gap=0.01).start(loss, penalty, np.zeros(loss.size))
+    while not run.step().stopped:
+        pass
+    spent = time.process_time() - begin
+    wrong = float(np.mean(inference.best(asked.potentials(run.w))[1].label != test.label))
+    found = [("crfkit", spent, True, run.w, wrong)]
+    if peer:
+        answer = _pystruct(peer, seconds, X=task.X, Y=task.Y, X_test=task.X_test, pairs=pairs, l2=l2)
+        unary, rest = np.split(np.array(answer["w"]), [task.X.shape[1] * task.Y.shape[1]])
+        w = np.zeros(loss.size)
+        for i, u in enumerate(unary.reshape(task.Y.shape[1], -1) / np.sqrt(2.0)):
+            w[layout.parts[f"see{i}"]] = np.column_stack([-u, u]).ravel()
+        for (a, b), table in zip(pairs, rest.reshape(-1, 4), strict=True):
+            w[layout.parts[f"pair{a}_{b}"]] = table
+        wrong = float(np.mean(np.array(answer["labels"]) != task.Y_test))
+        found.append(("PyStruct", answer["seconds"], answer["ended"], w, wrong))
+    rows = []
+    for name, spent, ended, w, wrong in found:
+        over = (loss.value_and_grad(w, np.empty_like(w)) + penalty.value(w)) / run.bound - 1.0
+        end = "" if ended else " (stopped)"
+        print(f"margin, {name}: {spent:.1f} s{end}, {100.0 * over:.2f} % over, Hamming loss {wrong:.4f}")
+        row = {"part": "margin", "what": name, "data": task.about, "seconds": spent, "ended": ended}
+        rows.append(row | {"over": over, "hamming": wrong})
+    return rows
+
+
+def _pystruct(peer: str, seconds: float, **task: Any) -> Any:
+    """Return what PyStruct learns from a task."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "task.npz"
+        np.savez(path, **task)
+        child = Path(__file__).with_name("pystruct_child.py")
+        done = subprocess.run(
+            [peer, child, path, str(seconds)], stdout=subprocess.PIPE, text=True, check=True
+        )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 PARTS = {"skip-chain": skips, "grid": pixels, "scene": scenes}
 
 
@@ -108,11 +168,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", default=",".join([*PARTS, "margin"]))
     parser.add_argument("--data", default=os.environ.get("CRFKIT_DATA", "../shared/data"), metavar="FOLDER")
+    parser.add_argument("--peer", default="", metavar="PYTHON", help="which has PyStruct")
+    parser.add_argument("--seconds", type=float, default=300.0, help="the most that PyStruct may take")
     options = parser.parse_args(arguments)
     given = Given(Path(options.data), options.quick, 1)
-    rows = [row for part in chosen(options.parts, [*PARTS], "parts") for row in PARTS[part](given)]
+    parts = PARTS | {"margin": lambda given: margins(given, options.peer, options.seconds)}
+    rows = [row for part in chosen(options.parts, [*parts], "parts") for row in parts[part](given)]
     if not options.quick:
         print(write("graph_learning", rows))
 

@@ -16,4 +16,5 @@ def test_quick(capsys: pytest.CaptureFixture[str]) -> None:
         "grid, pseudo-likelihood",
         "grid, Bethe likelihood",
         "scene, all pairs",
+        "margin, crfkit",
     ]
