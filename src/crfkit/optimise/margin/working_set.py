@@ -24,7 +24,8 @@ class WorkingSet:
 
     def add(self, place: Pointers, amount: Floats, cost: float, inverse: Floats) -> None:
         """Take in a labelling without a share."""
-        both = np.union1d(self.place, place)
+        joined = np.sort(np.concatenate([self.place, place]), kind="stable")  # a merge: both rise
+        both = joined[np.diff(joined, prepend=-1) > 0]
         rows = np.zeros((len(self.rows) + 1, len(both)))
         rows[:-1, np.searchsorted(both, self.place)] = self.rows
         rows[-1, np.searchsorted(both, place)] = amount
