@@ -75,7 +75,7 @@ class Beliefs {
     const std::int64_t part = std::max({(1 << 16) / group.cells + 1, group.count / 32 + 1,
                                         apart ? std::int64_t{0} : group.tables}),
                        parts = (group.count + part - 1) / part;
-    std::vector<double> sums(apart ? 0 : (parts - 1) * size, 0.0);
+    std::vector<double> sums(apart || parts == 0 ? 0 : (parts - 1) * size, 0.0);
     parallel_for(parts, run_.options.threads, [&](std::int64_t b) {
       std::vector<double> q(group.arity * p_.sizes.widest), cell(group.cells);
       double* to = apart || b == 0 ? out : sums.data() + (b - 1) * size;

@@ -315,7 +315,7 @@ class Sender : public Teller<Op> {
         send(to);
       } else if (to >= 0) {
         const std::int32_t last = m_.stamp[p].moved == first && !m_.weight ? second : first;
-        if (last <= m_.stamp[to].made && !still_moves(to)) {
+        if (last <= this->seen(to) && !still_moves(to)) {
           m_.stamp[to].change = 0.0f;
         } else {
           double* q = L > 0 ? few[1] : seat(to, n);

@@ -32,7 +32,7 @@ class Teller {
   bool wanted(std::int32_t place) {
     const MessagePlace& to = g_.place[place];
     if (m_.active && !m_.active[to.variable]) return false;
-    const std::int32_t made = m_.stamp[place].made;
+    const std::int32_t made = seen(place);
     bool stale = false;
     if (to.partner >= 0) {
       stale = moved_since(to.partner, to.source, made);
@@ -49,6 +49,9 @@ class Teller {
     m_.stamp[place].change = 0.0f;
     return false;
   }
+  // The clock of the last messages that the one of a place looked at.  With weights it looks at the
+  // one that comes back along its own factor too, which the same pass may have sent after it.
+  std::int32_t seen(std::int32_t place) const { return m_.stamp[place].made - (m_.weight ? 1 : 0); }
   // A new message, or a damped one that is on its way.
   bool still_moves(std::int32_t place) const {
     const MessageStamp& stamp = m_.stamp[place];

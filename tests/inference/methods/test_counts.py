@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crfkit import inference
+from crfkit import Graph, inference
 from crfkit.inference.methods.method import Method
-from crfkit.methods import BeliefPropagation, Enumeration, TreeReweighted
+from crfkit.methods import BeliefPropagation, Elimination, Enumeration, MeanField, TreeReweighted
 from crfkit.structures.graph_gold import factor_weights, summed_by_table
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, random_graph
@@ -83,3 +83,13 @@ def test_counts_with_observed_labels(seed: int) -> None:
         each = factor_weights(potentials.batch, name, table, weight)
         wanted = summed_by_table(table, each, cliques[name])
         np.testing.assert_allclose(found[name], wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_cliques_without_factors_count_nothing() -> None:
+    graph = Graph({"v": 2}, own=["v"], pair=["v", "v"])
+    batch = graph.batch(graph_ptr=[0, 2], scopes={"pair": np.zeros((0, 2), dtype=int)})
+    scores = batch.potentials(own=[0.0, 1.0], pair=np.ones((2, 2)))
+    for method in (BeliefPropagation(), TreeReweighted(), MeanField(), Elimination(), Enumeration()):
+        found = method.expected(scores, np.ones(1), 1)
+        assert not found.by_score["pair"].any(), method
+        assert np.allclose(found.by_score["own"].sum(), 2.0), method

@@ -88,3 +88,13 @@ def test_a_scale_of_zero_forbids_nothing(labels: int, arity: int) -> None:
     potentials = batch.potentials(edge=Table(tables, scale=[0.0, 1.0]))
     exact = inference.log_partition(potentials, method=Enumeration())
     assert exact - 1e-9 <= inference.log_partition(potentials, method=TreeReweighted()) < np.inf
+
+
+def test_messages_that_only_answer_each_other_come_to_rest() -> None:
+    """The other factor of the pair says nothing: each message moves by the one that comes back."""
+    batch = Graph({"v": 2}, edge=["v", "v"]).batch(sizes={"v": 2}, scopes={"edge": [[0, 1], [1, 0]]})
+    scores = np.array([[[0.1, -0.1], [0.6, 0.1]], [[0.0, 0.0], [0.0, 0.0]]])
+    found = inference.marginals(batch.potentials(edge=scores), method=TreeReweighted(tol=1e-10))
+    p, pair = found["v"], found.clique["edge"]
+    assert np.allclose(pair.sum(axis=2), p, atol=1e-8)
+    assert np.allclose(pair.sum(axis=1), p[::-1], atol=1e-8)
