@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from crfkit import Clique, Graph, scopes
@@ -79,4 +81,53 @@ def latent_chains(seed: int) -> GraphBatch:
         labels={"label": label},
         scopes={"step": scopes.chain(ptr)},
         features={"look": (np.arange(P + 1) * 2, word, None)},
+    )
+
+
+def any_graphs(seed: int) -> GraphBatch:
+    """Return small graphs of any shape: empty, with doubles, cliques without factors or weights."""
+    rng = np.random.default_rng(seed)
+    width = {f"k{i}": int(rng.integers(1, 4)) for i in range(rng.integers(1, 3))}
+    N = int(rng.integers(1, 4))
+    ptr = {k: np.cumsum([0, *rng.integers(0, 5 - len(width), N)]) for k in width}
+    ptr["k0"][-1] += 1
+    cliques, scope, features = {}, {}, {}
+    for name in [f"c{i}" for i in range(rng.integers(1, 5))]:
+        kinds = [str(k) for k in rng.choice([*width], rng.choice([1, 2, 2, 3]))]
+        shape = tuple(width[k] for k in kinds)
+        form: list[dict[str, Any]] = [
+            {},
+            {"cells": rng.integers(-1, 3, shape)},
+            {"counts": rng.integers(0, 3, (*shape, 2))},
+            {"fixed": rng.normal(size=shape)},
+            {"fixed": rng.normal(size=shape), "cells": "free"},
+            {"cells": "symmetric" if len({*kinds}) == 1 else "free"},
+        ]
+        cliques[name] = Clique(*kinds, **form[rng.integers(len(form))])
+        graph = rng.integers(0, N, rng.integers(0, 9))
+        ends = [(ptr[k][graph], ptr[k][graph + 1]) for k in kinds]
+        rows = np.column_stack(
+            [a + (b > a) * (rng.integers(0, 9, len(graph)) % np.maximum(b - a, 1)) for a, b in ends]
+        )
+        flat = rows + 100 * np.array([[*width].index(k) for k in kinds])
+        differ = np.array([len({*row}) == len(row) for row in flat.tolist()], dtype=bool)
+        kept = np.all([a < b for a, b in ends], axis=0) & differ
+        scope[name] = rows[kept]
+        M = int(kept.sum())
+        many = np.cumsum([0, *rng.integers(0, 4, M)])
+        known: list[Any] = [
+            np.abs(rng.normal(size=(M, 1))),
+            rng.integers(-1, 2, (M, 2)).astype(float),
+            (many, rng.integers(0, 3, many[-1]), None),
+            (many, rng.integers(0, 3, many[-1]), rng.integers(-1, 3, many[-1]).astype(float)),
+        ]
+        if rng.random() < 0.7:
+            features[name] = known[rng.integers(len(known))]
+    least = int(rng.choice([0, 0, -1]))
+    return Graph(width, **cliques).batch(
+        graph_ptr=ptr,
+        labels={k: rng.integers(least, L, ptr[k][-1]) for k, L in width.items()},
+        scopes=scope,
+        features=features,
+        cost={k: rng.random(p[-1]) for k, p in ptr.items()},
     )

@@ -100,11 +100,11 @@ def _strongest(model: GraphModel, clique: str, top: int) -> list[tuple[float, st
     w, graph = model.w[part], model.graph
     names = model.attributes.get(clique)
     row = np.repeat(np.arange(len(block.ptr) - 1), np.diff(block.ptr))
-    spread = graph.cliques[clique].spread(graph.shape(clique))  # [cells, columns]
+    spread = graph.cliques[clique].spread(graph.shape(clique)).tocsc()  # [cells, columns]
     made = []
     for i in np.argsort(-np.abs(w), kind="stable")[:top].tolist():
         attribute = "" if not block.by else names[int(row[i])] if names is not None else str(row[i])
-        cells = np.flatnonzero(np.asarray(spread[:, block.cell[i]]).reshape(-1))
+        cells = spread.indices[spread.indptr[block.cell[i]] : spread.indptr[block.cell[i] + 1]]
         made.append((float(w[i]), attribute, _cells(model, clique, cells)))
     return made
 

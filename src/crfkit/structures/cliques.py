@@ -124,12 +124,15 @@ class Clique:
         weight = labels[0] if self.cells == "same" else np.zeros_like(labels[0])
         return np.where(equal, weight, np.int32(-1)).astype(np.int32).reshape(shape)
 
-    def spread(self, shape: tuple[int, ...]) -> Floats:
-        """Return how many times each weight counts in each cell of a table, [cells, weights]."""
+    def spread(self, shape: tuple[int, ...]) -> Any:
+        """Return how many times each weight counts in each cell of a table, sparse [cells, weights]."""
+        from scipy.sparse import csr_array
+
         if self.counts is not None:
-            return self.counts.reshape(-1, self.counts.shape[-1])
+            return csr_array(self.counts.reshape(-1, self.counts.shape[-1]))
         numbers = self.numbers(shape).ravel()
-        return np.asarray(numbers[:, None] == np.arange(int(numbers.max(initial=-1)) + 1), dtype=np.float64)
+        cell, size = np.flatnonzero(numbers >= 0), (len(numbers), int(numbers.max(initial=-1)) + 1)
+        return csr_array((np.ones(len(cell)), (cell, numbers[cell])), shape=size)
 
     @property
     def plain(self) -> bool:

@@ -103,11 +103,11 @@ def add_graph_counts(
         which = table.which if table.which is not None else (0 if shape[0] == 1 else np.arange(len(scope)))
         labels = gold.label[scope].astype(np.int64)  # [M, a]
         first = np.broadcast_to(np.asarray(which, dtype=np.int64), len(scope))
-        cell = np.ravel_multi_index((first, *labels.T), shape)
         each = factor_weights(batch, name, table, weight)
-        if out.size > len(cell):  # few cells of many
-            np.add.at(out.reshape(-1), cell, each)
+        if out.size > len(scope):  # few cells of many
+            np.add.at(out, (first, *labels.T), each)
         else:
+            cell = np.ravel_multi_index((first, *labels.T), shape)
             out += np.bincount(cell, each, minlength=out.size).reshape(shape)
 
 

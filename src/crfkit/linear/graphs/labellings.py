@@ -116,7 +116,7 @@ def _jacobian(scores: CliqueScores) -> Any:
         value = np.ones(len(given.rows.id)) if given.rows.value is None else given.rows.value
         shape = (len(given), len(block.ptr) - 1)
         features = csr_array((value, given.rows.id, given.rows.ptr), shape=shape)
-    spread = eye_array(columns) if scores.spread is None else csr_array(scores.spread)
+    spread = eye_array(columns) if scores.spread is None else scores.spread
     return csr_array(kron(features, spread, format="csr") @ chosen)
 
 

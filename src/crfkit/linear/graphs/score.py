@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class CliqueScores:
     layout: Layout
     name: str
     shape: tuple[int, ...]  #: L1, ..., La
-    spread: Floats | None  #: [cells, columns] how often a column counts; None: a column is a cell
+    spread: Any  #: sparse [cells, columns], how often a column counts; None: a column is a cell
     fixed: Floats | None  #: [L1, ..., La]
     features: CliqueFeatures | None  #: of each of the K tables; None: one table for all factors
     which: Ids | None  #: [M] the table of each factor
@@ -47,7 +48,9 @@ class CliqueScores:
         clique, shape, given = batch.graph.cliques[name], batch.graph.shape(name), batch.features.get(name)
         fixed, which, scale = clique.fixed, None, None
         free = clique.counts is None and isinstance(clique.cells, str) and clique.cells == "free"
-        if given is not None and given.dense is not None and given.columns == 1 and fixed is None:
+        if given is not None and not layout.slots[name].cells:  # no weights: features say nothing
+            given = CliqueFeatures(0, dense=np.zeros((1, 0)))
+        elif given is not None and given.dense is not None and given.columns == 1 and fixed is None:
             column = given.dense[:, 0]
             if len(shape) > 1 and (column >= 0.0).all():
                 given, scale = CliqueFeatures(1, dense=np.ones((1, 1))), np.ascontiguousarray(column)
@@ -87,7 +90,7 @@ class CliqueScores:
             explain(self.layout, w)
             raise NotFiniteError(f"the scores of clique {self.name!r} overflow; scale its features")
         if self.spread is not None:
-            columns = columns @ self.spread.T
+            columns = np.ascontiguousarray(columns @ self.spread.T)
         scores = columns.reshape(len(columns), *self.shape)
         return Table(scores if self.fixed is None else scores + self.fixed, self.which, self.scale)
 
@@ -101,7 +104,7 @@ class CliqueScores:
         """Write the gradient by the weights of the clique to its part of `gradient` [F]."""
         flat = by_score.reshape(len(by_score), prod(self.shape))
         if self.spread is not None:
-            flat = np.where(self.spread.any(axis=1), flat, 0.0) @ self.spread
+            flat = flat @ self.spread
         part = self.layout.parts[self.name]
         if self.features is None:
             gradient[part] = flat[0][self.layout.block[self.name].cell]
