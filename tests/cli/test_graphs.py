@@ -134,6 +134,11 @@ def test_mistakes_are_told(folder: Path) -> None:
     (folder / "wrong.txt").write_text("kind pos = column 1\nclique poss\n")
     (folder / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (folder / "label.txt").write_text("kind a = column 2\nfeatures 2[0]\nclique a by features\n")
+    (folder / "column.txt").write_text("kind a = column 2\nfeatures word[0]\nclique a by features\n")
+    (folder / "kind.txt").write_text("kind tag\nclique tag\n")
+    (folder / "few.txt").write_text("columns word pos\nkind pos\nclique pos\n")
+    (folder / "many.txt").write_text("kind a = column 2\nkind b hidden 99999999999\nclique a b\n")
+    (folder / "other.txt").write_text("the X Y\n")
     for arguments, said in (
         (["--structure", "graph"], "--structure graph needs --graph FILE"),
         (["--graph", folder / "graph.txt"], "--graph and --method are for --structure graph"),
@@ -143,7 +148,12 @@ def test_mistakes_are_told(folder: Path) -> None:
         ([*graph[:3], folder / "none.txt"], "none.txt"),
         ([*graph[:3], folder / "wrong.txt"], "wrong.txt:2: clique poss: 'poss' is not a kind"),
         ([*graph[:3], folder / "binary.txt"], "binary.txt is not UTF-8 text"),
-        ([*graph[:3], folder / "label.txt"], "reads the column '2', whose labels are kind 'a'"),
+        ([*graph[:3], folder / "label.txt"], "label.txt:2: features features reads the column '2', whose"),
+        ([*graph[:3], folder / "column.txt"], "column.txt:2: features features: "),
+        ([*graph[:3], folder / "kind.txt"], "kind.txt:1: kind tag: "),
+        ([*graph[:3], folder / "few.txt"], "few.txt:1: "),
+        ([*graph[:3], folder / "many.txt"], "many.txt:2: kind 'b' has 99999999999 hidden labels, expected"),
+        ([*graph, "--dev", folder / "other.txt"], "other.txt has no label that the training data have"),
     ):
         told = run("train", *data, *arguments, status=2).stderr.replace("\n", " ")
         assert said in told

@@ -169,7 +169,7 @@ def test_errors_of_data_name_the_clique() -> None:
         training_graphs(GraphForm.parse(head.replace("0[0]", "1[0]"), "g"), data)
     with pytest.raises(ValueError, match="reads the column '1'"):
         training_graphs(GraphForm.parse(head + "clique t t equal 0 where lower(1)", "g"), data)
-    with pytest.raises(ValueError, match="kind 't': there is no column 7"):
+    with pytest.raises(ValueError, match="g:1: kind t: there is no column 7"):
         training_graphs(GraphForm.parse(head.replace("column 1", "column 7"), "g"), data)
     with pytest.raises(FormError, match="kind 't' has no labels"):
         training_graphs(

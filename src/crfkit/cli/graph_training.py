@@ -118,6 +118,8 @@ def train_graphs(
             judged = column_graphs(
                 form, columns_of([dev], reading, say), batch.graph, gold=True, threads=threads
             )
+            if (judged.label < 0).all():
+                raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
         keeper = FormKeeper(output, checkpoint, texts, say)
         keeper.form = form
         crf = GraphCRF(batch.graph, stop=stop, metric=metric, threads=threads, **options)

@@ -39,7 +39,8 @@ def training_graphs(form: GraphForm, data: Columns, *, threads: int | None = Non
     for kind, alphabet in alphabets.items():
         if not len(alphabet):
             raise FormError(
-                f"kind {kind!r} has no labels: its column {form.kinds[kind].column} has none in the data"
+                f"{form.places[f'kind {kind}']}: kind {kind!r} has no labels: its column "
+                f"{form.kinds[kind].column} has none in the data"
             )
     labels = {
         kind: alphabets[kind].strings() if kind in alphabets else [str(i) for i in range(where.hidden)]
@@ -54,7 +55,8 @@ def training_graphs(form: GraphForm, data: Columns, *, threads: int | None = Non
                 else "no sequence is long enough"
             )
             raise FormError(
-                f"{form.places[name]}: clique {name!r} scores nothing in the data: {what}; leave it out"
+                f"{form.places[f'clique {name}']}: clique {name!r} scores nothing in the data: {what}; "
+                "leave it out"
             )
     return batch
 
@@ -82,7 +84,7 @@ def gold_columns(form: GraphForm, data: Columns) -> dict[str, list[str | None]]:
     named, found = _named(form, data), {}
     for kind, where in form.kinds.items():
         if where.column is not None:
-            strings = named.strings()[_place(named, kind, where.column)].tolist()
+            strings = named.strings()[_place(form, named, where.column, f"kind {kind}")].tolist()
             found[kind] = [None if label == where.unknown else label for label in strings]
     return found
 
@@ -99,37 +101,39 @@ def _named(form: GraphForm, data: Columns) -> Columns:
     if not form.columns or data.names != default:
         return data
     if len(data.names) > len(form.columns):
-        raise ValueError(
-            f"{data.source or 'the file'} has {len(data.names)} columns, the graph names "
-            f"{len(form.columns)}: {' '.join(form.columns)}"
+        raise FormError(
+            f"{form.places['columns']}: {data.source or 'the file'} has {len(data.names)} columns, the graph "
+            f"names {len(form.columns)}: {' '.join(form.columns)}"
         )
     return replace(data, names=form.columns[: len(data.names)])
 
 
-def _place(data: Columns, kind: str, column: str | int) -> int:
+def _place(form: GraphForm, data: Columns, column: str | int, who: str) -> int:
+    """Return the number of a column that a line of the form names."""
     try:
         return data.found(column)
     except ValueError as error:
-        raise ValueError(f"kind {kind!r}: {error}") from None
+        raise FormError(f"{form.places[who]}: {who}: {error}") from None
 
 
 def _check_inputs(form: GraphForm, data: Columns) -> None:
     """Refuse features that read a column of labels, which new data do not have."""
     labels = {
-        _place(data, kind, where.column): kind
+        _place(form, data, where.column, f"kind {kind}"): kind
         for kind, where in form.kinds.items()
         if where.column is not None
     }
     reads = [(f"features {name}", recipe) for name, recipe in form.sets.items()]
     for name, equal in form.equal.items():
         fields = [equal.field, *([equal.where] if equal.where not in (None, "capitalised") else [])]
-        reads += [(f"clique {name!r}", check_field(str(one))) for one in fields]
+        reads += [(f"clique {name}", check_field(str(one))) for one in fields]
     for who, recipe in reads:
         for column in recipe.columns:
-            if data.found(column) in labels:
-                raise ValueError(
-                    f"{who} reads the column {column!r}, whose labels are kind "
-                    f"{labels[data.found(column)]!r}; labels are not known in new data: leave one of both out"
+            kind = labels.get(_place(form, data, column, who))
+            if kind is not None:
+                raise FormError(
+                    f"{form.places[who]}: {who} reads the column {column!r}, whose labels are kind {kind!r}; "
+                    "labels are not known in new data: leave one of both out"
                 )
 
 
@@ -137,7 +141,7 @@ def _label_ids(form: GraphForm, data: Columns, kind: str, names: Alphabet) -> Id
     """Return the ids of a column of labels, [P], -1 where they are not known."""
     where = form.kinds[kind]
     assert where.column is not None
-    place = _place(data, kind, where.column)
+    place = _place(form, data, where.column, f"kind {kind}")
     alphabet = data.alphabets[place]
     used, first, back = np.unique(data.ids[place], return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")  # by first appearance
@@ -158,7 +162,7 @@ def _grounded(
         try:
             pairs[name] = _pairs(equal, data)
         except ValueError as error:
-            raise FormError(f"{form.places[name]}: clique {name!r}: {error}") from None
+            raise FormError(f"{form.places[f'clique {name}']}: clique {name!r}: {error}") from None
     return ground(graph, form.lines, data.seq_ptr, sets, labels, pairs)
 
 

@@ -48,6 +48,7 @@ _WORDS: Final = ("columns", "kind", "features", "clique")
 _OPTIONS: Final = ("equal", "by", "of", "where", "nearest", "most")
 _CELLS: Final = ("free", "symmetric", "same", "potts")
 _FURTHEST: Final = 100  #: offset of a kind in a clique
+_HIDDEN: Final = 10_000  #: labels of a hidden kind
 _TOKEN = re.compile(rf"(?:[^\s()\"]|\((?:[^()\"]|{STRING})*\)|{STRING})+")
 _PLACE = re.compile(r"(?P<kind>\w+)(?:\[\s*(?P<offset>[+-]?\d+)\s*\])?")
 
@@ -101,7 +102,7 @@ class GraphForm:
     sets: dict[str, Recipe] = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
     equal: dict[str, Equal] = field(default_factory=dict)  #: clique -> which pairs
-    places: dict[str, str] = field(default_factory=dict)  #: clique -> file and line, for messages
+    places: dict[str, str] = field(default_factory=dict)  #: "clique X", "kind Y" -> file and line
 
     def __str__(self) -> str:
         return self.text
@@ -134,7 +135,6 @@ class _Parser:
     sets: dict[str, Recipe] = field(default_factory=dict)
     lines: dict[str, Line] = field(default_factory=dict)
     equal: dict[str, Equal] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
     at: dict[str, int] = field(default_factory=dict)  #: "kind pos" and so on -> its line
 
     def wrong(self, what: str, number: int | None = None) -> FormError:
@@ -161,6 +161,7 @@ class _Parser:
             raise self.wrong("columns were named before; name them once")
         if not names or len(set(names)) < len(names):
             raise self.wrong("columns need names that are all different, as in: columns word pos")
+        self.at["columns"] = self.number
         self.columns = tuple(names)
 
     def _kind(self, tokens: list[str]) -> None:
@@ -177,8 +178,8 @@ class _Parser:
         name, hidden = found["name"], int(found["hidden"] or 0)
         if name in self.kinds:
             raise self.wrong(f"kind {name!r} is there twice; line {self.at[f'kind {name}']} has it too")
-        if found["hidden"] and not hidden:
-            raise self.wrong(f"kind {name!r} has 0 hidden labels, expected 1 or more")
+        if found["hidden"] and not 0 < hidden <= _HIDDEN:
+            raise self.wrong(f"kind {name!r} has {hidden} hidden labels, expected 1 to {_HIDDEN}")
         column = found["column"] or name
         self.at[f"kind {name}"] = self.number
         self.kinds[name] = Kind(None if hidden else column, hidden, found["unknown"])
@@ -226,7 +227,6 @@ class _Parser:
             )
         self.at[f"clique {name}"] = self.number
         self.lines[name] = replace(line, name=name)
-        self.places[name] = f"{self.source}:{self.number}"
         if equal is not None:
             self.equal[name] = equal
 
@@ -312,8 +312,9 @@ class _Parser:
                     f"features {name} are not used; write by {name} behind a clique",
                     self.at[f"features {name}"],
                 )
+        places = {what: f"{self.source}:{number}" for what, number in self.at.items()}
         return GraphForm(
-            text, self.columns, self.kinds, self.sets, (*self.lines.values(),), self.equal, self.places
+            text, self.columns, self.kinds, self.sets, (*self.lines.values(),), self.equal, places
         )
 
 

@@ -131,7 +131,7 @@ class Columns:
     def found(self, name: str | int) -> int:
         """Return the number of a column by its name or number, which may be a string of digits."""
         named = isinstance(name, str) and name in self.names
-        return self.place(int(name) if isinstance(name, str) and not named and name.isdigit() else name)
+        return self.place(int(name) if isinstance(name, str) and not named and name.isdecimal() else name)
 
     def sequence(self, n: int) -> list[tuple[str, ...]]:
         """Return one sequence as a list of rows (negative: from the last)."""
@@ -181,9 +181,9 @@ def spell(alphabet: Alphabet, ids: Ids) -> NDArray[np.object_]:
 def _check_names(names: Sequence[str], columns: int) -> None:
     if len(names) != columns:
         raise ValueError(f"there are {len(names)} column names ({', '.join(names)}) for {columns} columns")
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise ValueError(f"two columns have the name {twice[0]!r}")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"two columns have the name {twice!r}")
 
 
 def parts(
