@@ -118,7 +118,7 @@ def train_graphs(
             judged = column_graphs(
                 form, columns_of([dev], reading, say), batch.graph, gold=True, threads=threads
             )
-            if (judged.label < 0).all():
+            if judged.label is None or (judged.label < 0).all():
                 raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
         keeper = FormKeeper(output, checkpoint, texts, say)
         keeper.form = form
