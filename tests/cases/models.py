@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from crfkit import Chain, Features, Model, Stop, train
+from crfkit import Chain, Features, GraphCRF, Model, Stop, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Dictionary, Extractor, Gazetteer, ItemExtractor, Recipe
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
+from crfkit.models.graph_columns import training_graphs
+from crfkit.models.graph_form import GraphForm
+from crfkit.models.graph_model import GraphModel
 from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
 
 
@@ -34,3 +38,15 @@ def native_model() -> Model:
 def crfsuite_model() -> bytes:
     X = [[["w=a", "x"], {"w": "b", "v": 0.5}], [["w=c"], ["x", "w=a"]]]
     return crfsuite_bytes(train(ItemExtractor()(X, [["P", "Q"], ["R", "P"]]), stop=Stop(max_iterations=3)))
+
+
+def graph_model() -> GraphModel:
+    form = GraphForm.parse(
+        "columns word pos chunk\nkind pos\nkind chunk\nkind mood hidden 2\nfeatures word[-1..0]\n"
+        "clique pos by features\nclique pos chunk cells=free\nclique chunk[-1] chunk cells=potts\n"
+        "clique mood pos\nclique pos pos equal word where capitalised by features of first\n"
+    )
+    rows = [[("The", "DT", "B"), ("York", "NN", "I"), ("York", "NN", "I")], [("a", "DT", "B")]]
+    data = training_graphs(form, Columns.from_rows(rows, names=["word", "pos", "chunk"]))
+    model = GraphCRF(data.graph, stop=Stop(max_iterations=3)).fit(data).model_
+    return replace(model, form=form)

@@ -24,11 +24,15 @@ from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
 from crfkit.models.files import read_model_bytes
 from crfkit.models.files.crfpp_write import crfpp_text
+from crfkit.models.files.graphs import graph_pieces
+from crfkit.models.files.native import any_model_of
 from crfkit.models.files.wapiti_write import wapiti_text
+from crfkit.models.graph_columns import column_graphs
+from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import pack, unpack
 from tests.cases import foreign_models
 from tests.cases.foreign_models import MALLET, crfpp_binary
-from tests.cases.models import crfsuite_model, native_model
+from tests.cases.models import crfsuite_model, graph_model, native_model
 
 SLOWEST = 5.0  # seconds for one variant on a busy machine
 NUMBERS = [0, 1, 2, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE, 1 << 24, 4096]
@@ -126,8 +130,21 @@ def replace_somewhere(value: Any, rng: random.Random) -> None:
         return
 
 
-def use(model: Model) -> None:
+def graph_bytes(model: GraphModel) -> bytes:
+    return b"".join(graph_pieces(model, notes=None, licence=None))
+
+
+def use(model: Model | GraphModel) -> None:
     """Ask everything of a model that reading may have let through."""
+    if isinstance(model, GraphModel):
+        if model.form is not None:
+            names = [*model.form.columns] or ["0", "1", "2"]
+            columns = Columns.from_rows([[["The"] * len(names), ["York"] * len(names)]], names=names)
+            graphs = column_graphs(model.form, columns, model.graph, threads=1)
+            model.predict(graphs, threads=1)
+            model.predict_marginals(graphs, threads=1)
+        any_model_of(graph_bytes(model), "again")
+        return
     L, A, E = model.layout.labels, model.layout.attributes, model.layout.edge_attributes
     edges = {"edge_ptr": [0, 0, min(E, 2)], "edge_attr": list(range(min(E, 2)))} if E else {}
     if model.layout.dense * L < 1 << 20:
@@ -155,9 +172,12 @@ def use(model: Model) -> None:
 
 
 NATIVE = native_model().to_bytes()
+GRAPHS = graph_bytes(graph_model())
 TARGETS: dict[str, tuple[bytes, Callable[[bytes, random.Random], bytes]]] = {
     "crfkit": (NATIVE, mutate),
     "crfkit, sums right": (NATIVE, spoil),
+    "graph": (GRAPHS, mutate),
+    "graph, sums right": (GRAPHS, spoil),
     "crfsuite": (crfsuite_model(), mutate),
     "crfpp text": (foreign_models.crfpp_text(), mutate),
     "crfpp binary": (crfpp_binary(), mutate),
@@ -182,7 +202,10 @@ def run(variants: int, seed: int, targets: list[str] | None = None) -> dict[str,
                 continue
             begun = time.perf_counter()
             try:
-                model = read_model_bytes(variant, source="variant.file")
+                if data is GRAPHS:
+                    model = any_model_of(variant, "variant.file")
+                else:
+                    model = read_model_bytes(variant, source="variant.file")
             except ValueError as error:
                 refused, slowest = refused + 1, max(slowest, time.perf_counter() - begun)
                 if "variant.file" not in str(error):

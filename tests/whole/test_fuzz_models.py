@@ -8,4 +8,4 @@ def test_damaged_models() -> None:
     assert set(counts) == set(TARGETS)
     for name, (taken, refused, _) in counts.items():
         assert 0 < refused <= taken, name
-        assert refused < taken or name == "crfkit", f"{name}: some variants should still be sound"
+        assert refused < taken or name in ("crfkit", "graph"), f"{name}: some variants should still be sound"
