@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import signal
@@ -58,6 +59,14 @@ def test_pickles_answer_as_before_and_threads_do_not_matter() -> None:
     again = pickle.loads(pickle.dumps(crf))
     assert again.predict_marginals(data)["a"].tobytes() == crf.predict_marginals(data)["a"].tobytes()
     assert GraphCRF(data.graph, threads=3).fit(data).model_.w.tobytes() == crf.model_.w.tobytes()
+
+
+def test_batches_that_were_used_can_be_copied_and_pickled() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph).fit(data)
+    crf.predict(data)
+    for same in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data), copy.copy(data)):
+        np.testing.assert_array_equal(GraphCRF(data.graph).fit(same).model_.w, crf.model_.w)
 
 
 def test_queries_are_those_of_inference() -> None:
@@ -272,6 +281,34 @@ def test_errors_before_work() -> None:
         GraphCRF(data.graph, restarts=0).fit(data)
     with pytest.raises(ValueError, match="metric is 'f1', expected 'accuracy'"):
         GraphCRF(data.graph, metric="f1").fit(data, dev=data)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"seed": "a"}, "seed is 'a', of type str"),
+        ({"threads": 1.5}, "threads is 1.5, expected a whole number"),
+        ({"optimiser": 3}, "optimiser is 3, expected a name"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(TypeError, match=message):
+            GraphCRF(data.graph, **options).fit(data)
+    with pytest.raises(TypeError, match="checkpoint is 3, expected a folder"):
+        crf.fit(data, checkpoint=3)  # type: ignore[arg-type]
+
+
+def test_labels_and_features_without_end_are_counted_first() -> None:
+    graph = Graph({"a": 2, "b": 100_000}, word=["a"])
+    for label in ("xyx", 0):
+        with pytest.raises(ValueError, match=r"labels\['a'\] is .*, expected a list or an array"):
+            graph.batch(labels={"a": label, "b": []})
+    wide = ([0, 1], [2**31 - 2], None)
+    with pytest.raises(ValueError, match="clique 'word' has 2,147,483,647 attributes, more than max_weights"):
+        GraphCRF(graph).fit(graph.batch(labels={"a": [0], "b": []}, features={"word": wide}))
+    pairs = Graph({"b": 100_000}, pair=["b", "b"])
+    with pytest.raises(ValueError, match="clique 'pair' has 10,000,000,000 cells in a table"):
+        GraphCRF(pairs).fit(pairs.batch(labels={"b": [0, 1]}, scopes={"pair": [[0, 1]]}))
+    own = Graph({"b": 100_000}, own=["b"])
+    for rows in (np.ones((1, 6000)), ([0, 6000], np.arange(6000), None)):
+        data = own.batch(labels={"b": [0]}, features={"own": rows})
+        with pytest.raises(ValueError, match="600,000,000 weights"):
+            GraphCRF(own, features="all").fit(data)
 
 
 def test_errors_of_queries() -> None:
@@ -288,6 +325,11 @@ def test_errors_of_queries() -> None:
         crf.predict(data, given="gold")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'c' is not a kind of the graph"):
         crf.score(data, kind="c")
+    with pytest.raises(TypeError, match="given is 3, expected labels by kind"):
+        crf.predict(data, given=3)  # type: ignore[arg-type]
+    for variable in ("a", ("a", 1.5), ("a",), 0):
+        with pytest.raises(TypeError, match="expected its kind and its number"):
+            crf.explain(data, variable)  # type: ignore[arg-type]
 
 
 def test_a_clique_without_factors_is_noted() -> None:

@@ -134,3 +134,14 @@ def test_wrong_input_is_refused(options: dict[str, Any], Y: Any, said: str) -> N
         MultiLabelCRF().set_params(**options).fit([[0.0], [1.0]], Y)
     with pytest.raises(ValueError, match="features"):
         MultiLabelCRF().fit([[0.0], [1.0]], [[0], [1]]).predict([[0.0, 1.0]])
+
+
+def test_one_column_may_have_two_other_integers() -> None:
+    """As scikit-learn's check of weights in a pandas Series has it."""
+    X = np.array([[i, j] for i in (1, 2, 3) for j in (1, 2, 3, 4)])
+    y = np.array([1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2])[:, None]
+    crf = MultiLabelCRF().fit(X, y, sample_weight=np.ones(12))
+    plain = MultiLabelCRF().fit(X, y - 1)
+    np.testing.assert_array_equal(crf.predict(X), plain.predict(X) + 1)
+    assert {*crf.values_.tolist()} == {1, 2}
+    np.testing.assert_array_equal(crf.predict_proba(X), plain.predict_proba(X))

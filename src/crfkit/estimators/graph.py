@@ -199,6 +199,10 @@ class GraphCRF(GraphQueries, PartParams):
         if not isinstance(self.graph, Graph):
             raise TypeError(f"graph is {self.graph!r}, expected a Graph")
         check_number("restarts", self.restarts, 1, whole=True)
+        check_number("seed", self.seed, whole=True)
+        if self.threads is not None:
+            check_number("threads", self.threads, 1, whole=True)
+        keep = Checkpoints.of(checkpoint)
         data = checked_graphs(X, self.graph, "X")
         fit = GraphFit(
             data,
@@ -207,14 +211,13 @@ class GraphCRF(GraphQueries, PartParams):
             self.optimiser,
             self._summing,
             Stop.of(self.stop),
-            weight=weights_of(sample_weight, data.graphs),
+            weight=weights_of(sample_weight, data.graphs, "graphs"),
             init=self.init,
             seed=self.seed,
             threads=self.threads,
         )
         display = display_for(progress)
         audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
-        keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
         try:
             self.model_, self.how_ = self._best_of_starts(fit, dev, keep, audience, begun)
         finally:

@@ -68,6 +68,8 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         Weights of two labels that are there together: symmetric, 0 where labels are not joined.
     classes_ : array [n]
         Numbers of the labels, as scikit-learn has them in multi-label classification.
+    values_ : array [2]
+        What y has where a label is not there and where it is: 0 and 1, or two integers of a single column.
     n_features_in_ : int
 
     Examples
@@ -138,7 +140,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         """
         y = y.toarray() if hasattr(y, "toarray") else y
         X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, dtype=np.float64)
-        gold = _binary(y)
+        self.values_, gold = _binary(y)
         self.classes_ = np.arange(gold.shape[1])
         self.pairs_ = self._pairs(gold)
         names = [str(a) for a in self.classes_]
@@ -158,7 +160,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         """Return the best labels of each sample together, [N, n]."""
         batch = self.batch(X)
         found = self.model_.predict(batch, threads=self.threads)
-        return np.column_stack([found[str(a)] for a in self.classes_]).astype(np.int64)
+        return self.values_[np.column_stack([found[str(a)] for a in self.classes_])]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label, [N, n]."""
@@ -195,8 +197,12 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         )
 
 
-def _binary(y: NDArray[Any]) -> NDArray[np.int64]:
+def _binary(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the two values of y, 0 and 1, and y as 0 and 1; one column may have two other values."""
     gold = y[:, None] if y.ndim == 1 else y
+    values = np.unique(gold)
+    if gold.shape[1] == 1 and len(values) == 2 and gold.dtype.kind in "iu":
+        return values, np.searchsorted(values, gold)
     wrong = np.argwhere(~np.isin(gold, (0, 1)))
     if wrong.size:
         i, a = wrong[0].tolist()
@@ -205,7 +211,7 @@ def _binary(y: NDArray[Any]) -> NDArray[np.int64]:
             f"y[{i}, {a}] is {gold[i, a]}, {what}; expected a column of 0 and 1 for each label, as "
             "sklearn.preprocessing.MultiLabelBinarizer makes"
         )
-    return gold.astype(np.int64)
+    return np.arange(2), gold.astype(np.int64)
 
 
 def _with_one(X: Any) -> Any:

@@ -46,14 +46,14 @@ def dev_metric(metric: Metric | str | None, scheme: str | Scheme | None) -> Metr
     return judge
 
 
-def weights_of(sample_weight: ArrayLike | None, N: int) -> Floats | None:
-    """Return weights of sequences, checked: [N]."""
+def weights_of(sample_weight: ArrayLike | None, N: int, what: str = "sequences") -> Floats | None:
+    """Return weights of sequences or other samples, checked: [N]."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (N,):
         raise ValueError(
-            f"sample_weight has shape {weight.shape}, expected one number for each of {N} sequences"
+            f"sample_weight has shape {weight.shape}, expected one number for each of {N} {what}"
         )
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
     if wrong.size:

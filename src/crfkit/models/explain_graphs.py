@@ -147,6 +147,9 @@ def _find(batch: GraphBatch, variable: tuple[str, int], graph: int) -> tuple[int
     """Return the flat number of a variable in its graph alone, and that graph; checked."""
     if not 0 <= graph < batch.graphs:
         raise ValueError(f"graph is {graph}, expected 0 to {batch.graphs - 1}")
+    given: Any = variable
+    if np.shape(given) != (2,) or not isinstance(given[1], int | np.integer):
+        raise TypeError(f"variable is {variable!r}, expected its kind and its number, as in ('token', 0)")
     kind, number = variable
     if kind not in batch.kind_ptr:
         raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, batch.kind_ptr))}")

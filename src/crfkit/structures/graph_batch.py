@@ -54,6 +54,10 @@ class GraphBatch:
         """Number of factors of all cliques."""
         return sum(len(scope) for scope in self.scopes.values())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles hold: not what was prepared for queries."""
+        return {**self.__dict__, "_kept": {}}
+
     def __len__(self) -> int:
         """Return the number of graphs, N."""
         return self.graphs
@@ -224,7 +228,12 @@ def size_of(
         entries = np.asarray(pointer)
         said["graph_ptr"] = int(entries[-1]) if entries.size else 0
     if kind in labels:
-        said["labels"] = len(np.asarray(labels[kind]))
+        marks = np.asarray(labels[kind])
+        if not marks.ndim:
+            raise ValueError(
+                f"labels[{kind!r}] is {labels[kind]!r:.80}, expected a list or an array: one a variable"
+            )
+        said["labels"] = len(marks)
     many = graph.kinds[kind]
     if isinstance(many, np.ndarray):
         said["kinds"] = len(many)

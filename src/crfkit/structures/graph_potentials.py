@@ -109,6 +109,8 @@ class GraphPotentials:
         from crfkit.structures.graph_batch import _flat_labels
 
         sizes = {kind: last - first for kind, (first, last) in self.batch.kind_ptr.items()}
+        if not isinstance(labels, Mapping):
+            raise TypeError(f"given is {labels!r:.80}, expected labels by kind, as in {{'token': [0, -1]}}")
         for kind in labels:
             if kind not in sizes:
                 raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, sizes))}")

@@ -46,6 +46,15 @@ class Checkpoints:
     seconds: float | None = 60.0
     iterations: int | None = None
 
+    @classmethod
+    def of(cls, given: str | os.PathLike[str] | Checkpoints | None) -> Checkpoints | None:
+        """Return checkpoints in a folder, or those given; checked."""
+        if isinstance(given, str | os.PathLike):
+            return cls(given)
+        if given is not None and not isinstance(given, cls):
+            raise TypeError(f"checkpoint is {given!r}, expected a folder or Checkpoints(...)")
+        return given
+
     def __post_init__(self) -> None:
         if self.iterations is not None and self.iterations < 1:
             raise ValueError(f"iterations is {self.iterations}, expected 1 or more")

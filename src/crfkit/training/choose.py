@@ -176,6 +176,8 @@ def name_of(optimiser: Any) -> str:
 
 def check_suits(problem: Any, optimiser: Optimiser, penalty: Penalty | None = None) -> None:
     """Refuse an optimiser that lacks what it needs, minimises the perceptron's loss, or leaves bounds."""
+    if not hasattr(optimiser, "needs"):
+        raise TypeError(f"optimiser is {optimiser!r}, expected a name such as 'lbfgs', or an optimiser")
     if penalty is not None and penalty.nonnegative is not None and not getattr(optimiser, "bounds", False):
         raise NotCoveredError(
             f"{name_of(optimiser)} does not keep the weights of attractive cliques at 0 or more; use lbfgs "

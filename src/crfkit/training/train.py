@@ -145,8 +145,7 @@ def train(
     _check_parts(optimiser, init, metric)
     if callable(listeners):
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
-    if not (checkpoint is None or isinstance(checkpoint, str | os.PathLike | Checkpoints)):
-        raise TypeError(f"checkpoint is {checkpoint!r}, expected a folder or Checkpoints(...)")
+    keep = Checkpoints.of(checkpoint)
     goal = objective_of(objective, optimiser, asked.objective)
     if isinstance(data, BlockedData):
         check_blockwise(optimiser, goal)
@@ -156,7 +155,6 @@ def train(
     dev = None if dev is None else checked_dataset(dev, "dev")
     labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
     fit = Fit(known, labelled, goal, kept, optimiser, ending, init, seed)
-    keep = Checkpoints(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
     try:

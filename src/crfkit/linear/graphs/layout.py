@@ -8,6 +8,8 @@ Slots and blocks are named as cliques.
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from crfkit.arrays import Bools, Ids, Pointers, pointers
@@ -69,7 +71,15 @@ def graph_layout(batch: GraphBatch, features: Features) -> Layout:
                 f"clique {name!r} has variables with different numbers of labels, which cannot share "
                 "weights; give each number of labels a kind of its own"
             )
-        columns, given = columns_of(graph, name), batch.features.get(name)
+        given = batch.features.get(name)
+        rows = 1 if given is None else given.columns
+        for what, many in (("cells in a table", prod(graph.shape(name))), ("attributes", rows)):
+            if many > features.max_weights:
+                raise ValueError(
+                    f"clique {name!r} has {many:,} {what}, more than max_weights = {features.max_weights:,}; "
+                    "use fewer labels, number only the attributes that occur, or allow more"
+                )
+        columns = columns_of(graph, name)
         places = "position" if len(graph.cliques[name].kinds) == 1 else "step"  # as penalties tell them apart
         slots[name] = Slot(((columns,),), places)
         ptr, cell = _rows(batch, name, given, columns, features)
@@ -85,6 +95,7 @@ def _rows(
     if given is None:
         return np.array([0, columns], dtype=np.int64), every
     if given.rows is None:
+        Estimate({clique: given.columns * columns}, 0).check(features.max_weights)
         return np.arange(given.columns + 1, dtype=np.int64) * columns, np.tile(every, given.columns)
     rows, least = given.rows, features.min_count
     several = batch.graph.cliques[clique].counts is not None
@@ -92,6 +103,7 @@ def _rows(
     if features.which == "all" or hidden or several or not columns:
         kept = np.bincount(rows.id, minlength=given.columns) >= least
         counts = np.where(kept, columns, 0)
+        Estimate({clique: int(kept.sum()) * columns}, 0).check(features.max_weights)
         return pointers(counts), np.tile(every, int(kept.sum()))
     at = np.repeat(gold_columns(batch, clique), np.diff(rows.ptr)).astype(np.int64)  # [nnz]
     key = (rows.id.astype(np.int64) * columns + at)[at >= 0]
