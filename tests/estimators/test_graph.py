@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils import get_tags
 
-from crfkit import Graph, GraphCRF, Likelihood, Stop, inference, scopes
+from crfkit import Clique, Graph, GraphCRF, Likelihood, Stop, inference, scopes
 from crfkit.methods import Auto, BeliefPropagation, Elimination
 from crfkit.objectives import MaxMargin
 from crfkit.optimise import LBFGS
@@ -67,6 +67,13 @@ def test_batches_that_were_used_can_be_copied_and_pickled() -> None:
     crf.predict(data)
     for same in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data), copy.copy(data)):
         np.testing.assert_array_equal(GraphCRF(data.graph).fit(same).model_.w, crf.model_.w)
+
+
+def test_scopes_are_copied() -> None:
+    scope = np.array([[0, 1]], dtype=np.int32)
+    batch = Graph({"a": 2}, pair=["a", "a"]).batch(sizes={"a": 2}, scopes={"pair": scope})
+    scope[:] = 10**9  # kernels would read what is not there
+    assert batch.scopes["pair"].tolist() == [[0, 1]]
 
 
 def test_queries_are_those_of_inference() -> None:
@@ -304,6 +311,11 @@ def test_labels_and_features_without_end_are_counted_first() -> None:
     pairs = Graph({"b": 100_000}, pair=["b", "b"])
     with pytest.raises(ValueError, match="clique 'pair' has 10,000,000,000 cells in a table"):
         GraphCRF(pairs).fit(pairs.batch(labels={"b": [0, 1]}, scopes={"pair": [[0, 1]]}))
+    with pytest.raises(ValueError, match="cells has the number 1099511627776, expected less than"):
+        Clique("a", cells=[0, 2**40])
+    gaps = Graph({"a": 2}, own=Clique("a", cells=[0, 10**9]))
+    with pytest.raises(ValueError, match="1,000,000,001 weights"):
+        GraphCRF(gaps).fit(gaps.batch(labels={"a": [0]}))
     own = Graph({"b": 100_000}, own=["b"])
     for rows in (np.ones((1, 6000)), ([0, 6000], np.arange(6000), None)):
         data = own.batch(labels={"b": [0]}, features={"own": rows})

@@ -81,6 +81,8 @@ class Clique:
                 )
             if (numbers < -1).any():
                 raise ValueError("cells has numbers below -1, the number of a cell without a weight")
+            if (numbers >= 2**31).any():
+                raise ValueError(f"cells has the number {numbers.max()}, expected less than 2**31")
             self.cells = numbers.astype(np.int32)
         self.counts: Floats | None = None
         if counts is not None:

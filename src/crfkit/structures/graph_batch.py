@@ -289,7 +289,7 @@ def _scope(graph: Graph, name: str, given: ArrayLike | None, kind_ptr: Mapping[s
                 f"{n}: expected 0 to {n - 1}"
             )
     shift = np.array([kind_ptr[kind][0] for kind in kinds], dtype=np.int32)
-    return np.ascontiguousarray(numbers + shift if shift.any() else numbers, dtype=np.int32)
+    return np.array(numbers + shift, dtype=np.int32, order="C")  # a copy: kernels trust it
 
 
 def _check_factors(name: str, scope: Ids, graph_of: Ids, kind_ptr: Mapping[str, tuple[int, int]]) -> None:

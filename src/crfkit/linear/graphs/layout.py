@@ -91,6 +91,7 @@ def graph_layout(batch: GraphBatch, features: Features) -> Layout:
 def _rows(
     batch: GraphBatch, clique: str, given: CliqueFeatures | None, columns: int, features: Features
 ) -> tuple[Pointers, Ids]:
+    Estimate({clique: columns}, 0).check(features.max_weights)
     every = np.arange(columns, dtype=np.int32)
     if given is None:
         return np.array([0, columns], dtype=np.int64), every
