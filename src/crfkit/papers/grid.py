@@ -43,7 +43,7 @@ LEARNERS = (ALONE, PIECES, PSEUDO, BETHE)
 PIXELS, CLASSES = "pixels", "classes"
 MEASURES = (PIXELS, CLASSES)
 _OBJECTIVES: dict[str, Callable[..., Objective]] = {
-    ALONE: Likelihood,
+    ALONE: PseudoLikelihood,  # the likelihood where there are no neighbours, and faster
     PIECES: Piecewise,
     PSEUDO: PseudoLikelihood,
     BETHE: Likelihood,
