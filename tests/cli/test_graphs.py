@@ -128,6 +128,16 @@ def test_methods_objectives_and_threads(folder: Path) -> None:
     assert made["kinds"]["pos"]["accuracy"] > 0.9
 
 
+def test_training_goes_on_from_a_checkpoint(folder: Path) -> None:
+    run(*train(folder, "whole.crf")[:-1], 8, "-q")
+    kept = ["-q", "--checkpoint", folder / "kept", "--checkpoint-every", 0]
+    run(*train(folder, "half.crf")[:-1], 4, *kept)
+    run(*train(folder, "rest.crf")[:-1], 8, *kept)
+    whole, half, rest = (crfkit.load(folder / f"{name}.crf").w for name in ("whole", "half", "rest"))
+    assert (whole == rest).all()
+    assert not (whole == half).all()
+
+
 def test_mistakes_are_told(folder: Path) -> None:
     data = [folder / "train.txt", "-o", folder / "x.crf"]
     graph = ["--structure", "graph", "--graph", folder / "graph.txt"]

@@ -35,7 +35,7 @@ MethodName = Annotated[
     typer.Option(
         "--method",
         help="Of graph: who sums; auto (the default), elimination, belief-propagation, tree-reweighted, "
-        "mean-field or gibbs.",
+        "mean-field or tree-ep.",
     ),
 ]
 
