@@ -31,7 +31,7 @@ from crfkit import Chain, Features, train
 from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser, Run
-from crfkit.training import fit as loop_of
+from crfkit.training import course as loop_of
 from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name
 from crfkit.training.events import Event, Progress
