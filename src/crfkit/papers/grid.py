@@ -11,6 +11,7 @@ few sweeps. Labels are the likeliest ones of each pixel.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from colorsys import hsv_to_rgb
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -214,10 +215,10 @@ def _shown(task: Images) -> list[int]:
 
 
 def _colours(task: Images, label: Ids) -> Floats:
-    from matplotlib import colormaps
-
+    """Return the colours of labels, [..., 3]: hues, light and dark in turn; white where they are hidden."""
+    hues = np.linspace(0.0, 1.0, len(task.classes), endpoint=False)
+    colours = np.array([hsv_to_rgb(hue, 0.8, 0.9 - 0.35 * (i % 2)) for i, hue in enumerate(hues)])
     made = np.ones((*label.shape, 3))
-    colours = colormaps["tab20"](np.arange(len(task.classes)) / max(len(task.classes) - 1, 1))[:, :3]
     made[label >= 0] = colours[label[label >= 0]]
     return made
 
