@@ -5,6 +5,9 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 # Processes of pytest; tests of one file stay in one of them.
 JOBS ?= 2
+# The environment of `make test-torch`, and the release of torch in it.
+VENV_TORCH ?= .venv-torch
+TORCH ?= torch==2.13.0
 # ON: a compiler warning fails the build. OFF: it is shown; compilers of tomorrow warn of other things.
 WERROR ?= OFF
 
@@ -18,11 +21,11 @@ SAN := build/sanitize
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build test demo lint style types spell format stubs fuzz bench wheel sanitize clean distclean
+.PHONY: help build test test-torch demo lint style types spell format stubs fuzz bench wheel sanitize clean distclean
 
 help: ## print this list
 	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
 # ---- the environment ---------------------------------------------------------------------------
 # .created: an empty virtual environment. .deps: build requirements, dependencies and tools.
@@ -52,6 +55,7 @@ $(VENV)/.created:
 # Requirements as pyproject.toml states them; pip cannot install a project's needs without the project.
 define REQUIREMENTS
 import re
+import sys
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
@@ -68,6 +72,7 @@ def expand(requirements):
         else:
             yield requirement
 needs = table["build-system"]["requires"] + table["project"]["dependencies"] + ["crfkit[dev]"]
+needs = [f"crfkit[{name}]" for name in sys.argv[1:]] or needs
 print(*expand(needs), sep="\n")
 endef
 export REQUIREMENTS
@@ -93,6 +98,23 @@ build: $(VENV)/.built ## compile, and install crfkit into the virtual environmen
 test: lint $(VENV)/.built ## lint, types and the whole test suite (PYTEST_ARGS="-k sweep" narrows it)
 	@echo "==> pytest, $(JOBS) processes"
 	@$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+# An environment of its own, because torch is large: it sees all of $(VENV) and adds torch and its peers.
+$(VENV_TORCH)/.deps: $(VENV)/.deps pyproject.toml
+	@echo "==> creating $(VENV_TORCH) (torch is large: this takes a few minutes)"
+	@rm -rf $(VENV_TORCH)
+	@$(PY) -m venv --without-pip $(VENV_TORCH)
+	@$(PY) -c 'import sysconfig as s; print(s.get_path("purelib"))' \
+	  > $$($(VENV_TORCH)/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')/crfkit.pth
+	@$(PY) -c "$$REQUIREMENTS" torch-dev > $(VENV_TORCH)/requirements.txt
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV_TORCH)/bin/python -m pip install -q \
+	  "$(TORCH)" -r $(VENV_TORCH)/requirements.txt
+	@touch $@
+
+test-torch: $(VENV)/.built $(VENV_TORCH)/.deps ## the tests of crfkit.torch, in an environment with torch
+	@echo "==> pytest, crfkit.torch, $(JOBS) processes"
+	@$(VENV_TORCH)/bin/python -m pytest -n $(JOBS) --dist loadfile tests/torch src/crfkit/torch \
+	  src/crfkit/compat $(PYTEST_ARGS)
 
 lint: style types spell ## ruff, clang-format, mypy and codespell
 

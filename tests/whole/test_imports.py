@@ -35,6 +35,7 @@ LEVELS = {
     "objectives": 5,
     "models": 6,
     "rules": 7,
+    "torch": 7,
     "training": 7,
     "compat": 8,
     "estimators": 8,
@@ -172,7 +173,7 @@ def test_extras_are_what_modules_import() -> None:
     root = Path(__file__).parents[2]
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     text = "".join(path.read_text() for part in ("src", "bench") for path in (root / part).rglob("*.py"))
-    for name in {*extras} - {"dev"}:
+    for name in {*extras} - {"dev", "torch-dev"}:
         for requirement in extras[name]:
             package = re.split(r"[\[<>=]", requirement)[0]
             assert re.search(rf'import {package}|_need\("{package}', text), f"{name} asks for {requirement}"

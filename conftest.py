@@ -1,0 +1,21 @@
+"""The layer for PyTorch is tested where torch is installed: `make test-torch`."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).parent
+NEEDS_TORCH = [
+    "src/crfkit/torch",
+    "src/crfkit/compat/torchcrf",
+    "src/crfkit/compat/torch_struct",
+    "tests/torch",
+    "tests/cases/torch",
+]
+WITHOUT_TORCH = find_spec("torch") is None
+
+collect_ignore = [str(ROOT / path) for path in NEEDS_TORCH] if WITHOUT_TORCH else []
+
+
+def pytest_report_header() -> str:
+    """Say what is not tested here."""
+    return "torch is not installed: crfkit.torch is left out (make test-torch)" if WITHOUT_TORCH else ""

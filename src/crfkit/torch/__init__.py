@@ -1,0 +1,1 @@
+"""CRF layers for PyTorch."""

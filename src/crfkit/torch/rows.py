@@ -1,0 +1,71 @@
+"""Where the rows of scores of a batch of sequences lie in a tensor.
+
+Every query takes ``node, length, first, index``:
+
+- padded, ``node [B, T, L]``: position n of sequence b is row ``node[b, n]``, for n < ``length[b]``;
+- padded, with ``index [B, T]``: it is row ``node[b, index[b, n]]``, so that masks may have holes;
+- packed, ``node [P, L]`` with ``first [B]``: it is row ``node[first[b] + n]``.
+
+Nothing is copied: kernels address rows, by whatever strides the tensor has. The functions here bring rows
+into the order of chains and back, for the reference in plain torch.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["in_chain", "kept", "padded_rows", "positions", "scattered"]
+
+
+def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Return lengths [B] int32 and the positions [B, T] int32 that a mask [B, T] keeps, in order.
+
+    Examples
+    --------
+    >>> kept(torch.tensor([[False, True, False, True]]))
+    (tensor([2], dtype=torch.int32), tensor([[1, 3, 0, 2]], dtype=torch.int32))
+    """
+    index = torch.argsort(~mask, dim=1, stable=True)
+    return mask.sum(1, dtype=torch.int32), index.to(torch.int32)
+
+
+def positions(node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None) -> Tensor:
+    """Return the row [B, T] int64 of each place of each chain, in ``node`` flattened to [rows, L].
+
+    Places behind the end of a chain have the row of some other place; see `in_chain`.
+    """
+    if first is not None:
+        T = int(length.max()) if length.numel() else 0
+        place = first[:, None] + torch.arange(T, device=node.device)
+        return place.clamp(max=max(node.shape[0] - 1, 0))
+    B, T = node.shape[:2]
+    begin = torch.arange(B, device=node.device)[:, None] * T
+    return begin + (torch.arange(T, device=node.device) if index is None else index.long())
+
+
+def in_chain(length: Tensor, width: int) -> Tensor:
+    """Return which of ``width`` places [B, width] are in their chains."""
+    return torch.arange(width, device=length.device) < length[:, None]
+
+
+def padded_rows(node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None) -> Tensor:
+    """Return the rows [B, T, ...] in the order of the chains, zeros behind their ends; differentiable."""
+    if first is None and index is None:
+        rows = node
+    else:
+        flat = node if first is not None else node.flatten(0, 1)
+        rows = flat[positions(node, length, first, index)]
+    inside = in_chain(length, rows.shape[1])
+    return torch.where(inside.view(*inside.shape, *(1,) * (rows.ndim - 2)), rows, rows.new_zeros(()))
+
+
+def scattered(
+    values: Tensor, like: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, fill: int = 0
+) -> Tensor:
+    """Return values [B, T, ...] of the places of chains at the rows of ``like``, ``fill`` elsewhere."""
+    leading = like.shape[:1] if first is not None else like.shape[:2]
+    out = values.new_full((leading.numel(), *values.shape[2:]), fill)
+    inside = in_chain(length, values.shape[1])
+    out[positions(like, length, first, index)[inside]] = values[inside]
+    return out.view(*leading, *values.shape[2:])
