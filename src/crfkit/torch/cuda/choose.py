@@ -1,0 +1,46 @@
+"""Which kernels answer which operator: the first row of the table that covers the sizes.
+
+Triton is imported when the first operator runs on a CUDA device. A crossover stands beside its row, with what
+was measured (docs/speed.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+__all__ = ["TABLE", "Sizes", "run"]
+
+
+class Sizes(NamedTuple):
+    """What the choice may depend on: never on values, which would have to be fetched from the device."""
+
+    B: int
+    T: int  # padded: the width; packed: the mean length
+    L: int
+    by_position: bool  # a table of edges for each step
+
+
+def sizes_of(node: Tensor, length: Tensor, first: Tensor | None, edge: Tensor) -> Sizes:
+    """Return the sizes of a call."""
+    B = length.shape[0]
+    T = node.shape[1] if first is None else -(-node.shape[0] // max(B, 1))
+    return Sizes(B, T, node.shape[-1], edge.ndim > 2)
+
+
+# Module of crfkit.torch.cuda, its operators, the sizes that it is for.
+TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = []
+
+
+def run(name: str, node: Tensor, length: Tensor, first: Tensor | None, *rest: Any) -> Any:
+    """Answer an operator by the kernels for its sizes."""
+    sizes = sizes_of(node, length, first, rest[2])
+    for module, names, covers in TABLE:
+        if name in names and covers(sizes):
+            kernels = import_module(f"crfkit.torch.cuda.{module}")
+            return getattr(kernels, name)(node, length, first, *rest)
+    general = import_module("crfkit.torch.general")
+    return getattr(general, name)(node, length, first, *rest)
