@@ -2,8 +2,10 @@
 
 ``import crfkit.compat.pycrfsuite as pycrfsuite`` stands in for python-crfsuite 0.9.12,
 ``import crfkit.compat.sklearn_crfsuite as sklearn_crfsuite`` for sklearn-crfsuite 0.5.0. Model files are
-CRFsuite's own, in both directions. For programs that cannot be changed, and for pickles that name the
-original modules, `install` puts the replacements under the original names.
+CRFsuite's own, in both directions. ``crfkit.compat.torchcrf`` and ``crfkit.compat.torch_struct`` stand in for
+pytorch-crf 0.7.2 and for the chains of torch-struct 0.5, where torch is installed. For programs that cannot
+be changed, and for pickles that name the original modules, `install` puts the replacements under the original
+names.
 """
 
 from __future__ import annotations
@@ -26,11 +28,14 @@ _MODULES = {
         ".compat",
         "._fileresource",
     ),
+    "torchcrf": ("",),
+    "torch_struct": ("", ".distributions"),
 }
+_NEED_TORCH = {"torchcrf", "torch_struct"}
 
 
 def install(*names: str, force: bool = False) -> tuple[str, ...]:
-    """Make ``import pycrfsuite`` (or ``sklearn_crfsuite``) mean crfkit's replacement, in this process.
+    """Make ``import pycrfsuite`` (or another of these names) mean crfkit's replacement, in this process.
 
     Pickles name the modules of their classes: after this, those of ``sklearn_crfsuite.CRF`` open without
     sklearn-crfsuite. Unpickle only what you trust, as always: a pickle may run any program.
@@ -38,7 +43,7 @@ def install(*names: str, force: bool = False) -> tuple[str, ...]:
     Parameters
     ----------
     *names : str
-        Which packages to stand in for, which must not be installed; default: those of both that are not.
+        Which packages to stand in for, which must not be installed; default: those that are not.
     force : bool
         Stand in for installed packages too. One that is imported already is still an error: part of the
         program would go on with the original.
@@ -52,7 +57,7 @@ def install(*names: str, force: bool = False) -> tuple[str, ...]:
     --------
     >>> import joblib
     >>> install()  # doctest: +SKIP
-    ('pycrfsuite', 'sklearn_crfsuite')
+    ('pycrfsuite', 'sklearn_crfsuite', 'torchcrf', 'torch_struct')
     >>> crf = joblib.load("old.pkl")  # doctest: +SKIP
     >>> crfkit.load(crf.modelfile.name).save("new.crf")  # doctest: +SKIP
     """
@@ -60,7 +65,8 @@ def install(*names: str, force: bool = False) -> tuple[str, ...]:
         if name not in _MODULES:
             raise ValueError(f"crfkit does not replace {name!r}; it replaces {', '.join(_MODULES)}")
     made = []
-    for name in names or tuple(_MODULES):
+    with_torch = find_spec("torch") is not None
+    for name in names or [name for name in _MODULES if with_torch or name not in _NEED_TORCH]:
         present = sys.modules.get(name)
         ours = present is not None and present.__name__.startswith(__name__)
         if not ours and not force and (present is not None or find_spec(name) is not None):
