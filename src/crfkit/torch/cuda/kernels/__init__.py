@@ -1,1 +1,1 @@
-"""Kernels in Triton's language. They compile at their first use, once for each width and type."""
+"""Triton code of the kernels: imported by the launchers of `crfkit.torch.cuda` when they first run."""

@@ -1,0 +1,61 @@
+"""Tables [L, L] of up to 64 labels in the registers of a program, as tiles of four axes.
+
+Cell (i, j) lies at [i // R, j // S, i % R, j % S]: the last two axes are the 32 lanes of a warp (R * S = 32),
+the first two are registers. A sum over i is a sum within a lane and one over R lanes; its result, along j, is
+what a step with the transposed table takes: two steps in turn need no exchange between lanes beyond the sums.
+Vectors along i have the shape [P, 1, R, 1], vectors along j [1, Q, 1, S], with P R = Q S = the padded L.
+"""
+
+import triton
+import triton.language as tl
+
+__all__ = ["along_i", "along_j", "max_i", "max_j", "sum_i", "sum_j", "to_i", "to_j", "transposed"]
+
+
+@triton.jit
+def along_i(P: tl.constexpr, R: tl.constexpr):
+    return tl.arange(0, P)[:, None, None, None] * R + tl.arange(0, R)[None, None, :, None]
+
+
+@triton.jit
+def along_j(Q: tl.constexpr, S: tl.constexpr):
+    return tl.arange(0, Q)[None, :, None, None] * S + tl.arange(0, S)[None, None, None, :]
+
+
+@triton.jit
+def sum_i(x):
+    return tl.sum(tl.sum(x, 0, keep_dims=True), 2, keep_dims=True)
+
+
+@triton.jit
+def sum_j(x):
+    return tl.sum(tl.sum(x, 1, keep_dims=True), 3, keep_dims=True)
+
+
+@triton.jit
+def max_i(x):
+    return tl.max(tl.max(x, 0, keep_dims=True), 2, keep_dims=True)
+
+
+@triton.jit
+def max_j(x):
+    return tl.max(tl.max(x, 1, keep_dims=True), 3, keep_dims=True)
+
+
+@triton.jit
+def to_i(x, P: tl.constexpr, R: tl.constexpr):
+    """Return a vector along j as one along i."""
+    return tl.reshape(tl.reshape(x, [P * R]), [P, 1, R, 1])
+
+
+@triton.jit
+def to_j(x, Q: tl.constexpr, S: tl.constexpr):
+    """Return a vector along i as one along j."""
+    return tl.reshape(tl.reshape(x, [Q * S]), [1, Q, 1, S])
+
+
+@triton.jit
+def transposed(x, P: tl.constexpr, Q: tl.constexpr, R: tl.constexpr, S: tl.constexpr):
+    """Return the tile with i and j exchanged."""
+    table = tl.reshape(tl.permute(x, (0, 2, 1, 3)), [P * R, Q * S])
+    return tl.permute(tl.reshape(tl.trans(table), [P, R, Q, S]), (0, 2, 1, 3))
