@@ -96,7 +96,8 @@ def log_partition(
 ) -> Tensor:
     """Return log Z [B]: 0 for an empty sequence, -inf where nothing is allowed."""
     alphas, _ = _forward(node, length, first, index, start, edge, dtype)
-    value = torch.zeros(length.shape, dtype=dtype, device=node.device)
+    none = start[:0].sum().to(dtype)  # 0, but in the graph where there are no positions
+    value = torch.zeros(length.shape, dtype=dtype, device=node.device) + none
     for t, alpha in enumerate(alphas):
         ended = logsumexp((alpha + stop.to(dtype)).flatten(1), 1)
         value = torch.where(length == t + 1, ended, value)
@@ -295,7 +296,7 @@ def kbest(
             before = before.gather(2, chosen[..., None].expand(*chosen.shape, t))
             now = new.repeat(rest).view(1, -1, 1, 1).expand(*chosen.shape, 1)
             path = torch.cat([before, now], -1)
-        ended = (score.view(B, -1, L, score.shape[-1]) + stop.double()[:, None]).flatten(1)
+        ended = (score.unflatten(1, (-1, L)) + stop.double()[:, None]).flatten(1)
         top, chosen = ended.topk(min(k, ended.shape[1]), -1)
         rows = path.flatten(1, 2).gather(1, chosen[..., None].expand(*chosen.shape, t + 1))
         last = (length == t + 1)[:, None]

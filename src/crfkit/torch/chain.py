@@ -1,0 +1,228 @@
+"""A linear-chain CRF as a layer of a network: the last one, whose scores of labels come from below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from crfkit.structures.chain import Chain, is_chain
+from crfkit.structures.constraints import Constraint
+from crfkit.torch import functional
+from crfkit.torch.functional import Reduction
+from crfkit.torch.inputs import Edges, Lengths, Rows
+from crfkit.torch.results import Paths
+
+__all__ = ["ChainCRF"]
+
+
+class ChainCRF(nn.Module):
+    """A conditional random field over label sequences: loss, best labels, probabilities.
+
+    Parameters
+    ----------
+    labels : int, list of str, or Chain
+        Labels, or their number; or a `crfkit.Chain`, which says order and constraints too.
+    order : int
+        How many labels before the current one a score looks at. Orders above 1 are slow.
+    constraints : sequence of constraints
+        See `crfkit.constraints`; all queries keep them, the loss too.
+    device, dtype
+        Of the parameters; float32 unless told. Under autocast they stay what they are.
+
+    Attributes
+    ----------
+    start, stop : Parameter [L]
+    edge : Parameter [L, L]
+        Scores of steps, ``edge[from, to]``; zeros at first, as all are.
+    edges : ParameterList
+        In place of `edge` where the order is 2 or more: [L, L], [L, L, L], ...
+    chain : Chain
+
+    Notes
+    -----
+    Every method takes ``node, mask`` in the forms that `crfkit.torch.functional` lists, and ``lengths`` or
+    ``offsets`` in place of a mask. Calling the module returns the loss.
+
+    Examples
+    --------
+    >>> from crfkit.constraints import Scheme
+    >>> crf = ChainCRF(["O", "B", "I"], constraints=[Scheme("BIO")])
+    >>> node = torch.tensor([[[0.0, 0.0, 2.0], [0.0, 0.0, 1.0], [3.0, 0.0, 0.0]]], requires_grad=True)
+    >>> crf.loss(node, torch.tensor([[1, 2, 0]])).backward()
+    >>> crf.decode(node).names()
+    [['B', 'I', 'O']]
+    >>> crf.decode(node, torch.tensor([[1, 1, 0]])).lists()
+    [[1, 2]]
+    """
+
+    chain: Chain
+    start: Tensor
+    stop: Tensor
+
+    def __init__(
+        self,
+        labels: int | Iterable[str] | Chain,
+        order: int | None = None,
+        constraints: Sequence[Constraint] | None = None,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.chain = _chain(labels, order, constraints)
+        made = {"device": device, "dtype": dtype or torch.float32}
+        L = len(self.chain.labels)
+        self.start = nn.Parameter(torch.zeros(L, **made))
+        self.stop = nn.Parameter(torch.zeros(L, **made))
+        if self.chain.order == 1:
+            self.edge = nn.Parameter(torch.zeros(L, L, **made))
+        elif self.chain.order > 1:
+            tables = [torch.zeros((L,) * (h + 1), **made) for h in range(1, self.chain.order + 1)]
+            self.edges = nn.ParameterList([nn.Parameter(table) for table in tables])
+        else:
+            self.register_buffer("_no_edge", torch.zeros(L, L, **made), persistent=False)
+        rules = self.chain.resolved
+        if rules is not None:
+            for name in ("start", "transition", "stop"):
+                forbidden = torch.from_numpy(~getattr(rules, name)).to(device)
+                self.register_buffer(f"_forbidden_{name}", forbidden, persistent=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Label names."""
+        return self.chain.labels
+
+    def extra_repr(self) -> str:
+        """Return what the module prints of itself."""
+        rules = f", constraints={list(self.chain.constraints)}" if self.chain.constraints else ""
+        return f"labels={len(self.labels)}, order={self.chain.order}{rules}"
+
+    def tables(self) -> dict[str, Any]:
+        """Return ``start``, ``edge`` and ``stop`` as `crfkit.torch.functional` takes them: -inf forbids."""
+        start, stop = self.start, self.stop
+        edge: Edges
+        if self.chain.order == 1:
+            edge = self.edge
+        else:
+            edge = self._no_edge if self.chain.order == 0 else list(self.edges)
+        if self.chain.resolved is not None:
+            start = start.masked_fill(self._forbidden_start, -torch.inf)
+            stop = stop.masked_fill(self._forbidden_stop, -torch.inf)
+            if isinstance(edge, Tensor):
+                edge = edge.masked_fill(self._forbidden_transition, -torch.inf)
+            else:
+                edge = [edge[0].masked_fill(self._forbidden_transition, -torch.inf), *edge[1:]]
+        return {"start": start, "edge": edge, "stop": stop}
+
+    def forward(
+        self, node: Rows, labels: Rows | None = None, mask: Tensor | None = None, **how: Any
+    ) -> Tensor:
+        """Return the loss, as `loss` does."""
+        return self.loss(node, labels, mask, **how)
+
+    def loss(
+        self,
+        node: Rows,
+        labels: Rows | None = None,
+        mask: Tensor | None = None,
+        *,
+        lengths: Lengths | None = None,
+        offsets: Lengths | None = None,
+        allowed: Rows | None = None,
+        weight: Tensor | None = None,
+        reduction: Reduction = "mean",
+        check: bool = False,
+    ) -> Tensor:
+        """Return minus the log probability of what is known of the labels; `functional.chain_loss`.
+
+        Labels of -1 and -100 in the mask are unknown and summed over; `allowed` holds sets of labels, or
+        distributions over them. Gold that a constraint forbids has the loss +inf and no gradient;
+        ``check=True`` raises and names the sequence.
+        """
+        return functional.chain_loss(
+            node,
+            labels=labels,
+            mask=mask,
+            lengths=lengths,
+            offsets=offsets,
+            allowed=allowed,
+            weight=weight,
+            reduction=reduction,
+            check=check,
+            **self.tables(),
+        )
+
+    def log_prob(
+        self, node: Rows, labels: Rows, mask: Tensor | None = None, **where: Lengths | None
+    ) -> Tensor:
+        """Return log probabilities of labellings [B]."""
+        return functional.chain_log_prob(node, labels=labels, mask=mask, **where, **self.tables())
+
+    def log_partition(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Tensor:
+        """Return log Z [B]."""
+        return functional.chain_log_partition(node, mask=mask, **where, **self.tables())
+
+    def entropy(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Tensor:
+        """Return entropies [B] in nats."""
+        return functional.chain_entropy(node, mask=mask, **where, **self.tables())
+
+    def marginals(
+        self, node: Rows, mask: Tensor | None = None, *, edges: bool = False, **where: Lengths | None
+    ) -> Any:
+        """Return probabilities of labels, shaped as `node`; with ``edges=True`` of steps too."""
+        return functional.chain_marginals(node, mask=mask, edges=edges, **where, **self.tables())
+
+    def decode(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
+        """Return the best labelling of each sequence: labels [B, T] (-1 where masked) and score [B]."""
+        found = functional.chain_best(node, mask=mask, **where, **self.tables())
+        return found._replace(alphabet=self.labels)
+
+    def kbest(self, node: Rows, k: int, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
+        """Return the k best labellings: labels [B, k, T] and scores [B, k]."""
+        found = functional.chain_kbest(node, k=k, mask=mask, **where, **self.tables())
+        return found._replace(alphabet=self.labels)
+
+    def sample(
+        self,
+        node: Rows,
+        n: int = 1,
+        mask: Tensor | None = None,
+        *,
+        generator: torch.Generator | None = None,
+        **where: Lengths | None,
+    ) -> Tensor:
+        """Return n draws from the distribution over labellings, [B, n, T]."""
+        return functional.chain_sample(node, n=n, mask=mask, generator=generator, **where, **self.tables())
+
+    def warm_up(self, batch: int = 1, length: int = 2, dtype: torch.dtype = torch.float32) -> None:
+        """Run loss, gradient and decoding once for these sizes, so that GPU kernels are compiled.
+
+        Examples
+        --------
+        >>> ChainCRF(3).warm_up()
+        """
+        shape = (batch, length, len(self.labels))
+        node = torch.zeros(shape, dtype=dtype, device=self.start.device, requires_grad=True)
+        labels = torch.full(shape[:2], -1, device=self.start.device)
+        with torch.enable_grad():
+            torch.autograd.grad(self.loss(node, labels), node)
+        self.decode(node)
+
+
+def _chain(
+    labels: int | Iterable[str] | Chain, order: int | None, constraints: Sequence[Constraint] | None
+) -> Chain:
+    if isinstance(labels, Chain):
+        if not is_chain(labels) or not labels.labels:
+            raise ValueError(f"{labels!r} is not a chain with labels")
+        if order is not None or constraints is not None:
+            raise ValueError("a Chain has its own order and constraints: do not give them again")
+        chain = labels
+    else:
+        chain = Chain(labels, 1 if order is None else order, constraints or ())
+    if chain.resolved is not None and chain.resolved.expansion is not None:
+        raise ValueError("limits on segment lengths are not among the constraints of crfkit.torch.ChainCRF")
+    return chain

@@ -1,0 +1,339 @@
+"""Queries of linear chains, stateless and batched, by the operators of `crfkit.torch.ops`.
+
+score(y) = start[y_1] + sum_t node[t, y_t] + sum_t edge[y_{t-1}, y_t] + stop[y_T]
+
+All take ``node, edge`` first, and by name ``start``, ``stop`` (zeros where omitted) and what the chains are:
+
+=======================  =====================================================================================
+node                     [B, T, L], or packed [P, L], a `PackedSequence`, a jagged nested tensor
+                         (`crfkit.torch.inputs`); float16, bfloat16, float32 or float64
+edge                     [L, L] as ``edge[from, to]``; by position [B, T, L, L] (entry t: the step into row t)
+                         or [B, T - 1, L, L] (entry t: from row t to row t + 1); packed [P, L, L]; a list of
+                         tables [L, L], [L, L, L], ... of a chain of order k
+mask                     [B, T]: rows that are 0 are not in the chain, whatever the pattern
+lengths, offsets         [B]: each sequence is a prefix; [B + 1]: ends of packed sequences
+=======================  =====================================================================================
+
+-inf forbids. Values of single sequences (log Z, scores, entropies) are float64. Where nothing is allowed
+log Z is -inf, the loss +inf, and the gradient of that sequence 0; NaN or +inf among the scores of a sequence
+makes its own values NaN. Sums are deterministic.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from crfkit.checks import check_choice, check_number
+from crfkit.torch import derivatives
+from crfkit.torch.gold import known_labels
+from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, tables
+from crfkit.torch.queries import Chains
+from crfkit.torch.results import Paths
+
+__all__ = [
+    "Reduction",
+    "chain_best",
+    "chain_entropy",
+    "chain_kbest",
+    "chain_kl",
+    "chain_log_partition",
+    "chain_log_prob",
+    "chain_loss",
+    "chain_marginals",
+    "chain_sample",
+]
+
+Reduction: TypeAlias = Literal["mean", "sum", "token", "none"]
+
+
+def chain_log_partition(
+    node: Rows,
+    edge: Edges,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+) -> Tensor:
+    """Return log Z [B], the log of the sum of exp(score) over all labellings.
+
+    Examples
+    --------
+    >>> chain_log_partition(torch.zeros(1, 3, 2), torch.zeros(2, 2)).exp()
+    tensor([8.0000], dtype=torch.float64)
+    """
+    return Chains(node, edge, start, stop, mask, lengths, offsets).log_partition()
+
+
+def _weights(weight: Tensor | None, rows: Sequences) -> Tensor | None:
+    if weight is None:
+        return None
+    if not isinstance(weight, Tensor) or tuple(weight.shape) != tuple(rows.length.shape):
+        found = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
+        raise ValueError(f"weight has shape {found}, expected ({rows.length.shape[0]},)")
+    if not weight.dtype.is_floating_point:
+        raise ValueError(f"weight has type {weight.dtype}, expected a floating type")
+    rows.check_device(weight, "weight")
+    return weight
+
+
+def chain_loss(
+    node: Rows,
+    edge: Edges,
+    labels: Rows | None = None,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+    allowed: Rows | None = None,
+    weight: Tensor | None = None,
+    reduction: Reduction = "mean",
+    check: bool = False,
+) -> Tensor:
+    """Return minus the log probability of what is known of the labels: 0 or more.
+
+    Parameters
+    ----------
+    node, edge, start, stop, mask, lengths, offsets
+        See `crfkit.torch.functional`.
+    labels : tensor of whole numbers, shaped as `node` without its last axis
+        -1 and -100 in a chain are unknown: the loss sums over them. Rows that the mask leaves out may hold
+        anything. Labels out of range: a ValueError on the CPU; on other devices, where they are not looked
+        at, the loss of the sequence is not finite.
+    allowed : tensor shaped as `node`, optional
+        bool: the labels that each position may have, in place of `labels` or beside them. A floating type:
+        a distribution over the labels of each position, and the loss is log Z minus the expected score if
+        positions are drawn from it independently (steps that are forbidden do not count).
+    weight : tensor [B], optional
+        Factors of the losses.
+    reduction : {"mean", "sum", "token", "none"}
+        Divide the sum of the weighted losses by B, not at all, by the number of positions; or return [B].
+    check : bool
+        Wait for the result and raise a ValueError that names the sequence if a loss is not finite.
+
+    Returns
+    -------
+    Tensor
+        One number in float32 (float64 for scores in float64), or with "none" [B] in float64. Gold that is
+        forbidden has the loss +inf and the gradient 0.
+
+    Examples
+    --------
+    >>> node, edge = torch.zeros(2, 3, 4), torch.zeros(4, 4)
+    >>> labels = torch.tensor([[0, 1, 2], [3, -100, 0]])
+    >>> chain_loss(node, edge, labels, reduction="none").exp()
+    tensor([64.0000, 16.0000], dtype=torch.float64)
+    """
+    check_choice("reduction", reduction, ("mean", "sum", "token", "none"))
+    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    rows, L = chains.rows, chains.rows.node.shape[-1]
+    if labels is None and allowed is None:
+        raise ValueError("labels and allowed are both omitted: one of them says what the gold is")
+    gold = None if labels is None else known_labels(rows.like_node(labels, "labels"), rows)
+    sets = None if allowed is None else rows.like_node(allowed, "allowed", (L,))
+    if sets is not None and sets.dtype != torch.bool:
+        if not sets.dtype.is_floating_point:
+            raise ValueError(f"allowed has type {sets.dtype}, expected torch.bool or a floating type")
+        if gold is not None:
+            raise ValueError("labels are given beside distributions: give one of them")
+    factor = _weights(weight, rows)
+    B = rows.length.shape[0]
+    scale = 1.0 / max(B, 1) if reduction == "mean" else 1.0
+    if sets is None and not chains.higher and reduction != "none":
+        total, each = derivatives.Loss.apply(*chains.args, gold, factor, scale)
+    else:
+        each = chains.losses(gold, sets)
+        if factor is not None:
+            each = each * factor
+        if reduction != "none":
+            total = (each.sum() * scale).to(torch.float64 if chains.wide() else torch.float32)
+    if check:
+        chains.raise_for(each.detach(), gold)
+    if reduction == "none":
+        return each
+    return total / rows.length.sum().clamp(min=1) if reduction == "token" else total
+
+
+def chain_log_prob(
+    node: Rows,
+    edge: Edges,
+    labels: Rows,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+) -> Tensor:
+    """Return the log probability [B] of labellings; labels of -1 and -100 are summed over.
+
+    Examples
+    --------
+    >>> chain_log_prob(torch.zeros(1, 2, 2), torch.zeros(2, 2), torch.tensor([[0, 1]])).exp()
+    tensor([0.2500], dtype=torch.float64)
+    """
+    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    return -chains.losses(known_labels(chains.rows.like_node(labels, "labels"), chains.rows), None)
+
+
+def chain_marginals(
+    node: Rows,
+    edge: Edges,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+    edges: bool = False,
+) -> Any:
+    """Return the probability of each label at each position, shaped as `node`, 0 at rows that are masked.
+
+    With ``edges=True`` return also those of steps, [B, T, L, L] or packed [P, L, L]: entry t is for the step
+    into row t, from the position of the chain before it. Differentiable; in float32 for half precision.
+
+    Examples
+    --------
+    >>> chain_marginals(torch.tensor([[[0.0, 3.0]]]).log(), torch.zeros(2, 2))
+    tensor([[[0., 1.]]])
+    """
+    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    single, steps = chains.marginals(edges)
+    if steps is None:
+        return chains.rows.given_back(single)
+    return chains.rows.given_back(single), chains.rows.given_back(steps)
+
+
+def chain_entropy(
+    node: Rows,
+    edge: Edges,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+) -> Tensor:
+    """Return the entropy [B] of the distribution over labellings, in nats; differentiable once.
+
+    Examples
+    --------
+    >>> chain_entropy(torch.zeros(1, 3, 2), torch.zeros(2, 2)).exp()
+    tensor([8.0000], dtype=torch.float64)
+    """
+    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    return chains.entropy()
+
+
+def chain_kl(
+    node: Rows,
+    edge: Edges,
+    other_node: Rows,
+    other_edge: Edges,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    other_start: Tensor | None = None,
+    other_stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+) -> Tensor:
+    """Return KL(p || q) [B] of two distributions over the labellings of the same chains; differentiable once.
+
+    Examples
+    --------
+    >>> node, edge = torch.tensor([[[0.0, 0.0]]]), torch.zeros(2, 2)
+    >>> chain_kl(node, edge, torch.tensor([[[1.0, 3.0]]]).log(), edge)  # log(1/2 / 1/4)/2 + log(1/2 / 3/4)/2
+    tensor([0.1438], dtype=torch.float64)
+    """
+    p = Chains(node, edge, start, stop, mask, lengths, offsets)
+    other = p.rows.like_node(other_node, "other_node", (p.rows.node.shape[-1],))
+    q_start, q_edge, q_stop = tables(p.rows, other_start, other_edge, other_stop)
+    return p.divergence(other, q_start, q_edge, q_stop)
+
+
+def chain_best(
+    node: Rows,
+    edge: Edges,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+) -> Paths:
+    """Return the best labelling of each sequence and its score; ties go to the lowest label, from the end.
+
+    Examples
+    --------
+    >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(2, 2)).lists()
+    [[1, 0]]
+    """
+    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    with torch.no_grad():
+        labels, score = chains.source.best(*chains.args)
+    return Paths(chains.rows.given_back(labels), score, chains.rows.offsets)
+
+
+def chain_kbest(
+    node: Rows,
+    edge: Edges,
+    k: int,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+) -> Paths:
+    """Return the k best labellings, best first: labels [B, k, T] (packed [k, P]), scores [B, k].
+
+    Where there are fewer than k, labels are -1 and scores -inf.
+
+    Examples
+    --------
+    >>> chain_kbest(torch.tensor([[[0.0, 1.0], [2.5, 0.0]]]), torch.zeros(2, 2), 2).lists()
+    [[[1, 0], [0, 0]]]
+    """
+    check_number("k", k, 1, whole=True)
+    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    with torch.no_grad():
+        labels, score = chains.source.kbest(*chains.args, k)
+    return Paths(chains.rows.given_back(labels, leading=1), score, chains.rows.offsets)
+
+
+def chain_sample(
+    node: Rows,
+    edge: Edges,
+    n: int = 1,
+    *,
+    start: Tensor | None = None,
+    stop: Tensor | None = None,
+    mask: Tensor | None = None,
+    lengths: Lengths | None = None,
+    offsets: Lengths | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Return n independent draws from the distribution over labellings, [B, n, T] (packed [n, P]).
+
+    The generator, or `torch.manual_seed`, decides all of them.
+
+    Examples
+    --------
+    >>> chain_sample(torch.tensor([[[0.0, 1.0]]]).log(), torch.zeros(2, 2), 3)
+    tensor([[[1], [1], [1]]])
+    """
+    check_number("n", n, 1, whole=True)
+    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    device = chains.rows.node.device
+    with torch.no_grad():
+        seed = torch.randint(2**63 - 1, (1,), dtype=torch.int64, device=device, generator=generator)
+        labels = chains.source.sample(*chains.args, n, seed)
+    return chains.rows.given_back(labels, leading=1)

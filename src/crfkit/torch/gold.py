@@ -1,0 +1,116 @@
+"""What is known of labels: the labels, sets of them, distributions over them (`crfkit.structures.gold`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from crfkit.torch.inputs import Sequences, visible
+
+__all__ = ["clamped", "expected_score", "known_labels"]
+
+UNKNOWN = (-1, -100)
+
+
+def known_labels(labels: Tensor, rows: Sequences, look: bool = False) -> Tensor:
+    """Return labels as int64; raise where one in a chain is out of range, if values may be looked at."""
+    if labels.dtype not in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
+        raise ValueError(f"labels has type {labels.dtype}, expected whole numbers")
+    labels = labels.to(torch.int64)
+    if (look or visible(labels)) and labels.numel():
+        L = rows.node.shape[-1]
+        low, high = torch.aminmax(labels)
+        if low < -1 or high >= L:
+            known = (labels >= 0) & (labels < L)
+            for unknown in UNKNOWN:
+                known |= labels == unknown
+            wrong = (~known & rows.inside().to(labels.device)).flatten().nonzero()
+            if wrong.numel():
+                row = int(wrong[0])
+                raise ValueError(
+                    f"{rows.place(row)}: the label is {int(labels.flatten()[row])}, expected 0 to {L - 1}, "
+                    "or -1 or -100 where it is unknown"
+                )
+    return labels
+
+
+def clamped(node: Tensor, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
+    """Return scores without the labellings that do not agree with labels (negative: any) and sets."""
+    if labels is not None:
+        other = torch.arange(node.shape[-1], device=node.device) != labels[..., None]
+        node = node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)
+    return node if allowed is None else node.masked_fill(~allowed, -torch.inf)
+
+
+def _finite(x: Tensor) -> Tensor:
+    return x.masked_fill(x == -torch.inf, 0.0)  # steps that are forbidden do not count
+
+
+def _back(x: Tensor, steps: int) -> Tensor:
+    """Return rows [..., T, L] of which row t is that of place t - steps; zeros at first."""
+    moved = x.roll(steps, -2)
+    place = torch.arange(x.shape[-2], device=x.device)
+    return moved.masked_fill((place < steps)[:, None], 0.0)
+
+
+def expected_score(
+    rows: Sequences, start: Tensor, edge: Tensor | Sequence[Tensor], stop: Tensor, share: Tensor
+) -> Tensor:
+    """Return the expected score [B] in float64 if the labels of positions are independent draws.
+
+    sum_t <q_t, node_t> + sum_h sum_t <q_{t-h} (x) ... (x) q_t, edge_h>, and both ends (`gold.Soft`).
+    """
+    node, q = rows.node.double(), share.double()
+    place, length = _places(rows)  # of each row: its place in its chain, and the length of that
+    inside = (place >= 0) & (place < length)
+    if rows.kept is not None:
+        order = rows.kept.long()[..., None]
+        node = node.gather(1, order.expand_as(node))
+        q = q.gather(1, order.expand_as(q))
+    q = torch.where(inside[..., None], q, 0.0)
+    each = torch.where(q > 0, q * node, 0.0).sum(-1)  # [B, T] or [P]
+    each = each + torch.where(place == 0, q @ _finite(start.double()), 0.0)
+    each = each + torch.where(place == length - 1, q @ _finite(stop.double()), 0.0)
+    for h, table in enumerate([edge] if isinstance(edge, Tensor) else edge, 1):
+        values = _finite(table.double())
+        if values.ndim > h + 1:  # by position
+            values = _into(values, rows)
+            step = (_back(q, 1).unsqueeze(-2) @ values).squeeze(-2) * q
+            each = each + torch.where(place > 0, step.sum(-1), 0.0)
+            continue
+        L = q.shape[-1]
+        part = _back(q, h) @ values.flatten(1)  # [..., L^h]
+        for d in range(h - 1, 0, -1):
+            part = (part.unflatten(-1, (L, -1)) * _back(q, d).unsqueeze(-1)).sum(-2)
+        each = each + torch.where(place >= h, (part * q).sum(-1), 0.0)
+    each = torch.where(inside, each, 0.0)
+    if rows.first is None:
+        return each.sum(1)
+    return torch.segment_reduce(each, "sum", lengths=rows.length.long(), unsafe=True)
+
+
+def _places(rows: Sequences) -> tuple[Tensor, Tensor]:
+    if rows.first is None:
+        return torch.arange(rows.node.shape[1], device=rows.node.device), rows.length[:, None]
+    assert rows.offsets is not None
+    number = torch.arange(rows.node.shape[0], device=rows.node.device)
+    b = (torch.searchsorted(rows.offsets, number, right=True) - 1).clamp(0, max(len(rows.length) - 1, 0))
+    return number - rows.offsets[b], rows.length[b]
+
+
+def _into(edge: Tensor, rows: Sequences) -> Tensor:
+    """Return tables of the steps into the places of chains, in their order."""
+    if rows.first is not None:
+        return edge
+    if edge.shape[1] < rows.node.shape[1]:
+        edge = (
+            torch.cat([torch.zeros_like(edge[:, :1]), edge], 1)
+            if edge.shape[1]
+            else edge.new_zeros(edge.shape[0], 1, *edge.shape[2:])
+        )
+    if rows.kept is None:
+        return edge
+    order = rows.kept.long().view(*rows.kept.shape, 1, 1)
+    return edge.gather(1, order.expand(*rows.kept.shape, *edge.shape[2:]))

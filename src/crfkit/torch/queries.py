@@ -1,0 +1,152 @@
+"""One batch of chains and its values: by the operators where the order is 1, by the reference above."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crfkit.torch import derivatives, ops, reference
+from crfkit.torch.gold import clamped, expected_score, known_labels
+from crfkit.torch.inputs import Edges, Lengths, Rows, sequences, tables
+
+__all__ = ["Chains"]
+
+
+class Chains:
+    """Checked scores of a batch."""
+
+    def __init__(
+        self,
+        node: Rows,
+        edge: Edges,
+        start: Tensor | None,
+        stop: Tensor | None,
+        mask: Tensor | None,
+        lengths: Lengths | None,
+        offsets: Lengths | None,
+    ) -> None:
+        self.rows = sequences(node, mask, lengths, offsets)
+        self.start, self.edge, self.stop = tables(self.rows, start, edge, stop)
+        self.higher = not isinstance(self.edge, Tensor)  # order 2 and more
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The first seven arguments of every operator."""
+        return (*self.rows.chain, self.start, self.edge, self.stop)
+
+    @property
+    def source(self) -> Any:
+        """What answers queries that have no derivatives: best, kbest, sample."""
+        return reference if self.higher else ops
+
+    def wide(self) -> bool:
+        """Tell whether values are summed up in float64."""
+        edge = self.edge if isinstance(self.edge, Tensor) else self.edge[0]
+        return torch.float64 in (self.rows.node.dtype, edge.dtype)
+
+    def log_partition(self, node: Tensor | None = None) -> Tensor:
+        """Return log Z [B], with other scores of labels where they are given."""
+        args = self.args if node is None else (node, *self.args[1:])
+        value: Tensor = (
+            reference.log_partition(*args) if self.higher else derivatives.LogPartition.apply(*args)
+        )
+        return value
+
+    def losses(self, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
+        """Return losses [B] that can be differentiated."""
+        if allowed is not None and allowed.dtype != torch.bool:
+            gold = expected_score(self.rows, self.start, self.edge, self.stop, allowed)
+        elif allowed is None and not self.higher:
+            each: Tensor = derivatives.Losses.apply(*self.args, labels)
+            return each
+        else:
+            gold = self.log_partition(clamped(self.rows.node, labels, allowed))
+        return torch.where(gold == -torch.inf, torch.inf, self.log_partition() - gold)
+
+    def marginals(self, edges: bool) -> tuple[Tensor, Tensor | None]:
+        """Return probabilities of labels, and of steps where they are asked for."""
+        node = self.rows.node
+        args = list(self.args)
+        if node.dtype in (torch.float16, torch.bfloat16):
+            args[0] = node.float()
+        ones = torch.ones_like(self.rows.length, dtype=torch.float64)
+        if self.higher:
+            if edges:
+                raise ValueError("edges=True needs a chain of order 1")
+            graph = torch.is_grad_enabled()
+            if graph:
+                args = _leaves(args)
+            return _marginals(args, ones, graph)[0], None
+        if edges and args[5].ndim == 2:  # a table for each row, all of them the same memory
+            args[5] = args[5].expand(*node.shape[:-1], *args[5].shape)
+        found = derivatives.Marginals.apply(*args, ones)
+        return found[0], found[2] if edges else None
+
+    def entropy(self) -> Tensor:
+        """Return entropies [B]."""
+        if not self.higher:
+            value: Tensor = derivatives.Entropy.apply(*self.args)
+            return value
+        node, _, _, _, start, edge, stop = self.args
+        return self._minus_expected([_finite(x) for x in (node, start, *edge, stop)])
+
+    def divergence(self, other: Tensor, start: Tensor, edge: Edges, stop: Tensor) -> Tensor:
+        """Return KL(p || q) [B], q with these scores."""
+        if not self.higher and isinstance(edge, Tensor):
+            value: Tensor = derivatives.Divergence.apply(*self.args, other, start, edge, stop)
+            return value
+        if isinstance(edge, Tensor) or isinstance(self.edge, Tensor) or len(edge) != len(self.edge):
+            raise ValueError("other_edge must have as many tables as edge")
+        mine, theirs = (self.rows.node, self.start, *self.edge, self.stop), (other, start, *edge, stop)
+        pairs = zip(mine, theirs, strict=True)
+        along = [torch.where(p == -torch.inf, 0.0, p - q) for p, q in pairs]
+        logz = reference.log_partition(other, *self.rows.chain[1:], start, edge, stop)
+        return logz - self._minus_expected(along)
+
+    def _minus_expected(self, along: list[Tensor]) -> Tensor:
+        """Return log Z minus the expectation of other scores, [B], in the graph of both."""
+        with torch.enable_grad():
+            args = _leaves(list(self.args))
+            weight = torch.ones(self.rows.length.shape, dtype=torch.float64, device=args[0].device)
+            weight.requires_grad_()
+            *made, logz = _marginals(args, weight, True)
+            total = sum(((m.double() * v).sum() for m, v in zip(made, along, strict=True)), weight.sum() * 0)
+            (expected,) = torch.autograd.grad(total, weight, create_graph=torch.is_grad_enabled())
+        value: Tensor = logz - expected
+        return value
+
+    def raise_for(self, each: Tensor, labels: Tensor | None) -> None:
+        """Raise where a loss is not finite, and say why; this waits for the device."""
+        wrong = (~each.isfinite()).nonzero()
+        if not wrong.numel():
+            return
+        b = int(wrong[0])
+        if labels is not None:
+            known_labels(labels.cpu(), self.rows, look=True)
+        if each[b].isnan():
+            raise ValueError(f"sequence {b}: the scores hold NaN or +inf")
+        if self.log_partition()[b] == -torch.inf:
+            raise ValueError(f"sequence {b}: the scores allow no labelling")
+        raise ValueError(f"sequence {b}: the scores forbid the gold labels")
+
+
+def _finite(x: Tensor) -> Tensor:
+    return x.masked_fill(x == -torch.inf, 0.0)
+
+
+def _marginals(args: list[Any], weight: Tensor, graph: bool) -> tuple[Tensor, ...]:
+    node, length, first, index, start, edge, stop = args
+    return reference.marginals(node, length, first, index, start, edge, stop, weight, create_graph=graph)
+
+
+def _leaves(args: list[Any]) -> list[Any]:
+    """Return the arguments of a chain with scores that need gradients."""
+
+    def leaf(x: Tensor) -> Tensor:
+        return x if x.requires_grad else x.detach().requires_grad_()
+
+    node, length, first, index, start, edge, stop = args
+    tables = leaf(edge) if isinstance(edge, Tensor) else [leaf(x) for x in edge]
+    return [leaf(node), length, first, index, leaf(start), tables, leaf(stop)]
