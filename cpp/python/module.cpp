@@ -41,6 +41,7 @@ void bind_sampling(nb::module_& m);
 void bind_conditionals(nb::module_& m);
 void bind_slices(nb::module_& m);
 void bind_small_graphs(nb::module_& m);
+void bind_tensors(nb::module_& m);
 void bind_tree_ep(nb::module_& m);
 void bind_visits(nb::module_& m);
 void bind_vectors(nb::module_& m);
@@ -298,6 +299,7 @@ NB_MODULE(_native, m) {
   bind_conditionals(m);
   bind_slices(m);
   bind_small_graphs(m);
+  bind_tensors(m);
   bind_tree_ep(m);
   bind_visits(m);
 }

@@ -756,6 +756,74 @@ class SmallGraphs:
         threads: int,
     ) -> None: ...
 
+class TensorChains:
+    @staticmethod
+    def at(
+        sequences: int,
+        places: int,
+        labels: int,
+        node: tuple[int, bool, int, int],
+        length: int,
+        first: int,
+        index: int,
+        index_step: int,
+        start: int,
+        stop: int,
+        tables: Sequence[int],
+        edge: tuple[int, bool, int, int] | None,
+        between: bool,
+    ) -> TensorChains: ...
+
+def sum_tensors(
+    kernels: Kernels,
+    chains: TensorChains,
+    labels: tuple[int, int, int] | None,
+    weight: int,
+    scale: float,
+    gradient: tuple[
+        tuple[int, bool, int, int],
+        tuple[int, bool, int, int],
+        tuple[int, bool, int, int],
+        Sequence[tuple[int, bool, int, int]],
+    ]
+    | None,
+    value: int,
+    in_logs: int,
+    threads: int,
+) -> None: ...
+def best_of_tensors(
+    kernels: Kernels,
+    chains: TensorChains,
+    k: int,
+    seed: int,
+    labels: int,
+    by_path: int,
+    by_sequence: int,
+    score: int,
+    threads: int,
+) -> None: ...
+def kbest_of_tensors(
+    kernels: Kernels,
+    chains: TensorChains,
+    k: int,
+    seed: int,
+    labels: int,
+    by_path: int,
+    by_sequence: int,
+    score: int,
+    threads: int,
+) -> None: ...
+def sample_tensors(
+    kernels: Kernels,
+    chains: TensorChains,
+    k: int,
+    seed: int,
+    labels: int,
+    by_path: int,
+    by_sequence: int,
+    score: int,
+    threads: int,
+) -> None: ...
 def tree_ep(
     factors: Factors, tolerance: float, most: int, budget: float, cliques: bool, threads: int
 ) -> dict[str, Any]: ...

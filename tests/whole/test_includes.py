@@ -23,6 +23,7 @@ ROOMS["engine/linear"] = {"shared", "engine", "engine/threads"}
 ROOMS["engine/induction"] = {"shared", "engine", "engine/threads"}
 ROOMS["engine/likelihood"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["engine/sequential"] = {"shared", "engine", "engine/threads", "engine/linear"}
+ROOMS["engine/tensors"] = {"shared", "engine", "engine/threads"}
 ROOMS["graph"] = {"shared", "engine", "engine/threads"}
 ROOMS["graph/elimination"] = {"shared", "engine", "engine/threads", "graph"}
 ROOMS["graph/cuts"] = {"shared", "engine", "engine/threads", "graph"}

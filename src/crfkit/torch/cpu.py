@@ -1,5 +1,190 @@
-"""The operators of `crfkit.torch.ops` on the CPU."""
+"""The operators of `crfkit.torch.ops` on the CPU, by the native kernels."""
 
-from crfkit.torch.general import best, hvp, kbest, log_partition, loss, marginals, sample
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from crfkit import _native
+from crfkit.native import kernels
+from crfkit.torch.general import hvp
+from crfkit.torch.tensors import Chains, chains_of, threads_for
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
+
+
+def _sums(
+    chains: Chains,
+    labels: Tensor | None = None,
+    weight: Tensor | None = None,
+    scale: float = 1.0,
+    grad: bool = True,
+) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
+    """Return log Z or losses [B], the gradient of sum_b scale * weight[b] * value[b], and flags [B]."""
+    length = chains.kept[1]
+    value = torch.empty(length.shape, dtype=torch.float64)
+    in_logs = torch.empty(length.shape, dtype=torch.uint8)
+    gradient = chains.gradient() if grad else None
+    if weight is not None:
+        if weight.shape != length.shape:
+            raise ValueError(f"weight has shape {tuple(weight.shape)}, expected {tuple(length.shape)}")
+        weight = weight.detach().double().contiguous()
+    _native.sum_tensors(
+        kernels,
+        chains.native,
+        None if labels is None else chains.labels(labels),
+        0 if weight is None else weight.data_ptr(),
+        scale,
+        None if gradient is None else gradient.places(),
+        value.data_ptr(),
+        in_logs.data_ptr(),
+        threads_for(chains.node, len(chains.tables)),
+    )
+    return value, () if gradient is None else gradient.as_given(), in_logs
+
+
+def log_partition(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return log Z and flags."""
+    value, _, in_logs = _sums(chains_of(node, length, first, index, start, [edge], stop), grad=False)
+    return value, in_logs
+
+
+def marginals(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+    weight: Tensor,
+) -> tuple[Tensor, ...]:
+    """Return gradients, log Z and flags."""
+    chains = chains_of(node, length, first, index, start, [edge], stop)
+    value, made, in_logs = _sums(chains, weight=weight)
+    return (*made, value, in_logs)
+
+
+def loss(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+    labels: Tensor,
+    weight: Tensor | None,
+    scale: float,
+    grad: bool,
+) -> tuple[Tensor, ...]:
+    """Return the total, losses, gradients and flags."""
+    chains = chains_of(node, length, first, index, start, [edge], stop)
+    each, made, in_logs = _sums(chains, labels, weight, scale, grad)
+    total = (each if weight is None else each * weight).sum() * scale
+    if torch.float64 not in (node.dtype, edge.dtype):
+        total = total.float()
+    return (total, each, *(made if grad else (node.new_empty(0) for _ in range(4))), in_logs)
+
+
+def best(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return the best labels and their scores."""
+    chains = chains_of(node, length, first, index, start, [edge], stop)
+    labels = torch.full(node.shape[:-1], -1, dtype=torch.int64)
+    score = torch.empty(length.shape, dtype=torch.float64)
+    by_sequence = 0 if chains.packed else labels.stride(0)
+    _native.best_of_tensors(
+        kernels,
+        chains.native,
+        1,
+        0,
+        labels.data_ptr(),
+        0,
+        by_sequence,
+        score.data_ptr(),
+        threads_for(node),
+    )
+    return labels, score
+
+
+def kbest(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+    k: int,
+) -> tuple[Tensor, Tensor]:
+    """Return the k best labellings, -1 where there are fewer, and their scores."""
+    chains = chains_of(node, length, first, index, start, [edge], stop)
+    labels, by_path, by_sequence = many(chains, k, "k")
+    score = torch.empty((length.shape[0], k), dtype=torch.float64)
+    _native.kbest_of_tensors(
+        kernels,
+        chains.native,
+        k,
+        0,
+        labels.data_ptr(),
+        by_path,
+        by_sequence,
+        score.data_ptr(),
+        threads_for(node, times=k),
+    )
+    return labels, score
+
+
+def sample(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+    n: int,
+    seed: Tensor,
+) -> Tensor:
+    """Return n draws; each sequence has a stream of its own, by the seed and its number."""
+    chains = chains_of(node, length, first, index, start, [edge], stop)
+    labels, by_path, by_sequence = many(chains, n, "n")
+    _native.sample_tensors(
+        kernels,
+        chains.native,
+        n,
+        int(seed) % 2**64,
+        labels.data_ptr(),
+        by_path,
+        by_sequence,
+        0,
+        threads_for(node),
+    )
+    return labels
+
+
+def many(chains: Chains, count: int, name: str) -> tuple[Tensor, int, int]:
+    """Return -1 for `count` labellings at the rows of node, with the strides of labellings and sequences."""
+    if count < 1:
+        raise ValueError(f"{name} is {count}, expected 1 or more")
+    shape = chains.node.shape
+    if chains.packed:
+        return torch.full((count, shape[0]), -1, dtype=torch.int64), shape[0], 0
+    labels = torch.full((shape[0], count, shape[1]), -1, dtype=torch.int64)
+    return labels, shape[1], count * shape[1]

@@ -1,0 +1,237 @@
+// log Z of chains in tensors, losses, and their gradients, written into tensors.
+//
+// Blocks of sequences depend on lengths only, and their sums are added in order: the same bits for
+// any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "engine/tensors/chunk.hpp"
+#include "engine/tensors/given_labels.hpp"
+#include "engine/threads/run_task.hpp"
+#include "shared/padded.hpp"
+
+namespace crfkit {
+
+// Where the gradient goes.  That of node and of edges by position is stored at the rows of chains,
+// zeros at the others of a padded tensor.
+struct GradientTensors {
+  RowTensor node, start, stop;
+  std::vector<RowTensor> edge;  // one by position, or a table for each order
+};
+
+struct SumTask {
+  const LabelTensor* labels = nullptr;        // losses, else log Z
+  const double* weight = nullptr;             // [B] or null
+  double scale = 1.0;                         // of all weights
+  const GradientTensors* gradient = nullptr;  // of sum_b scale * weight[b] * value[b], or null
+  double* value = nullptr;                    // [B]
+  std::uint8_t* in_logs = nullptr;            // [B]
+};
+
+// The blocks of a batch, as for other problems.
+inline Blocks blocks_of(const TensorChains& c, std::int64_t pooled_size) {
+  std::vector<std::int64_t> ptr = {0};
+  for (std::int64_t b = 0; b < c.sequences; ++b) ptr.push_back(ptr.back() + c.length[b]);
+  Problem p = c.problem();
+  p.sequences = c.sequences;
+  p.seq_ptr = ptr.data();
+  return make_blocks(p, pooled_size);
+}
+
+// How many sequences are copied out together: lanes that share a sweep, or one at a time.
+inline std::int64_t chunk_size(const Kernels& kernels, const TensorChains& c, std::int64_t longest,
+                               std::int64_t count) {
+  const std::int64_t most = c.edge || c.order > 1 ? 1 : kernels.lanes(c.labels, longest);
+  const std::int64_t chunks = (count + most - 1) / most;
+  return (count + chunks - 1) / chunks;
+}
+
+// Whether start, stop and tables are scores: where they are not, only empty sequences have a value.
+inline bool usable_tables(const TensorChains& c) {
+  bool usable = are_scores(c.start, c.labels) && are_scores(c.stop, c.labels);
+  std::int64_t cells = c.labels;
+  for (const double* table : c.tables) usable &= are_scores(table, cells *= c.labels);
+  return usable;
+}
+
+// The sequences of one block.
+class SumBlock {
+ public:
+  SumBlock(const Kernels& kernels, const TensorChains& c, const SumTask& task,
+           const Problem& shared, bool usable, const void* tables, std::vector<double>* pooled)
+      : kernels_(kernels),
+        c_(c),
+        task_(task),
+        shared_(shared),
+        usable_(usable),
+        tables_(tables),
+        pooled_(pooled),
+        free_(c),
+        clamped_(c),
+        gold_(c, task.labels ? *task.labels : none_) {}
+
+  void run(const std::int64_t* sequences, std::int64_t count) {
+    while (count > 0) {
+      const std::int64_t size = chunk_size(kernels_, c_, c_.length[*sequences], count);
+      run_chunk(sequences, size);
+      sequences += size, count -= size;
+    }
+  }
+
+ private:
+  bool usable(std::int64_t b) const { return usable_ || c_.length[b] == 0; }
+
+  void run_chunk(const std::int64_t* sequences, std::int64_t count) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    clamped_.clear();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t b = sequences[i];
+      task_.in_logs[b] = 0;
+      task_.value[b] = 0.0;
+      if (task_.gradient) clear_gradient(b);
+      if (!task_.labels || !usable(b)) continue;
+      gold_.read(b);
+      if (!gold_.unknown() || !clamped_.add(b)) continue;
+      const std::int64_t last = clamped_.count() - 1;
+      if (gold_.lower(clamped_, last)) {
+        gold_.clamp(clamped_, last);
+      } else {
+        clamped_.drop_last();
+      }
+    }
+    if (clamped_.count() > 0) sweep(clamped_, -1.0);
+
+    free_.clear();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t b = sequences[i];
+      if (task_.value[b] == infinity) continue;  // nothing agrees with its labels
+      if (!usable(b) || !free_.add(b)) {
+        task_.value[b] = std::numeric_limits<double>::quiet_NaN();
+        continue;
+      }
+      if (!task_.labels) continue;
+      gold_.read(b);
+      if (gold_.lower(free_, free_.count() - 1)) continue;
+      task_.value[b] = infinity;
+      free_.drop_last();
+    }
+    if (free_.count() > 0) sweep(free_, 1.0);
+  }
+
+  // Adds sign * log Z of the sequences of a chunk to their values, and their credits to gradients.
+  void sweep(Chunk& chunk, double sign) {
+    const std::int64_t count = chunk.count();
+    const bool credits = task_.gradient != nullptr;
+    value_.resize(count);
+    weight_.resize(count);
+    in_logs_.assign(count, 0);
+    part_.assign(pooled_->size(), 0.0);
+    for (std::int64_t i = 0; i < count; ++i)
+      weight_[i] = sign * task_.scale * (task_.weight ? task_.weight[chunk.sequence(i)] : 1.0);
+    Task task = {};
+    task.query = Query::sum;
+    task.weight = weight_.data();
+    task.value = value_.data();
+    task.in_logs = in_logs_.data();
+    if (credits) chunk.take_credits(&task);
+    kernels_.run(chunk.problem(shared_), task, tables_, chunk.order(), count,
+                 credits ? part_.data() : nullptr, nullptr);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t b = chunk.sequence(i);
+      task_.value[b] += sign * value_[i];
+      task_.in_logs[b] |= in_logs_[i];
+      if (!task_.labels || sign < 0.0) continue;
+      gold_.read(b);
+      task_.value[b] = std::max(task_.value[b], 0.0);
+      if (credits && !gold_.unknown()) gold_.count(chunk, i, -weight_[i], part_.data());
+    }
+    if (!credits) return;
+    for (std::size_t i = 0; i < part_.size(); ++i) (*pooled_)[i] += part_[i];
+    for (std::int64_t i = 0; i < count; ++i) give_credits(chunk, i);
+  }
+
+  void give_credits(const Chunk& chunk, std::int64_t i) const {
+    const std::int64_t b = chunk.sequence(i), L = c_.labels, begin = chunk.begin(i);
+    const auto add = [](const double* from, std::int64_t n) {
+      return [=](auto* to) {
+        using Number = std::remove_reference_t<decltype(*to)>;
+        for (std::int64_t j = 0; j < n; ++j) to[j] += static_cast<Number>(from[j]);
+      };
+    };
+    for (std::int64_t n = 0; n < chunk.length(i); ++n) {
+      task_.gradient->node.at(b, c_.row(b, n), add(chunk.node_credit(begin + n), L));
+      if (c_.edge && n > 0)
+        task_.gradient->edge[0].at(b, c_.edge_row(b, n), add(chunk.edge_credit(begin + n), L * L));
+    }
+  }
+
+  void clear_gradient(std::int64_t b) const {
+    const std::int64_t rows = c_.first ? c_.length[b] : c_.places, L = c_.labels;
+    const auto clear = [](std::int64_t n) { return [=](auto* to) { std::fill_n(to, n, 0); }; };
+    if (rows == 0) return;
+    task_.gradient->node.at(b, c_.first ? c_.first[b] : 0, clear(rows * L));
+    if (c_.edge && rows > c_.between)
+      task_.gradient->edge[0].at(b, c_.first ? c_.first[b] : 0, clear((rows - c_.between) * L * L));
+  }
+
+  static inline const LabelTensor none_ = {};
+
+  const Kernels& kernels_;
+  const TensorChains& c_;
+  const SumTask& task_;
+  const Problem& shared_;
+  bool usable_;  // see usable_tables
+  const void* tables_;
+  std::vector<double>* pooled_;  // of this block
+  Chunk free_, clamped_;
+  GivenLabels gold_;
+  std::vector<double> value_, weight_, part_;
+  std::vector<std::uint8_t> in_logs_;
+};
+
+// The pooled credits of start, stop and tables, without padding.
+inline void give_pooled(const TensorChains& c, const std::vector<double>& pooled,
+                        const GradientTensors& gradient) {
+  const std::int64_t L = c.labels, step = padded(L);
+  std::int64_t at = 0;
+  const auto give = [&](const RowTensor& tensor, std::int64_t rows) {
+    tensor.at(0, 0, [&](auto* to) {
+      using Number = std::remove_reference_t<decltype(*to)>;
+      for (std::int64_t i = 0; i < rows; ++i, at += step)
+        for (std::int64_t j = 0; j < L; ++j) to[i * L + j] = static_cast<Number>(pooled[at + j]);
+    });
+  };
+  give(gradient.start, 1);
+  give(gradient.stop, 1);
+  std::int64_t rows = 1;
+  for (int h = 0; !c.edge && h < c.order; ++h) give(gradient.edge[h], rows *= L);
+}
+
+inline void sum_chains(const Kernels& kernels, const TensorChains& c, const SumTask& task,
+                       int threads) {
+  const Problem shared = c.problem();
+  Task sums = {};
+  sums.query = Query::sum;
+  const bool usable = usable_tables(c);
+  const std::int64_t size = task.gradient ? kernels.pooled_size(shared) : 0;
+  const Blocks blocks = blocks_of(c, size);
+  const Handle tables = prepare(kernels, shared, sums);
+  std::vector<std::vector<double>> pooled(blocks.count());
+  parallel_for(blocks.count(), threads, [&](std::int64_t i) {
+    pooled[i].assign(size, 0.0);
+    SumBlock(kernels, c, task, shared, usable, tables.get(), &pooled[i])
+        .run(blocks.order.data() + blocks.first[i], blocks.first[i + 1] - blocks.first[i]);
+  });
+  if (!task.gradient) return;
+  std::vector<double> sum(size, 0.0);
+  for (const std::vector<double>& part : pooled)
+    for (std::int64_t i = 0; i < size; ++i) sum[i] += part[i];
+  give_pooled(c, sum, *task.gradient);
+}
+
+}  // namespace crfkit
