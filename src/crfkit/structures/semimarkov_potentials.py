@@ -21,7 +21,14 @@ from crfkit.structures.semimarkov_gold import begins_of
 if TYPE_CHECKING:
     from crfkit.structures.semimarkov import SemiMarkov
 
-__all__ = ["SemiMarkovPotentials", "at_last_positions", "between", "sums_over_segments", "whole_segments"]
+__all__ = [
+    "SemiMarkovPotentials",
+    "at_last_positions",
+    "between",
+    "coverage",
+    "sums_over_segments",
+    "whole_segments",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +167,7 @@ class SemiMarkovPotentials:
         """Return the kernels' marginals in the shapes of the scores."""
         return Marginals(
             one_or_all(self, raw["value"]),
-            np.clip(_coverage(raw["node"]), 0.0, 1.0),
+            np.clip(coverage(raw["node"]), 0.0, 1.0),
             raw["edge"] if "edge" in raw else raw["tables"][0],
             None if self.start is None else raw["start"],
             None if self.stop is None else raw["stop"],
@@ -194,7 +201,7 @@ class SemiMarkovPotentials:
         made = self._slots(segment, marginals.edge, marginals.start, marginals.stop)
         return {
             **made,
-            "node": _coverage(segment),
+            "node": coverage(segment),
             "begin": segment.sum(axis=1),
             "end": _ending(segment),
             "length": segment.sum(axis=0).reshape(-1),
@@ -216,7 +223,7 @@ class SemiMarkovPotentials:
         self.structure.add_counts(gold, weight, counts)
 
 
-def _coverage(segment: Floats) -> Floats:
+def coverage(segment: Floats) -> Floats:
     """Return the mass [P, L] of the segments of each label that a position lies in."""
     P, D, L = segment.shape
     longer = np.cumsum(segment[:, ::-1], axis=1)[:, ::-1]  # [P, D, L] of at least d positions

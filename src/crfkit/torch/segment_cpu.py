@@ -1,0 +1,301 @@
+"""The operators of `crfkit.torch.segment_ops` on the CPU, by the native kernels in float64.
+
+The scores of all segments of some sequences are in memory at a time, [p, D, L]; sequences are taken in blocks
+that keep this below `BLOCK` bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from crfkit.arrays import Bools, Floats, Pointers
+from crfkit.native import kernels
+from crfkit.structures.gold import Path
+from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.semimarkov_gold import add_segment_counts
+from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials, coverage, sums_over_segments
+from crfkit.torch import segment_reference
+from crfkit.torch.rows import in_chain, positions
+from crfkit.torch.segment_reference import total_dtype
+
+__all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
+
+BLOCK = 1 << 26  #: bytes of scores of segments at a time
+
+hvp = segment_reference.hvp
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some neighbouring sequences of a batch."""
+
+    sequences: slice
+    rows: Pointers  # [p] in the rows of all, flattened
+    potentials: SemiMarkovPotentials
+    bad: Bools  # [sequences] NaN or +inf is among the scores
+
+
+class Batch:
+    """A batch in the order of its sequences."""
+
+    def __init__(
+        self,
+        node: Tensor | None,
+        segment: Tensor | None,
+        length: Tensor,
+        first: Tensor | None,
+        index: Tensor | None,
+        start: Tensor,
+        edge: Tensor,
+        stop: Tensor,
+        duration: Tensor,
+    ) -> None:
+        self.node, self.segment, self.packed = node, segment, first is not None
+        self.like = segment_reference.rows_like(node, segment)
+        self.leading = self.like.shape[: 1 if self.packed else 2]
+        places = positions(self.like, length, first, index)
+        self.rows = places[in_chain(length, places.shape[1])].numpy()  # [P]
+        self.seq_ptr = np.append(0, np.cumsum(length.numpy(), dtype=np.int64))  # [B + 1]
+        shared = [x.detach().double().numpy() for x in (start, edge, stop, duration)]
+        self.bad = any(bool((np.isnan(x) | (x == np.inf)).any()) for x in shared)
+        self.start, self.edge, self.stop, self.duration = (
+            [np.zeros_like(x) for x in shared] if self.bad else shared
+        )
+
+    def at(self, x: Tensor, rows: Pointers) -> Any:
+        """Return some rows of a tensor."""
+        if self.packed:
+            return x.detach()[torch.from_numpy(rows)]
+        T = self.leading[1]
+        return x.detach()[torch.from_numpy(rows // T), torch.from_numpy(rows % T)]
+
+    @cached_property
+    def structure(self) -> SemiMarkov:
+        D, L = self.duration.shape
+        return SemiMarkov(L, max_length=D)
+
+    def blocks(self) -> Iterator[Block]:
+        """Make the scores of segments, some sequences at a time."""
+        D, L = self.duration.shape
+        most = max(1, BLOCK // (8 * D * L))
+        n, N = 0, len(self.seq_ptr) - 1
+        while n < N:
+            end = int(np.searchsorted(self.seq_ptr, self.seq_ptr[n] + most, side="right")) - 1
+            end = min(max(end, n + 1), N)
+            yield self._block(n, end)
+            n = end
+
+    def _block(self, n: int, end: int) -> Block:
+        D, L = self.duration.shape
+        rows = self.rows[self.seq_ptr[n] : self.seq_ptr[end]]
+        ptr = self.seq_ptr[n : end + 1] - self.seq_ptr[n]
+        if self.node is None:
+            scores = np.zeros((len(rows), D, L))  # [p, D, L]
+        else:
+            scores = sums_over_segments(self.at(self.node, rows).double().numpy(), D)
+        if self.segment is not None:
+            scores += self.at(self.segment, rows).double().numpy()
+        scores += self.duration
+        counts = np.diff(ptr)
+        left = np.repeat(ptr[1:], counts) - np.arange(len(rows))  # [p] places to the end
+        scores[np.arange(D) >= left[:, None]] = 0.0  # runs past the end: not read
+        wrong = np.isnan(scores).any((1, 2)) | (scores == np.inf).any((1, 2))
+        bad = np.zeros(end - n, np.bool_)
+        bad[np.repeat(np.arange(end - n), counts)[wrong]] = True
+        bad |= self.bad & (counts > 0)
+        scores[np.repeat(bad, counts)] = 0.0
+        made = SemiMarkovPotentials(
+            self.structure, scores, self.edge, self.start, self.stop, ptr, single=False
+        )
+        return Block(slice(n, end), rows, made, bad)
+
+
+class Gradient:
+    """Gradients by all scores, added up block by block."""
+
+    def __init__(self, batch: Batch) -> None:
+        D, L = batch.duration.shape
+        P = batch.leading.numel()
+        self.batch = batch
+        self.node = None if batch.node is None else np.zeros((P, L))
+        self.segment = None if batch.segment is None else np.zeros((P, D, L))
+        self.start, self.stop = np.zeros(L), np.zeros(L)
+        self.edge, self.duration = np.zeros((L, L)), np.zeros((D, L))
+
+    def add(self, block: Block, sign: float, counts: dict[str, Floats]) -> None:
+        """Add weighted counts: "segment" [p, D, L], "edge" [L, L], "start" and "stop" [L]."""
+        if self.node is not None:
+            self.node[block.rows] += sign * coverage(counts["segment"])
+        if self.segment is not None:
+            self.segment[block.rows] += sign * counts["segment"]
+        self.duration += sign * counts["segment"].sum(0)
+        for name in ("edge", "start", "stop"):
+            total = getattr(self, name)
+            total += sign * counts[name]
+
+    def tensors(self, *like: Tensor | None) -> tuple[Tensor, ...]:
+        """Return them in the shapes and types of the scores."""
+        made = (self.node, self.segment, self.start, self.edge, self.stop, self.duration)
+        return tuple(
+            torch.empty(0) if x is None or y is None else torch.from_numpy(y).to(x.dtype).view(x.shape)
+            for x, y in zip(like, made, strict=True)
+        )
+
+
+def _sums(
+    block: Block, weight: Floats, potentials: SemiMarkovPotentials
+) -> tuple[Floats, NDArray[np.uint8], dict[str, Floats]]:
+    """Return log Z, flags and weighted counts."""
+    weight = np.where(block.bad, 0.0, weight)
+    raw = kernels.marginals(potentials.problem, False, False, torch.get_num_threads(), weight)
+    counts = {"segment": raw["node"], "edge": raw["tables"][0], "start": raw["start"], "stop": raw["stop"]}
+    return np.where(block.bad, np.nan, raw["value"]), raw["in_logs"], counts
+
+
+def log_partition(*args: Any) -> tuple[Tensor, Tensor]:
+    """Return log Z and flags."""
+    values, flags = [np.zeros(0)], [np.zeros(0, np.uint8)]
+    for block in Batch(*args).blocks():
+        none = np.zeros(len(block.bad))
+        value, in_logs, _ = _sums(block, none, block.potentials)
+        values.append(value)
+        flags.append(in_logs)
+    return torch.from_numpy(np.concatenate(values)), torch.from_numpy(np.concatenate(flags))
+
+
+def marginals(*args: Any) -> tuple[Tensor, ...]:
+    """Return gradients, log Z and flags."""
+    *scores, weight = args
+    batch = Batch(*scores)
+    weights, gradient = weight.detach().double().numpy(), Gradient(batch)
+    values, flags = [np.zeros(0)], [np.zeros(0, np.uint8)]
+    for block in batch.blocks():
+        value, in_logs, counts = _sums(block, weights[block.sequences], block.potentials)
+        gradient.add(block, 1.0, counts)
+        values.append(value)
+        flags.append(in_logs)
+    made = gradient.tensors(*scores[:2], *scores[5:])
+    return (*made, torch.from_numpy(np.concatenate(values)), torch.from_numpy(np.concatenate(flags)))
+
+
+def _gold(batch: Batch, block: Block, labels: Tensor, begins: Tensor) -> tuple[Path, Bools]:
+    """Return the gold of a block, and which places certainly go on with a segment."""
+    ptr = block.potentials.seq_ptr
+    label = batch.at(labels, block.rows).numpy().astype(np.int32)
+    begin = batch.at(begins, block.rows).numpy().copy()
+    begin[ptr[:-1][np.diff(ptr) > 0]] = True
+    return Path(ptr, label, begin), ~begin & (label >= 0)
+
+
+def _agreeing(gold: Path, inside: Bools, block: Block) -> SemiMarkovPotentials:
+    L = block.potentials.segment.shape[2]
+    mask = (gold.label[:, None] < 0) | (gold.label[:, None] == np.arange(L))
+    return block.potentials.clamped(mask, gold.begin, inside)
+
+
+def loss(*args: Any) -> tuple[Tensor, ...]:
+    """Return the total, losses, gradients and flags."""
+    *scores, labels, begins, weight, scale, grad = args
+    batch = Batch(*scores)
+    N = len(batch.seq_ptr) - 1
+    weights = np.full(N, scale) if weight is None else weight.detach().double().numpy() * scale
+    gradient = Gradient(batch)
+    each, flags = np.zeros(N), np.zeros(N, np.uint8)
+    for block in batch.blocks():
+        gold, inside = _gold(batch, block, labels, begins)
+        segments = block.potentials
+        D, L = segments.segment.shape[1:]
+        w = np.where(block.bad, 0.0, weights[block.sequences])
+        known = bool(((gold.label >= 0) & (gold.label < L)).all())
+        score = segments.path_score(gold.label, gold.begin) if known else None
+        if score is None or bool(np.isneginf(score).any()):
+            agreeing = _agreeing(gold, inside, block)
+            score = kernels.log_partition(agreeing.problem, False, torch.get_num_threads())
+            w = np.where(np.isneginf(score), 0.0, w)
+            counts = _sums(block, w, agreeing)[2] if grad else {}
+        else:
+            counts = {"segment": np.zeros((len(block.rows) * D, L)), "transition": np.zeros(L * L)}
+            counts |= {"start": np.zeros(L), "stop": np.zeros(L)}
+            if grad:
+                add_segment_counts(gold, w, L, D, counts)
+            counts["segment"] = counts["segment"].reshape(-1, D, L)
+            counts["edge"] = counts["transition"].reshape(L, L)
+        if grad:
+            value, in_logs, free = _sums(block, w, segments)
+            gradient.add(block, 1.0, free)
+            gradient.add(block, -1.0, counts)
+        else:
+            value, in_logs, _ = _sums(block, np.zeros(len(w)), segments)
+        with np.errstate(invalid="ignore"):
+            lost = np.where(np.isneginf(score), np.inf, value - score)
+        each[block.sequences] = np.where(block.bad, np.nan, lost)
+        flags[block.sequences] = in_logs
+    made = tuple(scores[5].new_empty(0) for _ in range(6))
+    if grad:
+        made = gradient.tensors(*scores[:2], *scores[5:])
+    losses = torch.from_numpy(each)
+    total = (losses * torch.from_numpy(weights)).sum().to(total_dtype(scores[0], scores[1], scores[6]))
+    return (total, losses, *made, torch.from_numpy(flags))
+
+
+_Found = tuple[Floats, Any, Any]  # scores [N, k], labels and begins [k, P]
+
+
+def _paths(args: tuple[Any, ...], k: int, query: Callable[[Block], _Found]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return labels and begins [k, rows], -1 and False where there are none, and scores [B, k]."""
+    batch = Batch(*args)
+    P = batch.leading.numel()
+    labels, begins = np.full((k, P), -1, np.int64), np.zeros((k, P), np.bool_)
+    score = np.full((len(batch.seq_ptr) - 1, k), -np.inf)
+    for block in batch.blocks():
+        value, label, begin = query(block)
+        value = np.where(block.bad[:, None], np.nan, value)
+        there = np.repeat(value > -np.inf, np.diff(block.potentials.seq_ptr), axis=0).T  # [k, p]
+        labels[:, block.rows] = np.where(there, label, -1)
+        begins[:, block.rows] = there & (begin > 0)
+        score[block.sequences] = value
+    shaped = [torch.from_numpy(x).view(k, *batch.leading) for x in (labels, begins)]
+    if not batch.packed:
+        shaped = [x.transpose(0, 1).contiguous() for x in shaped]
+    return shaped[0], shaped[1], torch.from_numpy(score)
+
+
+def best(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Return labels, begins and scores."""
+
+    def query(block: Block) -> _Found:
+        value, label, begin = kernels.best(block.potentials.problem, torch.get_num_threads())
+        return value[:, None], label, begin
+
+    labels, begins, score = _paths(args, 1, query)
+    axis = 0 if args[3] is not None else 1
+    return labels.squeeze(axis), begins.squeeze(axis), score[:, 0]
+
+
+def kbest(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Return labels, begins and scores of the k best."""
+    *scores, k = args
+    return _paths(
+        tuple(scores), k, lambda block: kernels.kbest(block.potentials.problem, k, torch.get_num_threads())
+    )
+
+
+def sample(*args: Any) -> tuple[Tensor, Tensor]:
+    """Return labels and begins of n draws."""
+    *scores, n, seed = args
+    first = int(seed)
+
+    def query(block: Block) -> _Found:
+        # the kernel numbers sequences from 0 in each block
+        own = (first + block.sequences.start * 0x9E3779B97F4A7C15) % 2**64
+        return kernels.sample(block.potentials.problem, n, own, False, torch.get_num_threads())
+
+    return _paths(tuple(scores), n, query)[:2]
