@@ -198,7 +198,7 @@ def integers(*values: int) -> Tensor:
     return torch.tensor(values, dtype=torch.int32)
 
 
-def changed(chains: Chains, name: str, value: Any) -> Any:
+def changed(chains: Chains, name: str, value: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     return replace(chains, **{name: value}).args
 
 

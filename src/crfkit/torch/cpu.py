@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -10,10 +12,10 @@ from crfkit.native import kernels
 from crfkit.torch.general import hvp
 from crfkit.torch.tensors import Chains, chains_of, threads_for
 
-__all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
+__all__ = ["best", "hvp", "kbest", "labellings", "log_partition", "loss", "marginals", "sample", "sums"]
 
 
-def _sums(
+def sums(
     chains: Chains,
     labels: Tensor | None = None,
     weight: Tensor | None = None,
@@ -43,6 +45,34 @@ def _sums(
     return value, () if gradient is None else gradient.as_given(), in_logs
 
 
+def labellings(
+    chains: Chains, query: Callable[..., None], k: int = 1, seed: int = 0
+) -> tuple[Tensor, Tensor]:
+    """Return k labellings at the rows of `node`, [B, k, T] or packed [k, P], and their scores [B, k]."""
+    B, shape = chains.kept[1].shape[0], chains.node.shape
+    P = shape[0] if chains.packed else shape[1]
+    labels = torch.full((k, P) if chains.packed else (B, k, P), -1, dtype=torch.int64)
+    score = torch.empty((B, k), dtype=torch.float64)
+    query(
+        kernels,
+        chains.native,
+        k,
+        seed % 2**64,
+        labels.data_ptr(),
+        P,
+        0 if chains.packed else k * P,
+        score.data_ptr(),
+        threads_for(chains.node, len(chains.tables), k),
+    )
+    return labels, score
+
+
+def check_count(name: str, count: int) -> None:
+    """Refuse a number of labellings below 1."""
+    if count < 1:
+        raise ValueError(f"{name} is {count}, expected 1 or more")
+
+
 def log_partition(
     node: Tensor,
     length: Tensor,
@@ -53,7 +83,7 @@ def log_partition(
     stop: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Return log Z and flags."""
-    value, _, in_logs = _sums(chains_of(node, length, first, index, start, [edge], stop), grad=False)
+    value, _, in_logs = sums(chains_of(node, length, first, index, start, [edge], stop), grad=False)
     return value, in_logs
 
 
@@ -69,7 +99,7 @@ def marginals(
 ) -> tuple[Tensor, ...]:
     """Return gradients, log Z and flags."""
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    value, made, in_logs = _sums(chains, weight=weight)
+    value, made, in_logs = sums(chains, weight=weight)
     return (*made, value, in_logs)
 
 
@@ -88,7 +118,7 @@ def loss(
 ) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    each, made, in_logs = _sums(chains, labels, weight, scale, grad)
+    each, made, in_logs = sums(chains, labels, weight, scale, grad)
     total = (each if weight is None else each * weight).sum() * scale
     if torch.float64 not in (node.dtype, edge.dtype):
         total = total.float()
@@ -106,21 +136,8 @@ def best(
 ) -> tuple[Tensor, Tensor]:
     """Return the best labels and their scores."""
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    labels = torch.full(node.shape[:-1], -1, dtype=torch.int64)
-    score = torch.empty(length.shape, dtype=torch.float64)
-    by_sequence = 0 if chains.packed else labels.stride(0)
-    _native.best_of_tensors(
-        kernels,
-        chains.native,
-        1,
-        0,
-        labels.data_ptr(),
-        0,
-        by_sequence,
-        score.data_ptr(),
-        threads_for(node),
-    )
-    return labels, score
+    labels, score = labellings(chains, _native.best_of_tensors)
+    return labels.view(node.shape[:-1]), score[:, 0]
 
 
 def kbest(
@@ -134,21 +151,9 @@ def kbest(
     k: int,
 ) -> tuple[Tensor, Tensor]:
     """Return the k best labellings, -1 where there are fewer, and their scores."""
+    check_count("k", k)
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    labels, by_path, by_sequence = many(chains, k, "k")
-    score = torch.empty((length.shape[0], k), dtype=torch.float64)
-    _native.kbest_of_tensors(
-        kernels,
-        chains.native,
-        k,
-        0,
-        labels.data_ptr(),
-        by_path,
-        by_sequence,
-        score.data_ptr(),
-        threads_for(node, times=k),
-    )
-    return labels, score
+    return labellings(chains, _native.kbest_of_tensors, k)
 
 
 def sample(
@@ -163,28 +168,6 @@ def sample(
     seed: Tensor,
 ) -> Tensor:
     """Return n draws; each sequence has a stream of its own, by the seed and its number."""
+    check_count("n", n)
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    labels, by_path, by_sequence = many(chains, n, "n")
-    _native.sample_tensors(
-        kernels,
-        chains.native,
-        n,
-        int(seed) % 2**64,
-        labels.data_ptr(),
-        by_path,
-        by_sequence,
-        0,
-        threads_for(node),
-    )
-    return labels
-
-
-def many(chains: Chains, count: int, name: str) -> tuple[Tensor, int, int]:
-    """Return -1 for `count` labellings at the rows of node, with the strides of labellings and sequences."""
-    if count < 1:
-        raise ValueError(f"{name} is {count}, expected 1 or more")
-    shape = chains.node.shape
-    if chains.packed:
-        return torch.full((count, shape[0]), -1, dtype=torch.int64), shape[0], 0
-    labels = torch.full((shape[0], count, shape[1]), -1, dtype=torch.int64)
-    return labels, shape[1], count * shape[1]
+    return labellings(chains, _native.sample_tensors, n, int(seed))[0]

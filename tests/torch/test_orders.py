@@ -1,0 +1,70 @@
+"""Chains of order 2 and 3 by the native kernels against the reference in plain torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from crfkit.torch import orders, reference
+from tests.cases.torch.chains import random_chains, random_labels, rows_of
+
+FORMS = ["padded", "time-first", "holes", "packed"]
+
+
+def tables(L: int, order: int, forbidden: float = 0.0) -> list[Tensor]:
+    random = torch.Generator().manual_seed(5)
+    made = [torch.randn((L,) * (h + 1), generator=random, dtype=torch.float64) for h in range(1, order + 1)]
+    return [x.masked_fill(torch.rand(x.shape, generator=random) < forbidden, -torch.inf) for x in made]
+
+
+def case(form: str, order: int, forbidden: float = 0.0) -> tuple[Any, tuple[Any, ...]]:
+    chains = random_chains(4, 5, 3, form=form, forbidden=forbidden, dtype=torch.float64)
+    *before, _, stop = chains.args
+    return chains, (*before, tables(3, order, forbidden), stop)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("forbidden", [0.0, 0.07])
+def test_every_query(form: str, order: int, forbidden: float) -> None:
+    chains, args = case(form, order, forbidden)
+    labels = random_labels(chains, unknown=0.3)
+    weight = torch.tensor([1.0, -0.5, 2.0, 1.0], dtype=torch.float64)
+    close: Any = torch.testing.assert_close
+    close(orders.log_partition(*args), reference.log_partition(*args))
+    close(orders.marginals(*args, weight), reference.marginals(*args, weight)[:-1])
+    close(orders.loss(*args, labels), reference.loss(*args, labels))
+    close(orders.best(*args), reference.best(*args))
+    close(orders.kbest(*args, 4), reference.kbest(*args, 4))
+    draws = orders.sample(*args, 2, torch.tensor([1]))
+    logz = reference.log_partition(*args)
+    for b in range(4):
+        path = draws[0] if form == "packed" else draws[:, 0]
+        drawn = [int(path[row]) for row in rows_of(chains, b)]
+        assert (set(drawn) <= {0, 1, 2}) == (float(logz[b]) > -torch.inf)
+
+
+@pytest.mark.parametrize("form", ["padded", "packed"])
+def test_derivatives_against_differences(form: str) -> None:
+    chains, (node, length, first, index, start, edges, stop) = case(form, 2)
+    labels = random_labels(chains, unknown=0.3)
+    leaves = tuple(x.detach().clone().requires_grad_() for x in (node, start, *edges, stop))
+
+    def run(function: Any, *more: Any) -> Any:
+        return lambda n, s, e, f, p: function(n, length, first, index, s, [e, f], p, *more)
+
+    assert torch.autograd.gradcheck(run(orders.log_partition), leaves)
+    assert torch.autograd.gradgradcheck(run(orders.log_partition), leaves, fast_mode=True)
+    assert torch.autograd.gradcheck(run(orders.loss, labels), leaves)
+    assert torch.autograd.gradgradcheck(run(orders.loss, labels), leaves, fast_mode=True)
+
+
+def test_bad_tables_are_refused() -> None:
+    _, (*before, edges, stop) = case("padded", 2)
+    with pytest.raises(ValueError, match="edges is empty"):
+        orders.best(*before, [], stop)
+    with pytest.raises(ValueError, match=r"edges\[1\] has shape \(3, 3\), expected \(3, 3, 3\)"):
+        orders.best(*before, [edges[0], edges[0]], stop)
