@@ -26,8 +26,10 @@ def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
     >>> kept(torch.tensor([[False, True, False, True]]))
     (tensor([2], dtype=torch.int32), tensor([[1, 3, 0, 2]], dtype=torch.int32))
     """
-    index = torch.argsort(~mask, dim=1, stable=True)
-    return mask.sum(1, dtype=torch.int32), index.to(torch.int32)
+    place = torch.arange(mask.shape[1], dtype=torch.int32, device=mask.device).expand(mask.shape)
+    seen, length = mask.cumsum(1), mask.sum(1)  # seen: kept up to each place, itself included
+    rank = torch.where(mask, seen - 1, length[:, None] + place - seen)  # no sort: ONNX has no stable one
+    return length.to(torch.int32), torch.zeros_like(rank, dtype=torch.int32).scatter(1, rank, place)
 
 
 def positions(node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None) -> Tensor:
