@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,9 @@ from crfkit.torch import functional
 from crfkit.torch.functional import Reduction
 from crfkit.torch.inputs import Edges, Lengths, Rows
 from crfkit.torch.results import Paths
+
+if TYPE_CHECKING:
+    from crfkit.models.model import Model
 
 __all__ = ["ChainCRF"]
 
@@ -210,6 +213,18 @@ class ChainCRF(nn.Module):
         with torch.enable_grad():
             torch.autograd.grad(self.loss(node, labels), node)
         self.decode(node)
+
+    def to_model(self) -> Model:
+        """Return a `crfkit.Model` that answers for the same scores without torch; it can be saved.
+
+        Examples
+        --------
+        >>> ChainCRF(["A", "B"]).to_model().predict([torch.tensor([[0.0, 1.0]]).numpy()])
+        [['B']]
+        """
+        from crfkit.torch.serving import to_model
+
+        return to_model(self)
 
 
 def _chain(

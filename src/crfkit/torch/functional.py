@@ -29,7 +29,7 @@ from torch import Tensor
 from crfkit.checks import check_choice, check_number
 from crfkit.torch import derivatives
 from crfkit.torch.gold import known_labels
-from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, tables
+from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, has_shape, tables
 from crfkit.torch.queries import Chains
 from crfkit.torch.results import Paths
 
@@ -72,7 +72,7 @@ def chain_log_partition(
 def _weights(weight: Tensor | None, rows: Sequences) -> Tensor | None:
     if weight is None:
         return None
-    if not isinstance(weight, Tensor) or tuple(weight.shape) != tuple(rows.length.shape):
+    if not isinstance(weight, Tensor) or not has_shape(weight, rows.length.shape):
         found = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
         raise ValueError(f"weight has shape {found}, expected ({rows.length.shape[0]},)")
     if not weight.dtype.is_floating_point:
@@ -143,8 +143,9 @@ def chain_loss(
         if gold is not None:
             raise ValueError("labels are given beside distributions: give one of them")
     factor = _weights(weight, rows)
-    B = rows.length.shape[0]
-    scale = 1.0 / max(B, 1) if reduction == "mean" else 1.0
+    divisor = rows.length.shape[0] if reduction == "mean" else 1
+    # A compiled graph would hold 1 / B as a constant: there B divides the answer.
+    scale = 1.0 if torch.compiler.is_compiling() else 1.0 / max(divisor, 1)
     if sets is None and not chains.higher and reduction != "none":
         total, each = derivatives.Loss.apply(*chains.args, gold, factor, scale)
     else:
@@ -157,7 +158,9 @@ def chain_loss(
         chains.raise_for(each.detach(), gold)
     if reduction == "none":
         return each
-    return total / rows.length.sum().clamp(min=1) if reduction == "token" else total
+    if reduction == "token":
+        return total / rows.length.sum().clamp(min=1)
+    return total / divisor if torch.compiler.is_compiling() and reduction == "mean" else total
 
 
 def chain_log_prob(
@@ -277,8 +280,7 @@ def chain_best(
     [[1, 0]]
     """
     chains = Chains(node, edge, start, stop, mask, lengths, offsets)
-    with torch.no_grad():
-        labels, score = chains.source.best(*chains.args)
+    labels, score = chains.labels("best")
     return Paths(chains.rows.given_back(labels), score, chains.rows.offsets)
 
 
@@ -304,8 +306,7 @@ def chain_kbest(
     """
     check_number("k", k, 1, whole=True)
     chains = Chains(node, edge, start, stop, mask, lengths, offsets)
-    with torch.no_grad():
-        labels, score = chains.source.kbest(*chains.args, k)
+    labels, score = chains.labels("kbest", k)
     return Paths(chains.rows.given_back(labels, leading=1), score, chains.rows.offsets)
 
 
@@ -333,7 +334,5 @@ def chain_sample(
     check_number("n", n, 1, whole=True)
     chains = Chains(node, edge, start, stop, mask, lengths, offsets)
     device = chains.rows.node.device
-    with torch.no_grad():
-        seed = torch.randint(2**63 - 1, (1,), dtype=torch.int64, device=device, generator=generator)
-        labels = chains.source.sample(*chains.args, n, seed)
-    return chains.rows.given_back(labels, leading=1)
+    seed = torch.randint(2**63 - 1, (1,), dtype=torch.int64, device=device, generator=generator)
+    return chains.rows.given_back(chains.labels("sample", n, seed), leading=1)

@@ -38,6 +38,11 @@ def _shape(x: Tensor) -> str:
     return str(tuple(x.shape))
 
 
+def has_shape(x: Tensor, expected: Sequence[int]) -> bool:
+    """Compare one size after another: torch.compile does not see that tuples of its symbols are equal."""
+    return x.ndim == len(expected) and all(a == b for a, b in zip(x.shape, expected, strict=True))
+
+
 def visible(x: Tensor) -> bool:
     """Tell whether values may be looked at: on the CPU, and not while a graph is being traced."""
     return x.device.type == "cpu" and not torch.compiler.is_compiling()
@@ -75,7 +80,7 @@ class Sequences(NamedTuple):
         if not isinstance(x, Tensor):
             raise ValueError(f"{name} is {type(x).__name__}, expected a tensor")
         expected = (*self.node.shape[:-1], *trailing)
-        if tuple(x.shape) != expected:
+        if not has_shape(x, expected):
             raise ValueError(f"{name} has shape {_shape(x)}, expected {expected}")
         self.check_device(x, name)
         return x
@@ -133,13 +138,13 @@ def _padded(node: Tensor, mask: Tensor | None, lengths: Lengths | None) -> Seque
     if mask is not None:
         if not isinstance(mask, Tensor):
             raise ValueError(f"mask is {type(mask).__name__}, expected a tensor")
-        if tuple(mask.shape) != (B, T):
+        if not has_shape(mask, (B, T)):
             raise ValueError(f"mask has shape {_shape(mask)}, expected ({B}, {T})")
         if mask.dtype != torch.bool and mask.dtype not in _WHOLE:
             raise ValueError(f"mask has type {mask.dtype}, expected torch.bool or whole numbers")
         if mask.device != device:
             raise ValueError(f"mask is on {mask.device}, but node is on {device}")
-        return Sequences(node, *_kept(mask if mask.dtype == torch.bool else mask != 0))
+        return _masked(node, mask if mask.dtype == torch.bool else mask != 0)
     if lengths is None:
         return Sequences(node, torch.full((B,), T, dtype=torch.int32, device=device), None, None)
     length = _int_vector(lengths, "lengths", B, device)
@@ -151,9 +156,11 @@ def _padded(node: Tensor, mask: Tensor | None, lengths: Lengths | None) -> Seque
     return Sequences(node, length.to(device, torch.int32), None, None)
 
 
-def _kept(mask: Tensor) -> tuple[Tensor, None, Tensor]:
+def _masked(node: Tensor, mask: Tensor) -> Sequences:
+    if visible(mask) and not (mask[:, 1:] & ~mask[:, :-1]).any():  # padding at the end alone
+        return Sequences(node, mask.sum(1, dtype=torch.int32), None, None)
     length, index = kept(mask)
-    return length, None, index
+    return Sequences(node, length, None, index)
 
 
 def _packed(node: Tensor, lengths: Lengths | None, offsets: Lengths | None, nested: bool) -> Sequences:
@@ -230,7 +237,7 @@ def _vector(x: Tensor | None, name: str, found: Sequences) -> Tensor:
         wide = found.node.dtype == torch.float64
         return found.node.new_zeros(L, dtype=torch.float64 if wide else torch.float32)
     _check_scores(x, name, found)
-    if tuple(x.shape) != (L,):
+    if not has_shape(x, (L,)):
         raise ValueError(f"{name} has shape {_shape(x)}, expected ({L},): node has {L} labels")
     return _wide(x)
 
@@ -256,7 +263,7 @@ def tables(
     if isinstance(edge, list | tuple) and not isinstance(edge, PackedSequence):
         for h, table in enumerate(edge):
             _check_scores(table, f"edge[{h}]", found)
-            if tuple(table.shape) != (L,) * (h + 2):
+            if not has_shape(table, (L,) * (h + 2)):
                 raise ValueError(f"edge[{h}] has shape {_shape(table)}, expected {(L,) * (h + 2)}")
         if not edge:
             raise ValueError("edge lists no tables, expected one for each order")
@@ -268,6 +275,6 @@ def tables(
     allowed = [(L, L), (*node.shape[:-1], L, L)]
     if node.ndim == 3:
         allowed.append((node.shape[0], node.shape[1] - 1, L, L))
-    if tuple(table.shape) not in allowed:
+    if not any(has_shape(table, shape) for shape in allowed):
         raise ValueError(f"edge has shape {_shape(table)}, expected {' or '.join(map(str, allowed))}")
     return first, _wide(table), last

@@ -36,10 +36,13 @@ class Chains:
         """The first seven arguments of every operator."""
         return (*self.rows.chain, self.start, self.edge, self.stop)
 
-    @property
-    def source(self) -> Any:
-        """What answers queries that have no derivatives: best, kbest, sample."""
-        return reference if self.higher else ops
+    def labels(self, query: str, *more: Any) -> Any:
+        """Ask for labels, which have no derivatives: best, kbest, sample."""
+        node, length, first, kept, start, edge, stop = self.args
+        tables = [x.detach() for x in edge] if self.higher else edge.detach()
+        # Detached instead of under no_grad, which an exported program would hold in a graph of its own.
+        args = (node.detach(), length, first, kept, start.detach(), tables, stop.detach())
+        return getattr(reference if self.higher else ops, query)(*args, *more)
 
     def wide(self) -> bool:
         """Tell whether values are summed up in float64."""

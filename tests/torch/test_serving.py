@@ -1,0 +1,72 @@
+"""A layer that left torch, or the process: the same answers as a crfkit model and as an exported program."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import crfkit
+from crfkit.constraints import Scheme
+from crfkit.torch import ChainCRF
+from crfkit.torch.serving import Decoder
+from tests.cases.torch.devices import DEVICE
+
+NAMES = ["O", "B-X", "I-X"]
+
+
+def trained(**how: Any) -> ChainCRF:
+    torch.manual_seed(0)
+    crf = ChainCRF(NAMES, device=DEVICE, **how)
+    for parameter in crf.parameters():
+        nn.init.normal_(parameter)
+    return crf
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_models_answer_the_same_without_torch(order: int, tmp_path: Path) -> None:
+    crf = trained(order=order, constraints=[Scheme("BIO")] if order else [])
+    node = torch.randn(5, 6, 3, device=DEVICE)
+    lengths = torch.tensor([6, 1, 4, 2, 5], device=DEVICE)
+    crf.to_model().save(tmp_path / "m.crf")
+    model = crfkit.load(tmp_path / "m.crf")
+    assert isinstance(model, crfkit.Model)
+    scores = [x[:n].cpu().numpy() for x, n in zip(node, lengths.tolist(), strict=True)]
+    assert model.predict(scores) == crf.decode(node, lengths=lengths).names()
+    probability = np.concatenate(model.marginals(scores))
+    mask = torch.arange(6, device=DEVICE) < lengths[:, None]
+    expected = crf.marginals(node, mask)[mask].detach().double().cpu().numpy()
+    np.testing.assert_allclose(probability, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_layer_with_infinite_scores_is_refused() -> None:
+    crf = trained()
+    crf.edge.data[0, 0] = -torch.inf
+    with pytest.raises(ValueError, match="a model needs finite weights"):
+        crf.to_model()
+
+
+def test_exported_programs_decode_batches_of_any_size() -> None:
+    crf = trained(constraints=[Scheme("BIO")])
+    decoder = Decoder(crf, nn.Linear(4, 3).to(DEVICE))
+    B, T = torch.export.Dim("B"), torch.export.Dim("T")
+    mask = torch.ones(2, 3, dtype=torch.bool, device=DEVICE)
+    example = torch.zeros(2, 3, 4, device=DEVICE), mask
+    program = torch.export.export(decoder, example, dynamic_shapes=({0: B, 1: T}, {0: B, 1: T}))
+    names = {str(node.target) for node in program.graph.nodes}
+    assert "crfkit.chain_best.default" in names
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
+    buffer.seek(0)
+    loaded = torch.export.load(buffer).module()
+    for shape in ((4, 7), (1, 1)):
+        x, mask = torch.randn(*shape, 4, device=DEVICE), torch.rand(shape, device=DEVICE) < 0.6
+        labels, score = loaded(x, mask)
+        found, value = decoder(x, mask)
+        assert torch.equal(labels, found)
+        assert torch.equal(score, value)
