@@ -32,7 +32,10 @@ def sizes_of(node: Tensor, length: Tensor, first: Tensor | None, edge: Tensor) -
 
 
 # Module of crfkit.torch.cuda, its operators, the sizes that it is for.
-TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = []
+_SUMS = frozenset({"log_partition", "loss", "marginals"})
+TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
+    ("by_position", _SUMS, lambda s: s.by_position and s.L <= 1024),
+]
 
 
 def run(name: str, node: Tensor, length: Tensor, first: Tensor | None, *rest: Any) -> Any:

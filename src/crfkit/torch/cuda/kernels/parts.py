@@ -38,7 +38,7 @@ def floor_of(C: tl.constexpr):
     What vanishes in a step is at most L times the smallest number, against the maximum m of the new row; it
     changes an answer by at most 1 / c of that, c = sum_j alpha(j) beta(j) with both maxima about 1.
     """
-    if C == tl.float64:
+    if tl.float64 == C:
         floor = 2.0**-986
     else:
         floor = 2.0**-90
@@ -49,7 +49,9 @@ def floor_of(C: tl.constexpr):
 def log_of(x):
     """Return log x in float64: -inf for 0."""
     wide = x.to(tl.float64)
-    return tl.where(wide > 0.0, tl.log(tl.where(wide > 0.0, wide, 1.0)), tl.where(wide == 0.0, float("-inf"), wide))
+    return tl.where(
+        wide > 0.0, tl.log(tl.where(wide > 0.0, wide, 1.0)), tl.where(wide == 0.0, float("-inf"), wide)
+    )
 
 
 @triton.jit

@@ -1,0 +1,98 @@
+"""Pieces of sweeps over tables of edges in memory: addresses, gold scores, credits of a block."""
+
+import triton
+import triton.language as tl
+
+from crfkit.torch.cuda.kernels.parts import top_of
+
+MINUS = tl.constexpr(float("-inf"))
+
+
+@triton.jit
+def row_of(index, t, INDEX: tl.constexpr):
+    """Return the row of a place, counted from the first of its sequence."""
+    if INDEX:
+        return tl.load(index + t).to(tl.int64)
+    return t
+
+
+@triton.jit
+def table_of(edge, i, j, by_from, by_to, CONTIGUOUS: tl.constexpr):
+    """Return addresses [from, to] of a table; the axis that is contiguous is known when compiling."""
+    if CONTIGUOUS == "to":
+        return edge + i[:, None] * by_from + j[None, :]
+    if CONTIGUOUS == "from":
+        return edge + i[:, None] + j[None, :] * by_to
+    return edge + i[:, None] * by_from + j[None, :] * by_to
+
+
+@triton.jit
+def gold_of(
+    node, index, start, edge, labels, tops, n, node_step, edge_step, by_from, by_to, label_step,
+    known, INDEX: tl.constexpr, LABELS: tl.constexpr,
+):  # fmt: skip
+    """Return the sum of the tops of all rows minus the scores of gold labels; and both sums by themselves."""
+    difference = tl.full((), 0.0, tl.float64)
+    total = tl.full((), 0.0, tl.float64)
+    scores = tl.full((), 0.0, tl.float64)
+    for t0 in range(0, n, 64):
+        t = t0 + tl.arange(0, 64)
+        ok = t < n
+        top = tl.load(tops + 4 * t, ok, 0.0).to(tl.float64) + tl.load(tops + 4 * t + 1, ok, 0.0)
+        gold = tl.zeros_like(top)
+        if LABELS:
+            ok = t < tl.where(known, n, 0)
+            later = ok & (t > 0)
+            if INDEX:
+                r = tl.load(index + t, ok, 0).to(tl.int64)
+                q = tl.load(index + t - 1, later, 0).to(tl.int64)
+            else:
+                r = t.to(tl.int64)
+                q = r - 1
+            y = tl.load(labels + r * label_step, ok, 0)
+            z = tl.load(labels + q * label_step, later, 0)
+            gold = tl.load(node + r * node_step + y, ok, 0.0).to(tl.float64)
+            gold += tl.load(start + y, ok & (t == 0), 0.0).to(tl.float64)
+            gold += tl.load(edge + r * edge_step + z * by_from + y * by_to, later, 0.0).to(tl.float64)
+        difference += tl.sum(top - gold, 0)
+        total += tl.sum(top, 0)
+        scores += tl.sum(gold, 0)
+    return difference, total, scores
+
+
+@triton.jit
+def put_end(out, q, j, L, seconds, C: tl.constexpr):
+    """Write the credits of the first or the last label, added to those of the first part."""
+    q += tl.load(out + j, j < seconds, 0.0).to(C)
+    tl.store(out + j, q.to(out.dtype.element_ty), j < L)
+
+
+@triton.jit
+def credits(
+    alpha, edge, dedge, i, j, L, last_row, seconds, by_from, by_to, y, z, gold, top, g, norm, credit, scale,
+    LOGS: tl.constexpr, LABELS: tl.constexpr, BETWEEN: tl.constexpr, CONTIGUOUS: tl.constexpr,
+    C: tl.constexpr,
+):  # fmt: skip
+    """Write credits of a block of a table, rows i; return the row of the way back at i."""
+    inside = (j < L)[None, :]
+    rows = i < last_row  # none at the first place
+    a = tl.load(alpha + i, rows, float("-inf") if LOGS else 0.0)
+    e = tl.load(table_of(edge, i, j, by_from, by_to, CONTIGUOUS), rows[:, None] & inside, float("-inf")).to(C)
+    if LOGS:
+        m = e + g[None, :]
+        p = tl.exp(a[:, None] + m - norm) * credit
+        zt = top_of(tl.max(m, 1))
+        b = zt + tl.log(tl.sum(tl.exp(m - zt[:, None]), 1))
+    else:
+        m = tl.exp(e - top) * g[None, :]
+        p = m * (a * norm)[:, None]
+        b = tl.sum(m, 1) * scale
+    if LABELS:
+        p = tl.where((i == z)[:, None] & (j == y)[None, :], p - gold, p)
+    p = tl.where(rows[:, None], p, 0.0)
+    out = dedge + i[:, None] * L + j[None, :]
+    if seconds > 0:
+        p += tl.load(out, rows[:, None] & inside, 0.0).to(C)
+    kept = rows if BETWEEN else i < L
+    tl.store(out, p.to(dedge.dtype.element_ty), kept[:, None] & inside)
+    return b
