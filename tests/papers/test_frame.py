@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -94,6 +95,10 @@ ENTRY = Entry("two-dice", "Pascal (1654)", "Table 1", "generated", 1)
 def test_every_entry_of_the_registry_has_a_module() -> None:
     for name, entry in EXPERIMENTS.items():
         assert name == entry.name
+        if name == "neural" and find_spec("torch") is None:
+            with pytest.raises(ValueError, match="needs PyTorch"):
+                entry.make(Given(quick=True))
+            continue
         experiment: Experiment = entry.make(Given(quick=True))
         names = [one.name for one in experiment.quantities()]
         assert len({*names}) == len(names) > 0
