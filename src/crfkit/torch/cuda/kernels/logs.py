@@ -1,21 +1,22 @@
 """Sums of one chain in log space: for the sequences whose probabilities do not fit, and for unknown labels.
 
-Rows are logarithms relative to their maxima, in float64; the maxima are added up. Slow and always right: every
-cell of every step is an exponential. Forward rows of even places are kept as two numbers of type C each, in the
-room of two rows; those of odd places are made again on the way back.
+Rows are logarithms relative to their maxima, in float64; the maxima are added up. Slow and always right:
+every cell of every step is an exponential. Forward rows of even places are kept as two numbers of type C
+each, in the room of two rows; those of odd places are made again on the way back.
 """
 
 import triton
 import triton.language as tl
 
+from crfkit.torch.cuda.kernels.chains import RUNTIME, finish, shift
 from crfkit.torch.cuda.kernels.parts import log_of, top_of, wide
 from crfkit.torch.cuda.kernels.tiles import along_i, along_j, max_i, max_j, sum_i, sum_j, to_i, to_j
 
-__all__ = ["backward", "edge_scores", "forward"]
+__all__ = ["sums"]
 
 
 @triton.jit
-def edge_scores(edge, edge_i, edge_j, L, P: tl.constexpr, Q: tl.constexpr, R: tl.constexpr, S: tl.constexpr):
+def _edge_scores(edge, edge_i, edge_j, L, P: tl.constexpr, Q: tl.constexpr, R: tl.constexpr, S: tl.constexpr):
     """Return the table of edges as a tile of float64, -inf beyond the labels."""
     i, j = along_i(P, R), along_j(Q, S)
     inside = (i < L) & (j < L)
@@ -48,7 +49,7 @@ def _step(alpha, e, x, P: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
 
 
 @triton.jit
-def forward(
+def _forward(
     node, node_t, labels, labels_t, index, start, stop, e, alphas, n, clamped, L,
     P: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
@@ -87,11 +88,11 @@ def _credit(rows, alpha, beta, weight, kept, i, L, C: tl.constexpr):
 
 
 @triton.jit
-def backward(
+def _backward(
     node, node_t, labels, labels_t, index, stop, e, alphas, alpha, rows, weight, n, clamped, kept, L,
     P: tl.constexpr, Q: tl.constexpr, R: tl.constexpr, S: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
-    """Return the tile of edge marginals; add weight times those of places to `rows` (`kept`: what is there)."""
+    """Return the tile of edge marginals; write weight times those of places, added to what is `kept`."""
     i = along_i(P, R)
     beta = tl.load(stop + i, mask=i < L, other=float("-inf")).to(tl.float64)
     _credit(rows + wide(n - 1) * L, alpha, beta, weight, kept, i, L, C)
@@ -112,3 +113,65 @@ def backward(
         edges += tl.exp((v + alpha - total).to(C))
         beta -= top_of(max_i(beta))
     return edges
+
+
+@triton.jit(do_not_specialize=RUNTIME)
+def sums(
+    node, node_b, node_t, length, first, index, index_b, start, edge, edge_i, edge_j, stop,
+    labels, labels_b, labels_t, weight, scale_high, scale_low, T, L,
+    rows, alphas, partial, value, in_logs, dnode,
+    P: tl.constexpr, Q: tl.constexpr, R: tl.constexpr, S: tl.constexpr, BLOCK: tl.constexpr, C: tl.constexpr,
+):  # fmt: skip
+    """Make log Z or the loss anew where `in_logs` is 1, and, where `rows` is given, the gradient.
+
+    The arguments are those of `small.gradients`. The loss is that of two sweeps: the second one is clamped
+    to the labels, so that those which are unknown are summed over.
+    """
+    b = tl.program_id(0).to(tl.int64)
+    if tl.load(in_logs + b) == 0:
+        return
+    n = tl.load(length + b)
+    base = shift(b, first, T, 1)
+    node += shift(b, first, node_b, node_t)
+    if labels is not None:
+        labels += shift(b, first, labels_b, labels_t)
+    if index is not None:
+        index += b * index_b
+    e = _edge_scores(edge, edge_i, edge_j, L, P, Q, R, S)
+    result = tl.full((), 0.0, tl.float64)
+    if rows is not None:
+        rows += base * L
+        alphas += base * L
+        partial += b * (L * L + 2 * L + 1)
+        factor = tl.full((), 0.0, tl.float64) + scale_high + scale_low
+        if weight is not None:
+            factor *= tl.load(weight + b).to(tl.float64)
+        edges = tl.zeros([P, Q, R, S], dtype=C)
+    for turn in range(0, 1 if labels is None else 2):
+        clamped = turn == 1
+        logz, last = _forward(
+            node, node_t, labels, labels_t, index, start, stop, e, alphas, n, clamped, L, P, R, C
+        )
+        logz = tl.max(logz)
+        gold = clamped & (logz == float("-inf"))
+        result = tl.where(gold, float("inf"), tl.where(clamped, result - logz, logz))
+        if rows is not None:
+            sign = tl.where(clamped, -factor, factor)
+            tl.debug_barrier()
+            more = _backward(
+                node, node_t, labels, labels_t, index, stop, e, alphas, last, rows, sign, n, clamped,
+                clamped & (logz > float("-inf")), L, P, Q, R, S, C,
+            )  # fmt: skip
+            edges = tl.where(gold, 0.0, edges + more * sign.to(C))
+            tl.debug_barrier()
+    if labels is not None:
+        result = tl.where(result < 0.0, 0.0, result)
+    tl.store(value + b, result)
+    if rows is not None:
+        i, j = along_i(P, R), along_j(Q, S)
+        tl.store(partial + i * L + j, edges, mask=(i < L) & (j < L))
+        tl.store(partial + L * L + i, tl.load(rows + i, mask=i < L, other=0.0), mask=i < L)
+        ended = tl.load(rows + wide(n - 1) * L + i, mask=i < L, other=0.0)
+        tl.store(partial + L * L + L + i, ended, mask=i < L)
+        tl.store(partial + L * L + 2 * L, (result * factor).to(C))
+        finish(rows, dnode, index, base, n, T, L, first is None, BLOCK, P * R)

@@ -1,6 +1,6 @@
 """What the kernels of sums share: tops of rows, powers of two, the rule of safety, logarithms of sums.
 
-Rows are kept as probabilities scaled by powers of two, which is exact: the exponents are added up as integers.
+Rows are kept as probabilities scaled by powers of two, which is exact; exponents are added up as integers.
 """
 
 import triton
@@ -19,7 +19,7 @@ def top_of(x):
 
 @triton.jit
 def power_below(x):
-    """Return 2^-k and k for x = 2^k to 2^(k + 1): float32 or float64, not negative; any power for 0 or NaN."""
+    """Return 2^-k and k for x from 2^k to 2^(k + 1), float32 or float64; any power for 0 or NaN."""
     if x.dtype == tl.float64:
         k = ((x.to(tl.int64, bitcast=True) >> 52) & 2047).to(tl.int32) - 1023
         k = tl.where(x > 0.0, tl.minimum(k, 1022), 0)
@@ -33,12 +33,13 @@ def power_below(x):
 
 @triton.jit
 def floor_of(C: tl.constexpr):
-    """Return how large m * c must be for sums in C to be right: the smallest normal number times 2^36.
+    """Return how large m m' c must be for sums in C to be right: the smallest normal number times 2^36.
 
-    What vanishes in a step is at most L times the smallest number, against the maximum m of the new row; it
-    changes an answer by at most 1 / c of that, c = sum_j alpha(j) beta(j) with both maxima about 1.
+    What vanishes in a step is at most L times the smallest number, against the maximum m of the new row
+    before it is scaled (m': of the backward sweep); it changes an answer by at most 1 / c of that, where c
+    is sum_j alpha(j) beta(j) with both maxima about 1.
     """
-    if tl.float64 == C:
+    if C == tl.float64:
         floor = 2.0**-986
     else:
         floor = 2.0**-90
@@ -48,10 +49,9 @@ def floor_of(C: tl.constexpr):
 @triton.jit
 def log_of(x):
     """Return log x in float64: -inf for 0."""
-    wide = x.to(tl.float64)
-    return tl.where(
-        wide > 0.0, tl.log(tl.where(wide > 0.0, wide, 1.0)), tl.where(wide == 0.0, float("-inf"), wide)
-    )
+    x = x.to(tl.float64)
+    special = tl.where(x == 0.0, float("-inf"), x)
+    return tl.where(x > 0.0, tl.log(tl.where(x > 0.0, x, 1.0)), special)
 
 
 @triton.jit

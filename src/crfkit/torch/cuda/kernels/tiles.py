@@ -14,31 +14,37 @@ __all__ = ["along_i", "along_j", "max_i", "max_j", "sum_i", "sum_j", "to_i", "to
 
 @triton.jit
 def along_i(P: tl.constexpr, R: tl.constexpr):
+    """Return the labels along i [P, 1, R, 1]."""
     return tl.arange(0, P)[:, None, None, None] * R + tl.arange(0, R)[None, None, :, None]
 
 
 @triton.jit
 def along_j(Q: tl.constexpr, S: tl.constexpr):
+    """Return the labels along j [1, Q, 1, S]."""
     return tl.arange(0, Q)[None, :, None, None] * S + tl.arange(0, S)[None, None, None, :]
 
 
 @triton.jit
 def sum_i(x):
+    """Return the sum over i."""
     return tl.sum(tl.sum(x, 0, keep_dims=True), 2, keep_dims=True)
 
 
 @triton.jit
 def sum_j(x):
+    """Return the sum over j."""
     return tl.sum(tl.sum(x, 1, keep_dims=True), 3, keep_dims=True)
 
 
 @triton.jit
 def max_i(x):
+    """Return the maximum over i."""
     return tl.max(tl.max(x, 0, keep_dims=True), 2, keep_dims=True)
 
 
 @triton.jit
 def max_j(x):
+    """Return the maximum over j."""
     return tl.max(tl.max(x, 1, keep_dims=True), 3, keep_dims=True)
 
 

@@ -1,0 +1,145 @@
+"""Chains of up to 64 labels with one table of edges, on CUDA: a program for each sequence."""
+
+from __future__ import annotations
+
+from ctypes import c_float
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from crfkit.torch.cuda.kernels import logs
+from crfkit.torch.cuda.kernels import small as kernels
+
+__all__ = ["log_partition", "loss", "marginals"]
+
+
+def _shape(L: int, wide: bool) -> dict[str, Any]:
+    """Return the sizes of the tiles of a table, and the warps that hold it."""
+    padded = max(16, triton.next_power_of_2(L))
+    warps = 1 if padded <= 16 else padded // 16 if wide else padded // 32
+    return {
+        "P": padded // 4,
+        "Q": padded // 8,
+        "R": 4,
+        "S": 8,
+        "BLOCK": 1024 * warps // padded,
+        "num_warps": warps,
+    }
+
+
+def _where(
+    node: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor, stop: Tensor,
+    length: Tensor, labels: Tensor | None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Return the arguments of a kernel that say where scores, places and labels lie."""
+    packed = first is not None
+    node_b, node_t = (0, node.stride(0)) if packed else node.stride()[:2]
+    labels_b = labels_t = 0
+    if labels is not None:
+        labels_b, labels_t = (0, labels.stride(0)) if packed else labels.stride()
+    return (
+        node, node_b, node_t, length, first, index, 0 if index is None else index.stride(0),
+        start, edge, *edge.stride(), stop, labels, labels_b, labels_t,
+    )  # fmt: skip
+
+
+def _gradients(
+    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
+    stop: Tensor, labels: Tensor | None, weight: Tensor | None, scale: float,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Return gradients, the weighted sum of values, values and flags."""
+    L, B = node.shape[-1], length.shape[0]
+    T = 0 if first is not None else node.shape[1]
+    wide = torch.float64 in (node.dtype, edge.dtype)
+    C = torch.float64 if wide else torch.float32
+    dnode = (node.new_empty if first is None else node.new_zeros)(node.shape)
+    direct = node.dtype == C and index is None
+    room = node.new_empty((1 if direct else 2, node.numel()), dtype=C)
+    partial = node.new_empty((B, L * L + 2 * L + 1), dtype=C)
+    value = node.new_empty(B, dtype=torch.float64)
+    in_logs = node.new_empty(B, dtype=torch.uint8)
+    high = c_float(scale).value
+    if B:
+        args = (
+            *_where(node, first, index, start, edge, stop, length, labels),
+            weight, high, scale - high, T, L, dnode if direct else room[1], room[0], partial, value, in_logs,
+            None if direct else dnode,
+        )  # fmt: skip
+        kind = tl.float64 if wide else tl.float32
+        kernels.gradients[(B,)](*args, C=kind, **_shape(L, wide))
+        logs.sums[(B,)](*args, C=kind, **_shape(L, True))
+    sums = partial.sum(0)
+    dedge, dstart, dstop, total = sums.split_with_sizes([L * L, L, L, 1])
+    return (
+        dnode, dstart.to(start.dtype), dedge.view(L, L).to(edge.dtype), dstop.to(stop.dtype),
+        total.view(()), value, in_logs,
+    )  # fmt: skip
+
+
+def _values(
+    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
+    stop: Tensor, labels: Tensor | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return log Z or losses, and flags."""
+    L, B = node.shape[-1], length.shape[0]
+    T = 0 if first is not None else node.shape[1]
+    rows = node.new_empty(node.numel(), dtype=torch.float64)
+    value = node.new_empty(B, dtype=torch.float64)
+    in_logs = node.new_empty(B, dtype=torch.uint8)
+    if B:
+        where = _where(node, first, index, start, edge, stop, length, labels)
+        kernels.values[(B,)](*where, T, L, rows, value, in_logs, **_shape(L, True))
+        logs.sums[(B,)](
+            *where,
+            None,
+            1.0,
+            0.0,
+            T,
+            L,
+            None,
+            None,
+            None,
+            value,
+            in_logs,
+            None,
+            C=tl.float64,
+            **_shape(L, True),
+        )
+    return value, in_logs
+
+
+def log_partition(
+    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
+    stop: Tensor,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return log Z and flags."""
+    return _values(node, length, first, index, start, edge, stop, None)
+
+
+def marginals(
+    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
+    stop: Tensor, weight: Tensor,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Return gradients, log Z and flags."""
+    made = _gradients(node, length, first, index, start, edge, stop, None, weight, 1.0)
+    return (*made[:4], *made[5:])
+
+
+def loss(
+    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
+    stop: Tensor, labels: Tensor, weight: Tensor | None, scale: float, grad: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Return the total, losses, gradients and flags."""
+    if grad:
+        *made, total, value, in_logs = _gradients(
+            node, length, first, index, start, edge, stop, labels, weight, scale
+        )
+        return (total, value, *made, in_logs)
+    value, in_logs = _values(node, length, first, index, start, edge, stop, labels)
+    each = value if weight is None else value * weight
+    wide = torch.float64 in (node.dtype, edge.dtype)
+    total = (each.sum() * scale).to(torch.float64 if wide else torch.float32)
+    return (total, value, *(node.new_empty(0) for _ in range(4)), in_logs)
