@@ -38,6 +38,7 @@ TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
     ("chunks", _SUMS, lambda s: not s.by_position and s.L <= 64 and s.T >= 1024 and s.B <= 64),
     ("small", _SUMS, lambda s: not s.by_position and s.L <= 64),
     ("by_position", _SUMS, lambda s: s.by_position and s.L <= 1024),
+    ("paths", frozenset({"best", "sample"}), lambda s: True),
 ]
 
 

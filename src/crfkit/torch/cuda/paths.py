@@ -1,0 +1,181 @@
+"""`best` and `sample` of chains on CUDA devices: any number of labels, tables shared or by position.
+
+Up to 64 labels the best labelling is found with the table in registers, by one program for each sequence or,
+if they are few and long, for each chunk of one; above that, and for draws, by forward rows that are kept.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from crfkit.torch.cuda.kernels import draws, forward, viterbi, viterbi_chunks
+
+__all__ = ["best", "sample"]
+
+
+REGISTERS = 64  # labels up to which the table is kept in registers
+
+
+def _strides(node: Tensor, first: Tensor | None, index: Tensor | None, edge: Tensor) -> tuple[int, ...]:
+    """Return what addresses rows and steps: strides, shift, T and L, in the order of `viterbi.CHAIN`."""
+    if first is None:
+        T = node.shape[1]
+        rows = (node.stride(0), node.stride(1), 0 if index is None else index.stride(0))
+    else:
+        T = node.shape[0]
+        rows = (0, node.stride(0), 0)
+    shift = 0
+    if edge.ndim == 2:
+        steps = (0, 0, edge.stride(0))
+    elif edge.ndim == 3:
+        steps = (0, edge.stride(0), edge.stride(1))
+    else:
+        steps = edge.stride()[:3]
+        shift = int(edge.shape[1] < T)
+    return (*rows, *steps, shift, T, node.shape[-1])
+
+
+def _compute(node: Tensor, edge: Tensor) -> torch.dtype:
+    wide = node.dtype is torch.float64 or edge.dtype is torch.float64
+    return torch.float64 if wide else torch.float32
+
+
+def _padded(L: int) -> int:
+    return int(max(16, triton.next_power_of_2(L)))
+
+
+def _chunks(B: int, T: int, L: int) -> int:
+    """Return into how many chunks the steps of each sequence are cut."""
+    return min(isqrt(3 * T // 2), 512) if T >= 512 and B * L <= 1024 else 1
+
+
+def best(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return the best labels at the rows of `node`, -1 where there are none; and scores [B]."""
+    B, L = length.shape[0], node.shape[-1]
+    if first is None:  # kernels write every row
+        labels = node.new_empty(node.shape[:-1], dtype=torch.int64)
+    else:
+        labels = node.new_full(node.shape[:-1], -1, dtype=torch.int64)
+    if not B:
+        return labels, node.new_empty(0, dtype=torch.float64)
+    if edge.stride(-1) != 1:
+        edge = edge.contiguous()
+    args = (node, length, first, index, start, edge, stop)
+    sizes = _strides(node, first, index, edge)
+    if L > REGISTERS:
+        return labels, _kept(args, labels, sizes)
+    chunks = _chunks(B, sizes[-2] if first is None else sizes[-2] // B, L)
+    if chunks > 1:
+        return labels, _chunked(args, labels, sizes, chunks)
+    Lp = _padded(L)
+    score = node.new_empty(B, dtype=torch.float64)
+    back = node.new_empty(labels.numel() * Lp, dtype=torch.uint8)
+    viterbi.whole[(B,)](*args, labels, score, back, *sizes, **_registers(node, edge, Lp))
+    return labels, score
+
+
+def _registers(node: Tensor, edge: Tensor, Lp: int) -> dict[str, Any]:
+    """Return the flags of the kernels that keep the table in registers."""
+    C = tl.float64 if _compute(node, edge) is torch.float64 else tl.float32
+    return {"Lp": Lp, "Q": 4, "C": C, "BY_POSITION": edge.ndim > 2, "num_warps": 2 if Lp > 32 else 1}
+
+
+def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chunks: int) -> Tensor:
+    """Write the best labels by chunks; return scores."""
+    node, length, first, index, _, edge, _ = args
+    B, L = length.shape[0], sizes[-1]
+    Lp = _padded(L)
+    back = labels.new_empty(labels.numel() * Lp, dtype=torch.uint8)
+    made = labels.new_empty(B * chunks * Lp * Lp, dtype=_compute(node, edge))
+    taken = labels.new_empty(B * chunks * Lp, dtype=torch.float64)
+    maps = labels.new_empty(B * chunks * Lp, dtype=torch.uint8)
+    last = labels.new_empty(B * (chunks + 1), dtype=torch.int32)
+    parts = labels.new_empty((B, chunks), dtype=torch.float64)
+    sizes = (*sizes, chunks, Lp)
+    flags = _registers(node, edge, Lp)
+    viterbi_chunks.operators[(B * chunks * L,)](
+        node, length, first, index, edge, made, taken, *sizes, **flags
+    )
+    viterbi_chunks.borders[(B * chunks,)](*args, labels, back, made, taken, maps, last, *sizes, **flags)
+    viterbi_chunks.finish[(B * chunks,)](
+        *(*args, labels, back, maps, last, parts, *sizes),
+        Lp=Lp,
+        Cp=triton.next_power_of_2(chunks),
+        num_warps=flags["num_warps"],
+    )
+    return parts.sum(1)
+
+
+def _tiles(L: int, C: torch.dtype) -> dict[str, Any]:
+    """Return the flags of the kernels that keep forward rows."""
+    Lp = _padded(L)
+    BJ = min(Lp, 256)
+    BI = min(Lp, 32)
+    return {
+        "Lp": Lp,
+        "BI": BI,
+        "BJ": BJ,
+        "C": tl.float64 if C is torch.float64 else tl.float32,
+        "num_warps": max(1, BI * BJ // 512),
+    }
+
+
+def _kept(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Write the best labels by forward rows that are kept; return scores."""
+    node, length, edge = args[0], args[1], args[5]
+    C, B, L = _compute(node, edge), length.shape[0], sizes[-1]
+    score = labels.new_empty(B, dtype=torch.float64)
+    alpha = labels.new_empty(labels.numel() * L, dtype=C)
+    path = labels.new_empty(labels.numel(), dtype=torch.int32)
+    forward.best[(B,)](*args, labels, score, alpha, path, *sizes, **_tiles(L, C))
+    return score
+
+
+def sample(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+    n: int,
+    seed: Tensor,
+) -> Tensor:
+    """Return n independent draws at the rows of `node`, [B, n, T] or packed [n, P]; -1 as `best` does."""
+    B, L = length.shape[0], node.shape[-1]
+    if first is None:
+        labels = node.new_empty((B, n, node.shape[1]), dtype=torch.int64)
+    else:
+        labels = node.new_full((n, node.shape[0]), -1, dtype=torch.int64)
+    if not B * n:
+        return labels
+    if edge.stride(-1) != 1:
+        edge = edge.contiguous()
+    sizes = _strides(node, first, index, edge)
+    alpha = node.new_empty(node.shape[:-1].numel() * L, dtype=torch.float64)
+    allowed = node.new_empty(B, dtype=torch.int32)
+    flags = _tiles(L, _compute(node, edge))
+    forward.sums[(B,)](node, length, first, index, start, edge, stop, alpha, allowed, *sizes, **flags)
+    D = min(triton.next_power_of_2(n), max(1, 1024 // flags["Lp"]))
+    draws.draw[(B * triton.cdiv(n, D),)](
+        *(node, length, first, index, edge, stop, alpha, allowed, seed, labels, *sizes, n),
+        Lp=flags["Lp"],
+        D=D,
+        num_warps=max(1, D * flags["Lp"] // 256),
+    )
+    return labels
