@@ -39,6 +39,8 @@ TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
     ("small", _SUMS, lambda s: not s.by_position and s.L <= 64),
     ("by_position", _SUMS, lambda s: s.by_position and s.L <= 1024),
     ("paths", frozenset({"best", "sample"}), lambda s: True),
+    ("streamed", _SUMS, lambda s: not s.by_position and 64 < s.L <= 384),
+    ("wide", _SUMS, lambda s: not s.by_position and s.L > 384),
 ]
 
 
