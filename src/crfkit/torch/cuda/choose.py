@@ -41,6 +41,7 @@ TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
     ("paths", frozenset({"best", "sample"}), lambda s: True),
     ("streamed", _SUMS, lambda s: not s.by_position and 64 < s.L <= 384),
     ("wide", _SUMS, lambda s: not s.by_position and s.L > 384),
+    ("curvature", frozenset({"hvp"}), lambda s: s.L <= 64),
 ]
 
 

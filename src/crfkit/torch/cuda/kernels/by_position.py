@@ -15,6 +15,7 @@ from crfkit.torch.cuda.kernels.tables import (
     MINUS,
     credits,
     gold_of,
+    put,
     put_end,
     row_of,
     table_of,
@@ -237,7 +238,7 @@ def sweep(
                 sum_of_parts = q
                 if seconds > 0:
                     sum_of_parts += tl.load(out, inside, 0.0).to(C)
-                tl.store(out, sum_of_parts.to(dnode.dtype.element_ty), inside)
+                put(out, sum_of_parts, inside)
                 if back == 0:
                     put_end(dstop, q, j, L, seconds, C)
                 # Credits of edges, and the row before.
@@ -348,16 +349,16 @@ def sums(
         tl.store(value, 0.0)
         if GRAD:
             zero = tl.zeros([LP], tl.float32)
-            tl.store(dstart + j, zero.to(dstart.dtype.element_ty), inside)
-            tl.store(dstop + j, zero.to(dstop.dtype.element_ty), inside)
+            put(dstart + j, zero, inside)
+            put(dstop + j, zero, inside)
     tl.store(in_logs + b, (1 - exact).to(tl.uint8))
 
     if GRAD and not PACKED and not INDEX:  # rows behind the end
         for t in range(n, T):
             r = b * 0 + t
-            tl.store(dnode + r * L + j, tl.zeros([LP], tl.float32).to(dnode.dtype.element_ty), inside)
+            put(dnode + r * L + j, tl.zeros([LP], tl.float32), inside)
             for i0 in range(0, L, BLOCK):
                 rows = i0 + i < (tl.where(r > 0, L, 0) if BETWEEN else L)
                 ok = rows[:, None] & inside[None, :]
                 out = dedge + r * L * L + (i0 + i)[:, None] * L + j[None, :]
-                tl.store(out, tl.zeros([BLOCK, LP], tl.float32).to(dedge.dtype.element_ty), ok)
+                put(out, tl.zeros([BLOCK, LP], tl.float32), ok)

@@ -27,6 +27,16 @@ def table_of(edge, i, j, by_from, by_to, CONTIGUOUS: tl.constexpr):
 
 
 @triton.jit
+def put(out, x, inside):
+    """Write numbers in the type of what they are written to; to half types by way of float32."""
+    kind: tl.constexpr = out.dtype.element_ty
+    if kind == tl.float64:
+        tl.store(out, x, inside)
+    else:
+        tl.store(out, x.to(tl.float32).to(kind), inside)
+
+
+@triton.jit
 def gold_of(
     node, index, start, edge, labels, tops, n, node_step, edge_step, by_from, by_to, label_step,
     known, INDEX: tl.constexpr, LABELS: tl.constexpr,
@@ -64,7 +74,7 @@ def gold_of(
 def put_end(out, q, j, L, seconds, C: tl.constexpr):
     """Write the credits of the first or the last label, added to those of the first part."""
     q += tl.load(out + j, j < seconds, 0.0).to(C)
-    tl.store(out + j, q.to(out.dtype.element_ty), j < L)
+    put(out + j, q, j < L)
 
 
 @triton.jit
@@ -94,5 +104,5 @@ def credits(
     if seconds > 0:
         p += tl.load(out, rows[:, None] & inside, 0.0).to(C)
     kept = rows if BETWEEN else i < L
-    tl.store(out, p.to(dedge.dtype.element_ty), kept[:, None] & inside)
+    put(out, p, kept[:, None] & inside)
     return b
