@@ -1,8 +1,9 @@
 """Chains of order k: the operators of `crfkit.torch.ops` with a list of tables in the place of `edge`.
 
 Table h of ``edges`` has h + 1 axes, ``[L, ..., L]``, over the last h + 1 labels; at place t the tables
-1 to min(t, k) add up. On the CPU the native kernels answer, elsewhere `crfkit.torch.reference`. First
-derivatives are native too, second ones are the reference's.
+1 to min(t, k) add up. On the CPU the native kernels answer; first derivatives are native too, second ones
+are the reference's. On CUDA devices chains over histories do (`crfkit.torch.cuda.orders`), and the reference
+where their table would be too large.
 """
 
 from __future__ import annotations
@@ -16,11 +17,28 @@ from torch.autograd import Function
 
 from crfkit import _native
 from crfkit.torch import cpu, reference
+from crfkit.torch.cuda import orders as histories
 from crfkit.torch.tensors import Chains, chains_of
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
 hvp = reference.hvp
+
+
+def _check_tables(edges: Sequence[Tensor], L: int) -> None:
+    if not edges:
+        raise ValueError("edges is empty, expected a table for each order")
+    for h, table in enumerate(edges, 1):
+        if tuple(table.shape) != (L,) * (h + 1):
+            raise ValueError(f"edges[{h - 1}] has shape {tuple(table.shape)}, expected {(L,) * (h + 1)}")
+
+
+def _elsewhere(node: Tensor, edges: Sequence[Tensor]) -> Any:
+    """Return the module that answers for tensors of other devices."""
+    L = node.shape[-1]
+    _check_tables(edges, L)
+    few = histories.states(L, len(edges)) <= histories.MOST
+    return histories if node.device.type == "cuda" and few else reference
 
 
 def _native_chains(
@@ -33,13 +51,9 @@ def _native_chains(
     stop: Tensor,
 ) -> Chains:
     """Return chains whose table h is the sum of tables 1 to h, which is what a step of the sweep reads."""
-    if not edges:
-        raise ValueError("edges is empty, expected a table for each order")
-    L = node.shape[-1]
+    _check_tables(edges, node.shape[-1])
     totals: list[Tensor] = []
-    for h, table in enumerate(edges, 1):
-        if tuple(table.shape) != (L,) * (h + 1):
-            raise ValueError(f"edges[{h - 1}] has shape {tuple(table.shape)}, expected {(L,) * (h + 1)}")
+    for table in edges:
         wide = table.detach().double()
         totals.append(totals[-1] + wide if totals else wide)
     return chains_of(node, length, first, index, start, totals, stop)
@@ -48,7 +62,7 @@ def _native_chains(
 def _by_table(made: Sequence[Tensor], edges: Sequence[Tensor]) -> list[Tensor]:
     """Return gradients by the tables from those by their sums: a sum of h tables counts for all of them."""
     grads: list[Tensor] = []
-    for of_sum, table in zip(reversed(made), reversed(edges), strict=True):
+    for of_sum in reversed(made):
         grads.append(of_sum + grads[-1].sum(0) if grads else of_sum)
     return [g.to(table.dtype) for g, table in zip(reversed(grads), edges, strict=True)]
 
@@ -135,9 +149,31 @@ def log_partition(
     8.0
     """
     if node.device.type != "cpu":
-        return reference.log_partition(node, length, first, index, start, edges, stop)
+        elsewhere: Tensor = _elsewhere(node, edges).log_partition(
+            node, length, first, index, start, edges, stop
+        )
+        return elsewhere
     value: Tensor = _LogPartition.apply(node, length, first, index, start, stop, None, *edges)
     return value
+
+
+def _by_autograd(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edges: Sequence[Tensor],
+    stop: Tensor,
+    weight: Tensor,
+) -> tuple[Tensor, ...]:
+    scores = [node, start, *edges, stop]
+    graph = torch.is_grad_enabled() and any(x.requires_grad for x in scores)
+    leaves = [x if graph and x.requires_grad else x.detach().requires_grad_() for x in scores]
+    with torch.enable_grad():
+        logz = log_partition(leaves[0], length, first, index, leaves[1], leaves[2:-1], leaves[-1])
+        total = (torch.where(logz.isinf(), 0.0, logz) * weight).sum()
+        return torch.autograd.grad(total, leaves, create_graph=graph, materialize_grads=True)
 
 
 def marginals(
@@ -152,10 +188,7 @@ def marginals(
 ) -> tuple[Tensor, ...]:
     """Return the gradient of sum_b weight[b] log Z[b] by node, start, each table and stop; differentiable."""
     if node.device.type != "cpu":
-        graph = torch.is_grad_enabled() and any(x.requires_grad for x in (node, start, *edges, stop))
-        return reference.marginals(
-            node, length, first, index, start, edges, stop, weight, create_graph=graph
-        )[:-1]
+        return _by_autograd(node, length, first, index, start, edges, stop, weight)
     made: tuple[Tensor, ...] = _Marginals.apply(node, length, first, index, start, stop, weight, *edges)
     return made
 
@@ -172,7 +205,10 @@ def loss(
 ) -> Tensor:
     """Return losses [B] in float64; negative labels are unknown and summed over."""
     if node.device.type != "cpu":
-        return reference.loss(node, length, first, index, start, edges, stop, labels)
+        elsewhere: Tensor = _elsewhere(node, edges).loss(
+            node, length, first, index, start, edges, stop, labels
+        )
+        return elsewhere
     each: Tensor = _Losses.apply(node, length, first, index, start, stop, labels, *edges)
     return each
 
@@ -188,7 +224,10 @@ def best(
 ) -> tuple[Tensor, Tensor]:
     """Return the best labels at the rows of `node`, and scores [B]."""
     if node.device.type != "cpu":
-        return reference.best(node, length, first, index, start, edges, stop)
+        elsewhere: tuple[Tensor, Tensor] = _elsewhere(node, edges).best(
+            node, length, first, index, start, edges, stop
+        )
+        return elsewhere
     chains = _native_chains(node, length, first, index, start, edges, stop)
     labels, score = cpu.labellings(chains, _native.best_of_tensors)
     return labels.view(node.shape[:-1]), score[:, 0]
@@ -207,7 +246,10 @@ def kbest(
     """Return the k best labellings, [B, k, T] or packed [k, P], and scores [B, k]."""
     cpu.check_count("k", k)
     if node.device.type != "cpu":
-        return reference.kbest(node, length, first, index, start, edges, stop, k)
+        elsewhere: tuple[Tensor, Tensor] = _elsewhere(node, edges).kbest(
+            node, length, first, index, start, edges, stop, k
+        )
+        return elsewhere
     chains = _native_chains(node, length, first, index, start, edges, stop)
     return cpu.labellings(chains, _native.kbest_of_tensors, k)
 
@@ -226,6 +268,9 @@ def sample(
     """Return n draws, [B, n, T] or packed [n, P]."""
     cpu.check_count("n", n)
     if node.device.type != "cpu":
-        return reference.sample(node, length, first, index, start, edges, stop, n, seed)
+        elsewhere: Tensor = _elsewhere(node, edges).sample(
+            node, length, first, index, start, edges, stop, n, seed
+        )
+        return elsewhere
     chains = _native_chains(node, length, first, index, start, edges, stop)
     return cpu.labellings(chains, _native.sample_tensors, n, int(seed))[0]
