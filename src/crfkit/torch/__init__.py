@@ -1,10 +1,13 @@
 """CRF layers for PyTorch: exact, deterministic, by native code on the CPU and Triton kernels on GPUs.
 
-==================  ====================================================================================
-`ChainCRF`          a linear chain, as the last layer of a network
-`functional`        the same queries without a layer
-`Paths`             labels and scores that decoding returns
-==================  ====================================================================================
+======================  ====================================================================================
+`ChainCRF`              a linear chain, as the last layer of a network
+`SegmentCRF`            a semi-Markov chain: labelled segments
+`functional`            the queries of chains without a layer
+`segment_functional`    those of segments
+`Paths`                 labels and scores that decoding returns
+`Segmentations`         the same of segments
+======================  ====================================================================================
 
 Needs torch: ``pip install crfkit[torch]``.
 """
@@ -18,10 +21,21 @@ if find_spec("torch") is None:
     raise ImportError("crfkit.torch needs PyTorch: pip install crfkit[torch]")
 
 if TYPE_CHECKING:
-    from crfkit.torch import functional
+    from crfkit.torch import functional, segment_functional
     from crfkit.torch.chain import ChainCRF
     from crfkit.torch.results import Paths
+    from crfkit.torch.segment_module import SegmentCRF
+    from crfkit.torch.segment_results import Segmentations
 
-__all__ = ["ChainCRF", "Paths", "functional"]
+__all__ = ["ChainCRF", "Paths", "SegmentCRF", "Segmentations", "functional", "segment_functional"]
 
-__getattr__, __dir__ = lazily(__name__, {"ChainCRF": ".chain", "Paths": ".results"}, modules=("functional",))
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "ChainCRF": ".chain",
+        "Paths": ".results",
+        "SegmentCRF": ".segment_module",
+        "Segmentations": ".segment_results",
+    },
+    modules=("functional", "segment_functional"),
+)
