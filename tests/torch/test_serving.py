@@ -70,3 +70,27 @@ def test_exported_programs_decode_batches_of_any_size() -> None:
         found, value = decoder(x, mask)
         assert torch.equal(labels, found)
         assert torch.equal(score, value)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_onnx_files_decode_batches_of_any_size(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from crfkit.torch import onnx
+
+    crf = trained(constraints=[Scheme("BIO")]).cpu()
+    decoder = Decoder(crf, nn.Linear(4, 3))
+    example = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
+    onnx.export(decoder, tmp_path / "net.onnx", example)
+    session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
+    torch.manual_seed(1)
+    for shape in ((5, 7), (1, 1), (3, 2)):
+        x, mask = torch.randn(*shape, 4) * 3, torch.rand(shape) < 0.6
+        mask[-1] = shape == (1, 1)  # an empty sequence
+        labels, score = session.run(None, {"inputs": x.numpy(), "mask": mask.numpy()})
+        found = crf.decode(decoder.network(x), mask)  # type: ignore[misc]
+        np.testing.assert_array_equal(labels, found.labels)
+        np.testing.assert_allclose(score, found.score.detach(), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"give \(inputs, mask\) that the network takes"):
+        onnx.export(decoder, tmp_path / "net.onnx")
+    with pytest.raises(ValueError, match="chains of order 0 or 1, not 2"):
+        onnx.export(trained(order=2), tmp_path / "net.onnx")
