@@ -1,4 +1,4 @@
-"""One batch of chains and its values: by the operators where the order is 1, by the reference above."""
+"""One batch of chains and its values: by the operators, or where the order is above 1 by `orders`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crfkit.torch import derivatives, ops, reference
+from crfkit.torch import derivatives, ops, orders, reference
 from crfkit.torch.gold import clamped, expected_score, known_labels
 from crfkit.torch.inputs import Edges, Lengths, Rows, sequences, tables
 
@@ -42,7 +42,7 @@ class Chains:
         tables = [x.detach() for x in edge] if self.higher else edge.detach()
         # Detached instead of under no_grad, which an exported program would hold in a graph of its own.
         args = (node.detach(), length, first, kept, start.detach(), tables, stop.detach())
-        return getattr(reference if self.higher else ops, query)(*args, *more)
+        return getattr(orders if self.higher else ops, query)(*args, *more)
 
     def wide(self) -> bool:
         """Tell whether values are summed up in float64."""
@@ -52,17 +52,16 @@ class Chains:
     def log_partition(self, node: Tensor | None = None) -> Tensor:
         """Return log Z [B], with other scores of labels where they are given."""
         args = self.args if node is None else (node, *self.args[1:])
-        value: Tensor = (
-            reference.log_partition(*args) if self.higher else derivatives.LogPartition.apply(*args)
-        )
+        value: Tensor = orders.log_partition(*args) if self.higher else derivatives.LogPartition.apply(*args)
         return value
 
     def losses(self, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
         """Return losses [B] that can be differentiated."""
         if allowed is not None and allowed.dtype != torch.bool:
             gold = expected_score(self.rows, self.start, self.edge, self.stop, allowed)
-        elif allowed is None and not self.higher:
-            each: Tensor = derivatives.Losses.apply(*self.args, labels)
+        elif allowed is None:
+            by: Any = orders.loss if self.higher else derivatives.Losses.apply
+            each: Tensor = by(*self.args, labels)
             return each
         else:
             gold = self.log_partition(clamped(self.rows.node, labels, allowed))
@@ -78,10 +77,7 @@ class Chains:
         if self.higher:
             if edges:
                 raise ValueError("edges=True needs a chain of order 1")
-            graph = torch.is_grad_enabled()
-            if graph:
-                args = _leaves(args)
-            return _marginals(args, ones, graph)[0], None
+            return orders.marginals(*_leaves(args), ones)[0], None
         if edges and args[5].ndim == 2:  # a table for each row, all of them the same memory
             args[5] = args[5].expand(*node.shape[:-1], *args[5].shape)
         found = derivatives.Marginals.apply(*args, ones)
@@ -110,15 +106,16 @@ class Chains:
 
     def _minus_expected(self, along: list[Tensor]) -> Tensor:
         """Return log Z minus the expectation of other scores, [B], in the graph of both."""
+        graph = torch.is_grad_enabled()
         with torch.enable_grad():
             args = _leaves(list(self.args))
             weight = torch.ones(self.rows.length.shape, dtype=torch.float64, device=args[0].device)
             weight.requires_grad_()
-            *made, logz = _marginals(args, weight, True)
+            *made, logz = reference.marginals(*args, weight, True)
             total = sum(((m.double() * v).sum() for m, v in zip(made, along, strict=True)), weight.sum() * 0)
-            (expected,) = torch.autograd.grad(total, weight, create_graph=torch.is_grad_enabled())
+            (expected,) = torch.autograd.grad(total, weight, create_graph=graph)
         value: Tensor = logz - expected
-        return value
+        return value if graph else value.detach()
 
     def raise_for(self, each: Tensor, labels: Tensor | None) -> None:
         """Raise where a loss is not finite, and say why; this waits for the device."""
@@ -139,17 +136,12 @@ def _finite(x: Tensor) -> Tensor:
     return x.masked_fill(x == -torch.inf, 0.0)
 
 
-def _marginals(args: list[Any], weight: Tensor, graph: bool) -> tuple[Tensor, ...]:
-    node, length, first, index, start, edge, stop = args
-    return reference.marginals(node, length, first, index, start, edge, stop, weight, create_graph=graph)
-
-
-def _leaves(args: list[Any]) -> list[Any]:
-    """Return the arguments of a chain with scores that need gradients."""
+def _leaves(args: list[Any]) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+    """Return the arguments of a chain with scores that need gradients, if any is to be made."""
 
     def leaf(x: Tensor) -> Tensor:
-        return x if x.requires_grad else x.detach().requires_grad_()
+        return x if x.requires_grad or not torch.is_grad_enabled() else x.detach().requires_grad_()
 
     node, length, first, index, start, edge, stop = args
     tables = leaf(edge) if isinstance(edge, Tensor) else [leaf(x) for x in edge]
-    return [leaf(node), length, first, index, leaf(start), tables, leaf(stop)]
+    return leaf(node), length, first, index, leaf(start), tables, leaf(stop)
