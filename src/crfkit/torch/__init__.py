@@ -3,6 +3,7 @@
 ======================  ====================================================================================
 `ChainCRF`              a linear chain, as the last layer of a network
 `SegmentCRF`            a semi-Markov chain: labelled segments
+`TokenClassifier`       a chain on an encoder of tokens, for Hugging Face's Trainer
 `functional`            the queries of chains without a layer
 `segment_functional`    those of segments
 `Paths`                 labels and scores that decoding returns
@@ -26,8 +27,17 @@ if TYPE_CHECKING:
     from crfkit.torch.results import Paths
     from crfkit.torch.segment_module import SegmentCRF
     from crfkit.torch.segment_results import Segmentations
+    from crfkit.torch.token_classifier import TokenClassifier
 
-__all__ = ["ChainCRF", "Paths", "SegmentCRF", "Segmentations", "functional", "segment_functional"]
+__all__ = [
+    "ChainCRF",
+    "Paths",
+    "SegmentCRF",
+    "Segmentations",
+    "TokenClassifier",
+    "functional",
+    "segment_functional",
+]
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -36,6 +46,7 @@ __getattr__, __dir__ = lazily(
         "Paths": ".results",
         "SegmentCRF": ".segment_module",
         "Segmentations": ".segment_results",
+        "TokenClassifier": ".token_classifier",
     },
     modules=("functional", "segment_functional"),
 )
