@@ -104,7 +104,7 @@ $(VENV_TORCH)/.deps: $(VENV)/.deps pyproject.toml
 	@echo "==> creating $(VENV_TORCH) (torch is large: this takes a few minutes)"
 	@rm -rf $(VENV_TORCH)
 	@$(PY) -m venv --without-pip $(VENV_TORCH)
-	@$(PY) -c 'import sysconfig as s; print(s.get_path("purelib"))' \
+	@$(PY) -c 'import sysconfig as s; print("import site; site.addsitedir(%r)" % s.get_path("purelib"))' \
 	  > $$($(VENV_TORCH)/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')/crfkit.pth
 	@$(PY) -c "$$REQUIREMENTS" torch-dev > $(VENV_TORCH)/requirements.txt
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV_TORCH)/bin/python -m pip install -q \

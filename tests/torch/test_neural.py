@@ -15,7 +15,9 @@ def test_losses_of_pytorch_crf_and_the_certified_optimum(name: str) -> None:
     for quantity in experiment.quantities():
         kind = quantity.name.partition(":")[0]
         if kind in ("linear", "swap"):
-            found[quantity.name] = experiment.measure(quantity, 0)
+            number = experiment.measure(quantity, 0)
+            assert isinstance(number, float)
+            found[quantity.name] = number
     assert found["swap: largest relative difference of losses"] < 1e-5
     best = found["linear: objective by crfkit"]
     assert found["linear: objective by torch"] == pytest.approx(best, rel=1e-4)
