@@ -12,9 +12,11 @@
 #include "kernels/simd/vectors.hpp"
 #include "kernels/sweep/best.hpp"
 #include "kernels/sweep/kbest.hpp"
+#include "kernels/sweep/lane_best.hpp"
 #include "kernels/sweep/lane_sum.hpp"
 #include "kernels/sweep/ring.hpp"
 #include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/tangent.hpp"
 #include "kernels/sweep/trace.hpp"
 
 #define CRFKIT_TEXT(x) #x
@@ -123,15 +125,20 @@ void answer(const Call& call, std::int64_t sequence) {
 }
 
 // Groups of sequences side by side, of about equal size, so that none is left over.
-void sum_groups(const Call& call, const std::int64_t* sequences, std::int64_t count) {
+template <class Answer>
+void by_groups(const Call& call, const std::int64_t* sequences, std::int64_t count, Answer answer) {
   const std::int64_t* ptr = call.problem.seq_ptr;
   while (count > 0) {
     const int most = lanes(call.problem.labels, ptr[*sequences + 1] - ptr[*sequences]);
     const std::int64_t groups = (count + most - 1) / most, size = (count + groups - 1) / groups;
     call.arena.reset();
-    sum_lanes(call, sequences, static_cast<int>(size));
+    answer(call, sequences, static_cast<int>(size));
     sequences += size, count -= size;
   }
+}
+
+void best_lanes(const Call& call, const std::int64_t* sequences, int lanes) {
+  LaneBest(call, sequences, lanes).run();
 }
 
 void* prepare(const Problem& p, const Task& t) { return new Prepared(p, t); }
@@ -144,7 +151,9 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
   Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
   const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
   if (t.query == Query::sum && LaneSum::covers(p, t)) {
-    sum_groups(call, sequences, count);
+    by_groups(call, sequences, count, sum_lanes);
+  } else if (t.query == Query::best && LaneBest::covers(p)) {
+    by_groups(call, sequences, count, best_lanes);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       arena.reset();
@@ -153,6 +162,12 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
   }
   if (pooled && t.query == Query::sum && !t.log_space)
     finish_products(p, call.prepared.probabilities, pooled);
+}
+
+void tangents(const Problem& p, std::int64_t sequence, Tangents& task, void* scratch) {
+  Arena& arena = *static_cast<Arena*>(scratch);
+  arena.reset();
+  Tangent(p, sequence, task, arena).run();
 }
 
 void* make_scratch() { return new Arena; }
@@ -194,6 +209,7 @@ const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
                          prepare,
                          release,
                          run,
+                         tangents,
                          expand_rows,
                          score_rows,
                          scatter_rows,

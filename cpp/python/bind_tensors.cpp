@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/tensors/hessian.hpp"
 #include "engine/tensors/paths.hpp"
 #include "engine/tensors/sums.hpp"
 
@@ -53,12 +54,22 @@ TensorChains make(std::int64_t sequences, std::int64_t places, int labels, const
   return c;
 }
 
-void sum(
-    const Kernels& kernels, const TensorChains& c, const std::optional<Labels>& labels,
-    Address weight, double scale,
-    const std::optional<std::tuple<TensorRows, TensorRows, TensorRows, std::vector<TensorRows>>>&
-        gradient,
-    Address value, Address in_logs, int threads) {
+// Of node, start, stop, and edges by position or each table.
+using Gradient = std::tuple<TensorRows, TensorRows, TensorRows, std::vector<TensorRows>>;
+
+GradientTensors tensors(const TensorChains& c, const Gradient& given) {
+  c.check_disjoint();
+  GradientTensors made;
+  made.node = rows(std::get<0>(given));
+  made.start = rows(std::get<1>(given));
+  made.stop = rows(std::get<2>(given));
+  for (const TensorRows& table : std::get<3>(given)) made.edge.push_back(rows(table));
+  return made;
+}
+
+void sum(const Kernels& kernels, const TensorChains& c, const std::optional<Labels>& labels,
+         Address weight, double scale, const std::optional<Gradient>& gradient, Address value,
+         Address in_logs, int threads) {
   check_threads(threads);
   SumTask task;
   LabelTensor gold;
@@ -70,11 +81,7 @@ void sum(
   }
   GradientTensors made;
   if (gradient) {
-    c.check_disjoint();
-    made.node = rows(std::get<0>(*gradient));
-    made.start = rows(std::get<1>(*gradient));
-    made.stop = rows(std::get<2>(*gradient));
-    for (const TensorRows& table : std::get<3>(*gradient)) made.edge.push_back(rows(table));
+    made = tensors(c, *gradient);
     task.gradient = &made;
   }
   task.weight = pointer<const double>(weight);
@@ -83,6 +90,19 @@ void sum(
   task.in_logs = pointer<std::uint8_t>(in_logs);
   nb::gil_scoped_release release;
   sum_chains(kernels, c, task, threads);
+}
+
+void hessian(const Kernels& kernels, const TensorChains& c, const TensorChains& along,
+             Address weight, const Gradient& gradient, Address dot, Address value, int threads) {
+  check_threads(threads);
+  const GradientTensors made = tensors(c, gradient);
+  HessianTask task;
+  task.along = &along;
+  task.weight = pointer<const double>(weight);
+  task.gradient = &made;
+  task.dot = pointer<double>(dot), task.value = pointer<double>(value);
+  nb::gil_scoped_release release;
+  hessian_of_chains(kernels, c, task, threads);
 }
 
 void paths(const Kernels& kernels, const TensorChains& c, Query query, int k, std::uint64_t seed,
@@ -107,6 +127,8 @@ void bind_tensors(nb::module_& m) {
                   "edge"_a.none(), "between"_a);
   m.def("sum_tensors", &sum, "kernels"_a, "chains"_a, "labels"_a.none(), "weight"_a, "scale"_a,
         "gradient"_a.none(), "value"_a, "in_logs"_a, "threads"_a);
+  m.def("hessian_of_tensors", &hessian, "kernels"_a, "chains"_a, "along"_a, "weight"_a,
+        "gradient"_a, "dot"_a, "value"_a, "threads"_a);
   const auto def_paths = [&m](const char* name, Query query) {
     m.def(
         name,

@@ -8,6 +8,7 @@
 #include "shared/problem.hpp"
 #include "shared/rows.hpp"
 #include "shared/stochastic.hpp"
+#include "shared/tangents.hpp"
 
 namespace crfkit {
 
@@ -30,6 +31,8 @@ struct Kernels {
   // different sequences, sums and scratches; without a scratch it takes memory of its own.
   void (*run)(const Problem&, const Task&, const void* prepared, const std::int64_t* sequences,
               std::int64_t count, double* pooled, void* scratch);
+  // Second derivatives of one chain of order 1 (tangent.hpp); needs a scratch.
+  void (*tangents)(const Problem&, std::int64_t sequence, Tangents&, void* scratch);
 
   // Layouts: weights to scores, credits to gradients (score_scatter.hpp).
   void (*expand)(const Rows&, const std::int32_t* attribute, std::int64_t count, double* table);

@@ -791,6 +791,21 @@ def sum_tensors(
     in_logs: int,
     threads: int,
 ) -> None: ...
+def hessian_of_tensors(
+    kernels: Kernels,
+    chains: TensorChains,
+    along: TensorChains,
+    weight: int,
+    gradient: tuple[
+        tuple[int, bool, int, int],
+        tuple[int, bool, int, int],
+        tuple[int, bool, int, int],
+        Sequence[tuple[int, bool, int, int]],
+    ],
+    dot: int,
+    value: int,
+    threads: int,
+) -> None: ...
 def best_of_tensors(
     kernels: Kernels,
     chains: TensorChains,

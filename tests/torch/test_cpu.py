@@ -39,6 +39,25 @@ def test_sums_and_gradients(form: str, edges: str, forbidden: float) -> None:
 
 
 @pytest.mark.parametrize(("form", "edges"), CASES)
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_second_derivatives(form: str, edges: str, scale: float) -> None:
+    chains = random_chains(5, 6, 5, form=form, edges=edges, forbidden=0.1, scale=scale, dtype=torch.float64)
+    along = [torch.arange(x.numel(), dtype=torch.float64).mul(1.7).cos().view(x.shape) for x in chains.scores]
+    weight = torch.linspace(-1.0, 2.0, 5, dtype=torch.float64)
+    exact(cpu.hvp(*chains.args, weight, *along), general.hvp(*chains.args, weight, *along))
+
+
+def test_second_derivatives_of_a_long_sequence_keep_their_digits() -> None:
+    chains = random_chains(1, 3000, 4, dtype=torch.float64)
+    ones = torch.ones(1, dtype=torch.float64)
+    along = [torch.full_like(x, 1e6) for x in chains.scores]  # every labelling gains the same
+    *made, dot, logz = cpu.hvp(*chains.args, ones, *along)
+    assert all(float(x.abs().max()) < 1e-6 for x in made)
+    assert float(dot) == pytest.approx(1e6 * (2 * 3000 + 1), rel=1e-14)
+    exact([logz], [cpu.log_partition(*chains.args)[0]])
+
+
+@pytest.mark.parametrize(("form", "edges"), CASES)
 def test_labellings(form: str, edges: str) -> None:
     chains = random_chains(6, 4, 3, form=form, edges=edges, forbidden=0.2, dtype=torch.float64)
     exact(cpu.best(*chains.args), reference.best(*chains.args))
@@ -171,6 +190,7 @@ def test_operators_are_what_torch_expects(form: str) -> None:
         "best": (),
         "kbest": (2,),
         "sample": (2, torch.tensor([0])),
+        "hvp": (weight, *chains.scores),
     }
     for name, rest in more.items():
         torch.library.opcheck(getattr(ops, name), (*chains.args, *rest))
@@ -234,6 +254,8 @@ def test_bad_input_is_refused() -> None:
         cpu.loss(*chains.args, torch.zeros(3, 3, dtype=torch.int64), None, 1.0, True)
     with pytest.raises(ValueError, match="weight has shape"):
         cpu.marginals(*chains.args, torch.ones(2))
+    with pytest.raises(ValueError, match="along_edge has shape"):
+        cpu.hvp(*chains.args, torch.ones(3), chains.node, chains.start, chains.start, chains.stop)
     with pytest.raises(ValueError, match="share row 0"):
         cpu.marginals(*changed(packed, "first", packed.first * 0), torch.ones(3))
     with pytest.raises(ValueError, match="k is 0, expected 1 or more"):

@@ -113,11 +113,21 @@ struct LabelTensor {
   }
 };
 
-// NaN and +inf are no scores.
+// Copies scores, lowered by a number; false where one is NaN or +inf, which are not scores.
+template <class Number>
+bool copy_scores(const Number* from, std::int64_t n, double by, double* to) {
+  std::int64_t bad = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double x = static_cast<double>(from[i]) - by;
+    to[i] = x;
+    bad |= !(x < std::numeric_limits<double>::infinity());
+  }
+  return !bad;
+}
+
 inline bool are_scores(const double* x, std::int64_t n) {
-  bool good = true;
-  for (std::int64_t i = 0; i < n; ++i) good &= x[i] < std::numeric_limits<double>::infinity();
-  return good;
+  return std::all_of(x, x + n,
+                     [](double s) { return s < std::numeric_limits<double>::infinity(); });
 }
 
 }  // namespace crfkit

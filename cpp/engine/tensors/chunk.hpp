@@ -47,22 +47,25 @@ class Chunk {
   std::int64_t begin(std::int64_t i) const { return ptr_[i]; }
   std::int64_t length(std::int64_t i) const { return ptr_[i + 1] - ptr_[i]; }
 
-  // Copies the rows of a sequence, none longer than those before; false, and the chunk stays as it
-  // is, where they are no scores.
-  bool add(std::int64_t b) {
+  // Copies the rows of a sequence that is not longer than those before, each lowered by its entry
+  // of `by` [T] (or null).  False, and the chunk stays as it is, where they hold NaN or +inf.
+  bool add(std::int64_t b, const double* by = nullptr) {
     const std::int64_t begin = positions(), T = c_.length[b], LL = L_ * L_;
     double* node = node_.of(static_cast<std::size_t>((begin + T) * L_)) + begin * L_;
     bool good = true;
-    for (std::int64_t n = 0; n < T; ++n)
-      c_.node.at(b, c_.row(b, n), [&](const auto* from) { std::copy_n(from, L_, node + n * L_); });
-    good &= are_scores(node, T * L_);
+    for (std::int64_t n = 0; n < T; ++n) {
+      const double lower = by ? by[n] : 0.0;
+      good &= c_.node.at(b, c_.row(b, n), [&](const auto* from) {
+        return copy_scores(from, L_, lower, node + n * L_);
+      });
+    }
     if (c_.edge) {
       double* edge = edge_.of(static_cast<std::size_t>((begin + T) * LL)) + begin * LL;
       if (T > 0) std::fill_n(edge, LL, 0.0);  // nothing enters the first position
       for (std::int64_t n = 1; n < T; ++n)
-        c_.edge.at(b, c_.edge_row(b, n),
-                   [&](const auto* from) { std::copy_n(from, LL, edge + n * LL); });
-      good &= are_scores(edge, T * LL);
+        good &= c_.edge.at(b, c_.edge_row(b, n), [&](const auto* from) {
+          return copy_scores(from, LL, 0.0, edge + n * LL);
+        });
     }
     if (!good) return false;
     sequence_.push_back(b);

@@ -35,24 +35,25 @@ class GivenLabels {
   }
   bool unknown() const { return unknown_ > 0; }
 
-  // Lowers the rows; false where a given label has no score (-inf).
-  bool lower(const Chunk& chunk, std::int64_t i) const {
-    const std::int64_t begin = chunk.begin(i), T = chunk.length(i), L = c_.labels;
+  // What the rows of the sequence are to be lowered by [T]; null where a given label is forbidden.
+  const double* scores(std::int64_t b) {
+    const std::int64_t T = c_.length[b];
+    lower_.resize(T + 1);
     for (std::int64_t n = 0; n < T; ++n) {
-      double* row = chunk.node(begin + n);
-      double score;
-      if (label_[n] < 0) {
-        score = *std::max_element(row, row + L);
-        if (score == -std::numeric_limits<double>::infinity()) return false;
-      } else {
-        score = row[label_[n]] + step_score(chunk, begin, n);
-        if (n == 0) score += c_.start[label_[n]];
-        if (n == T - 1) score += c_.stop[label_[n]];
-        if (!std::isfinite(score)) return false;
+      const std::int64_t label = label_[n];
+      double score = c_.node.at(b, c_.row(b, n), [&](const auto* row) {
+        return static_cast<double>(label < 0 ? *std::max_element(row, row + c_.labels)
+                                             : row[label]);
+      });
+      if (label >= 0) {
+        score += step_score(b, n);
+        if (n == 0) score += c_.start[label];
+        if (n == T - 1) score += c_.stop[label];
       }
-      for (std::int64_t j = 0; j < L; ++j) row[j] -= score;
+      if (!std::isfinite(score)) return nullptr;
+      lower_[n] = score;
     }
-    return true;
+    return lower_.data();
   }
 
   // Forbids what does not agree with the labels.
@@ -96,16 +97,18 @@ class GivenLabels {
     }
     return at;
   }
-  double step_score(const Chunk& chunk, std::int64_t begin, std::int64_t n) const {
+  double step_score(std::int64_t b, std::int64_t n) const {
     if (n == 0) return 0.0;
     const std::int64_t h = std::min<std::int64_t>(n, c_.order), at = cell(n, h);
     if (at < 0) return 0.0;
-    return c_.edge ? chunk.edge(begin + n)[at] : c_.tables[h - 1][at];
+    if (!c_.edge) return c_.tables[h - 1][at];
+    return c_.edge.at(b, c_.edge_row(b, n), [at](const auto* e) { return double{e[at]}; });
   }
 
   const TensorChains& c_;
   const LabelTensor& labels_;
   std::vector<std::int64_t> label_;
+  std::vector<double> lower_;
   std::int64_t unknown_ = 0;
 };
 

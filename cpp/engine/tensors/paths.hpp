@@ -16,38 +16,77 @@ struct PathTask {
   std::uint64_t seed = 0;
   std::int64_t* labels = nullptr;  // path i of sequence b: labels + i * by_path + b * by_sequence
   std::int64_t by_path = 0, by_sequence = 0;
-  double* score = nullptr;  // [B, k], or null
+  double* score = nullptr;  // [B, k]
 };
 
-// One sequence; rows that are in no chain hold -1 already.
-inline void trace_chain(const Kernels& kernels, const TensorChains& c, const PathTask& task,
-                        const Problem& shared, bool usable, const void* tables, std::int64_t b,
-                        Chunk& chunk, Room<std::int32_t>& path, std::vector<double>& score,
-                        void* scratch) {
-  double* scores = task.score ? task.score + b * task.k : nullptr;
-  chunk.clear();
-  if ((!usable && c.length[b] > 0) || !chunk.add(b)) {
-    if (scores) std::fill_n(scores, task.k, std::numeric_limits<double>::quiet_NaN());
-    return;
+// The sequences of one block; rows that are in no chain hold -1 already.
+class PathBlock {
+ public:
+  PathBlock(const Kernels& kernels, const TensorChains& c, const PathTask& task,
+            const Problem& shared, bool usable, const void* tables)
+      : kernels_(kernels),
+        c_(c),
+        task_(task),
+        shared_(shared),
+        usable_(usable),
+        tables_(tables),
+        scratch_(make_scratch(kernels)),
+        chunk_(c) {}
+
+  // The best labellings of several sequences share a sweep; otherwise one sequence after the other.
+  void run(const std::int64_t* sequences, std::int64_t count) {
+    while (count > 0) {
+      const std::int64_t size =
+          task_.query == Query::best ? chunk_size(kernels_, c_, c_.length[*sequences], count) : 1;
+      run_chunk(sequences, size);
+      sequences += size, count -= size;
+    }
   }
-  const std::int64_t T = c.length[b];
-  double value;
-  score.assign(task.k, 0.0);
-  Task one = {};
-  one.query = task.query;
-  one.k = task.k;
-  one.seed = task.seed + static_cast<std::uint64_t>(b) * 0x9e3779b97f4a7c15ULL;
-  one.value = &value;
-  one.path = path.of(static_cast<std::size_t>(task.k * T));
-  one.path_score = score.data();
-  kernels.run(chunk.problem(shared), one, tables, chunk.order(), 1, nullptr, scratch);
-  if (task.query == Query::best) score[0] = value;
-  if (scores) std::copy_n(score.data(), task.k, scores);
-  for (int i = 0; i < task.k; ++i) {
-    std::int64_t* out = task.labels + i * task.by_path + b * task.by_sequence;
-    for (std::int64_t n = 0; n < T; ++n) out[c.row(b, n)] = path.data()[i * T + n];
+
+ private:
+  void run_chunk(const std::int64_t* sequences, std::int64_t count) {
+    chunk_.clear();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t b = sequences[i];
+      if ((!usable_ && c_.length[b] > 0) || !chunk_.add(b))
+        std::fill_n(task_.score + b * task_.k, task_.k, std::numeric_limits<double>::quiet_NaN());
+    }
+    if (chunk_.count() == 0) return;
+    const std::int64_t k = task_.k, P = chunk_.positions();
+    value_.resize(chunk_.count());
+    score_.resize(chunk_.count() * k);
+    Task task = {};
+    task.query = task_.query;
+    task.k = task_.k;
+    task.seed = task_.seed + static_cast<std::uint64_t>(*sequences) * 0x9e3779b97f4a7c15ULL;
+    task.value = value_.data();
+    task.path = path_.of(static_cast<std::size_t>(k * P));
+    task.path_score = score_.data();
+    kernels_.run(chunk_.problem(shared_), task, tables_, chunk_.order(), chunk_.count(), nullptr,
+                 scratch_.get());
+    const std::vector<double>& scores = task_.query == Query::best ? value_ : score_;
+    for (std::int64_t i = 0; i < chunk_.count(); ++i) {
+      const std::int64_t b = chunk_.sequence(i);
+      std::copy_n(scores.data() + i * k, k, task_.score + b * k);
+      for (std::int64_t j = 0; j < k; ++j) {
+        std::int64_t* out = task_.labels + j * task_.by_path + b * task_.by_sequence;
+        const std::int32_t* path = task.path + j * P + chunk_.begin(i);
+        for (std::int64_t n = 0; n < chunk_.length(i); ++n) out[c_.row(b, n)] = path[n];
+      }
+    }
   }
-}
+
+  const Kernels& kernels_;
+  const TensorChains& c_;
+  const PathTask& task_;
+  const Problem& shared_;
+  bool usable_;  // see usable_tables
+  const void* tables_;
+  Handle scratch_;
+  Chunk chunk_;
+  Room<std::int32_t> path_;  // [k, positions]
+  std::vector<double> value_, score_;
+};
 
 inline void trace_chains(const Kernels& kernels, const TensorChains& c, const PathTask& task,
                          int threads) {
@@ -58,13 +97,8 @@ inline void trace_chains(const Kernels& kernels, const TensorChains& c, const Pa
   const Blocks blocks = blocks_of(c, 0);
   const Handle tables = prepare(kernels, shared, paths);
   parallel_for(blocks.count(), threads, [&](std::int64_t i) {
-    Chunk chunk(c);
-    Room<std::int32_t> path;
-    std::vector<double> score;
-    const Handle scratch = make_scratch(kernels);
-    for (std::int64_t s = blocks.first[i]; s < blocks.first[i + 1]; ++s)
-      trace_chain(kernels, c, task, shared, usable, tables.get(), blocks.order[s], chunk, path,
-                  score, scratch.get());
+    PathBlock(kernels, c, task, shared, usable, tables.get())
+        .run(blocks.order.data() + blocks.first[i], blocks.first[i + 1] - blocks.first[i]);
   });
 }
 

@@ -7,22 +7,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "engine/tensors/chunk.hpp"
 #include "engine/tensors/given_labels.hpp"
+#include "engine/tensors/gradient.hpp"
 #include "engine/threads/run_task.hpp"
-#include "shared/padded.hpp"
 
 namespace crfkit {
-
-// Where the gradient goes.  That of node and of edges by position is stored at the rows of chains,
-// zeros at the others of a padded tensor.
-struct GradientTensors {
-  RowTensor node, start, stop;
-  std::vector<RowTensor> edge;  // one by position, or a table for each order
-};
 
 struct SumTask {
   const LabelTensor* labels = nullptr;        // losses, else log Z
@@ -71,6 +63,7 @@ class SumBlock {
         usable_(usable),
         tables_(tables),
         pooled_(pooled),
+        scratch_(make_scratch(kernels)),
         free_(c),
         clamped_(c),
         gold_(c, task.labels ? *task.labels : none_) {}
@@ -93,32 +86,27 @@ class SumBlock {
       const std::int64_t b = sequences[i];
       task_.in_logs[b] = 0;
       task_.value[b] = 0.0;
-      if (task_.gradient) clear_gradient(b);
       if (!task_.labels || !usable(b)) continue;
       gold_.read(b);
-      if (!gold_.unknown() || !clamped_.add(b)) continue;
-      const std::int64_t last = clamped_.count() - 1;
-      if (gold_.lower(clamped_, last)) {
-        gold_.clamp(clamped_, last);
-      } else {
-        clamped_.drop_last();
-      }
+      if (!gold_.unknown()) continue;
+      const double* lower = gold_.scores(b);
+      if (lower && clamped_.add(b, lower)) gold_.clamp(clamped_, clamped_.count() - 1);
     }
     if (clamped_.count() > 0) sweep(clamped_, -1.0);
 
     free_.clear();
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t b = sequences[i];
-      if (task_.value[b] == infinity) continue;  // nothing agrees with its labels
-      if (!usable(b) || !free_.add(b)) {
-        task_.value[b] = std::numeric_limits<double>::quiet_NaN();
-        continue;
+      const double* lower = nullptr;
+      if (task_.labels) {
+        gold_.read(b);
+        lower = gold_.scores(b);
       }
-      if (!task_.labels) continue;
-      gold_.read(b);
-      if (gold_.lower(free_, free_.count() - 1)) continue;
-      task_.value[b] = infinity;
-      free_.drop_last();
+      const bool number = usable(b) && free_.add(b, lower);
+      if (number && (lower || !task_.labels) && task_.value[b] != infinity) continue;
+      if (number) free_.drop_last();  // nothing agrees with its labels
+      task_.value[b] = number ? infinity : std::numeric_limits<double>::quiet_NaN();
+      if (task_.gradient) task_.gradient->clear(c_, b);
     }
     if (free_.count() > 0) sweep(free_, 1.0);
   }
@@ -140,43 +128,21 @@ class SumBlock {
     task.in_logs = in_logs_.data();
     if (credits) chunk.take_credits(&task);
     kernels_.run(chunk.problem(shared_), task, tables_, chunk.order(), count,
-                 credits ? part_.data() : nullptr, nullptr);
+                 credits ? part_.data() : nullptr, scratch_.get());
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t b = chunk.sequence(i);
+      bool again = false;
       task_.value[b] += sign * value_[i];
       task_.in_logs[b] |= in_logs_[i];
-      if (!task_.labels || sign < 0.0) continue;
-      gold_.read(b);
-      task_.value[b] = std::max(task_.value[b], 0.0);
-      if (credits && !gold_.unknown()) gold_.count(chunk, i, -weight_[i], part_.data());
+      if (task_.labels && sign > 0.0) {
+        gold_.read(b);
+        again = gold_.unknown();
+        task_.value[b] = std::max(task_.value[b], 0.0);
+        if (credits && !again) gold_.count(chunk, i, -weight_[i], part_.data());
+      }
+      if (credits) task_.gradient->give(c_, chunk, i, again);
     }
-    if (!credits) return;
     for (std::size_t i = 0; i < part_.size(); ++i) (*pooled_)[i] += part_[i];
-    for (std::int64_t i = 0; i < count; ++i) give_credits(chunk, i);
-  }
-
-  void give_credits(const Chunk& chunk, std::int64_t i) const {
-    const std::int64_t b = chunk.sequence(i), L = c_.labels, begin = chunk.begin(i);
-    const auto add = [](const double* from, std::int64_t n) {
-      return [=](auto* to) {
-        using Number = std::remove_reference_t<decltype(*to)>;
-        for (std::int64_t j = 0; j < n; ++j) to[j] += static_cast<Number>(from[j]);
-      };
-    };
-    for (std::int64_t n = 0; n < chunk.length(i); ++n) {
-      task_.gradient->node.at(b, c_.row(b, n), add(chunk.node_credit(begin + n), L));
-      if (c_.edge && n > 0)
-        task_.gradient->edge[0].at(b, c_.edge_row(b, n), add(chunk.edge_credit(begin + n), L * L));
-    }
-  }
-
-  void clear_gradient(std::int64_t b) const {
-    const std::int64_t rows = c_.first ? c_.length[b] : c_.places, L = c_.labels;
-    const auto clear = [](std::int64_t n) { return [=](auto* to) { std::fill_n(to, n, 0); }; };
-    if (rows == 0) return;
-    task_.gradient->node.at(b, c_.first ? c_.first[b] : 0, clear(rows * L));
-    if (c_.edge && rows > c_.between)
-      task_.gradient->edge[0].at(b, c_.first ? c_.first[b] : 0, clear((rows - c_.between) * L * L));
   }
 
   static inline const LabelTensor none_ = {};
@@ -188,28 +154,20 @@ class SumBlock {
   bool usable_;  // see usable_tables
   const void* tables_;
   std::vector<double>* pooled_;  // of this block
+  Handle scratch_;
   Chunk free_, clamped_;
   GivenLabels gold_;
   std::vector<double> value_, weight_, part_;
   std::vector<std::uint8_t> in_logs_;
 };
 
-// The pooled credits of start, stop and tables, without padding.
-inline void give_pooled(const TensorChains& c, const std::vector<double>& pooled,
-                        const GradientTensors& gradient) {
-  const std::int64_t L = c.labels, step = padded(L);
-  std::int64_t at = 0;
-  const auto give = [&](const RowTensor& tensor, std::int64_t rows) {
-    tensor.at(0, 0, [&](auto* to) {
-      using Number = std::remove_reference_t<decltype(*to)>;
-      for (std::int64_t i = 0; i < rows; ++i, at += step)
-        for (std::int64_t j = 0; j < L; ++j) to[i * L + j] = static_cast<Number>(pooled[at + j]);
-    });
-  };
-  give(gradient.start, 1);
-  give(gradient.stop, 1);
-  std::int64_t rows = 1;
-  for (int h = 0; !c.edge && h < c.order; ++h) give(gradient.edge[h], rows *= L);
+// The sums of all blocks, in their order.
+inline std::vector<double> added(const std::vector<std::vector<double>>& pooled,
+                                 std::int64_t size) {
+  std::vector<double> sum(size, 0.0);
+  for (const std::vector<double>& part : pooled)
+    for (std::int64_t i = 0; i < size; ++i) sum[i] += part[i];
+  return sum;
 }
 
 inline void sum_chains(const Kernels& kernels, const TensorChains& c, const SumTask& task,
@@ -227,11 +185,7 @@ inline void sum_chains(const Kernels& kernels, const TensorChains& c, const SumT
     SumBlock(kernels, c, task, shared, usable, tables.get(), &pooled[i])
         .run(blocks.order.data() + blocks.first[i], blocks.first[i + 1] - blocks.first[i]);
   });
-  if (!task.gradient) return;
-  std::vector<double> sum(size, 0.0);
-  for (const std::vector<double>& part : pooled)
-    for (std::int64_t i = 0; i < size; ++i) sum[i] += part[i];
-  give_pooled(c, sum, *task.gradient);
+  if (task.gradient) task.gradient->give_pooled(c, added(pooled, size));
 }
 
 }  // namespace crfkit

@@ -42,6 +42,9 @@ class GroupSum {
       case 4:
         done = scaled<4>(node, weight, watched, sums, log_z, forward_only);
         break;
+      case 6:  // 17 to 24 labels in vectors of four
+        done = scaled<6>(node, weight, watched, sums, log_z, forward_only);
+        break;
       default:
         done = scaled<0>(node, weight, watched, sums, log_z, forward_only);
     }

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from crfkit import _native
 from crfkit.native import kernels
-from crfkit.torch.general import hvp
 from crfkit.torch.tensors import Chains, chains_of, threads_for
 
 __all__ = ["best", "hvp", "kbest", "labellings", "log_partition", "loss", "marginals", "sample", "sums"]
@@ -28,9 +27,7 @@ def sums(
     in_logs = torch.empty(length.shape, dtype=torch.uint8)
     gradient = chains.gradient() if grad else None
     if weight is not None:
-        if weight.shape != length.shape:
-            raise ValueError(f"weight has shape {tuple(weight.shape)}, expected {tuple(length.shape)}")
-        weight = weight.detach().double().contiguous()
+        weight = checked_weight(weight, length)
     _native.sum_tensors(
         kernels,
         chains.native,
@@ -43,6 +40,13 @@ def sums(
         threads_for(chains.node, len(chains.tables)),
     )
     return value, () if gradient is None else gradient.as_given(), in_logs
+
+
+def checked_weight(weight: Tensor, length: Tensor) -> Tensor:
+    """Return weights [B] in float64."""
+    if weight.shape != length.shape:
+        raise ValueError(f"weight has shape {tuple(weight.shape)}, expected {tuple(length.shape)}")
+    return weight.detach().double().contiguous()
 
 
 def labellings(
@@ -123,6 +127,43 @@ def loss(
     if torch.float64 not in (node.dtype, edge.dtype):
         total = total.float()
     return (total, each, *(made if grad else (node.new_empty(0) for _ in range(4))), in_logs)
+
+
+def hvp(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edge: Tensor,
+    stop: Tensor,
+    weight: Tensor,
+    along_node: Tensor,
+    along_start: Tensor,
+    along_edge: Tensor,
+    along_stop: Tensor,
+) -> tuple[Tensor, ...]:
+    """Return the Hessian of sum_b weight[b] log Z[b] times a direction, <marginals, direction>, and log Z."""
+    chains = chains_of(node, length, first, index, start, [edge], stop)
+    for name, x, of in [("node", along_node, node), ("edge", along_edge, edge)]:
+        if x.shape != of.shape:
+            raise ValueError(f"along_{name} has shape {tuple(x.shape)}, expected {tuple(of.shape)}")
+    along = chains_of(along_node, length, first, index, along_start, [along_edge], along_stop)
+    weights = checked_weight(weight, length)
+    gradient = chains.gradient()
+    dot = torch.empty(length.shape, dtype=torch.float64)
+    value = torch.empty(length.shape, dtype=torch.float64)
+    _native.hessian_of_tensors(
+        kernels,
+        chains.native,
+        along.native,
+        weights.data_ptr(),
+        gradient.places(),
+        dot.data_ptr(),
+        value.data_ptr(),
+        threads_for(node, times=8),
+    )
+    return (*gradient.as_given(), dot, value)
 
 
 def best(
