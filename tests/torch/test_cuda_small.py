@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from crfkit.torch import general
+from crfkit.torch import general, rows
 from tests.cases.torch.chains import Chains, random_chains, random_labels
 from tests.cases.torch.devices import DEVICE
 
@@ -180,3 +180,11 @@ def test_graph_capture_and_no_recompilation_over_sizes() -> None:
     graph.replay()
     for a, b in zip(got, want, strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (3, 5), (2, 1100)])
+def test_kept_places_of_masks(shape: tuple[int, int]) -> None:
+    compact = pytest.importorskip("crfkit.torch.cuda.compact")
+    mask = torch.rand(shape[1], shape[0], generator=torch.Generator().manual_seed(0)).t() < 0.6
+    for got, want in zip(compact.kept(mask.to(DEVICE)), rows.kept(mask), strict=True):
+        assert torch.equal(got.cpu(), want)

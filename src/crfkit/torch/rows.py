@@ -12,6 +12,8 @@ into the order of chains and back, for the reference in plain torch.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import torch
 from torch import Tensor
 
@@ -26,6 +28,8 @@ def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
     >>> kept(torch.tensor([[False, True, False, True]]))
     (tensor([2], dtype=torch.int32), tensor([[1, 3, 0, 2]], dtype=torch.int32))
     """
+    if mask.is_cuda and not torch.compiler.is_compiling():
+        return import_module("crfkit.torch.cuda.compact").kept(mask)  # type: ignore[no-any-return]
     place = torch.arange(mask.shape[1], dtype=torch.int32, device=mask.device).expand(mask.shape)
     seen, length = mask.cumsum(1), mask.sum(1)  # seen: kept up to each place, itself included
     rank = torch.where(mask, seen - 1, length[:, None] + place - seen)  # no sort: ONNX has no stable one

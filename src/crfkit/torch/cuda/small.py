@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from crfkit.torch.cuda.kernels import logs
+from crfkit.torch.cuda.kernels import compact, logs
 from crfkit.torch.cuda.kernels import small as kernels
 
 __all__ = ["log_partition", "loss", "marginals"]
@@ -71,12 +71,11 @@ def _gradients(
         kind = tl.float64 if wide else tl.float32
         kernels.gradients[(B,)](*args, C=kind, **_shape(L, wide))
         logs.sums[(B,)](*args, C=kind, **_shape(L, True))
-    sums = partial.sum(0)
-    dedge, dstart, dstop, total = sums.split_with_sizes([L * L, L, L, 1])
-    return (
-        dnode, dstart.to(start.dtype), dedge.view(L, L).to(edge.dtype), dstop.to(stop.dtype),
-        total.view(()), value, in_logs,
-    )  # fmt: skip
+    total = node.new_empty((), dtype=C)
+    dstart, dedge, dstop = (x.new_empty(x.shape) for x in (start, edge, stop))
+    grid = (triton.cdiv(partial.shape[1], 32),)
+    compact.totals[grid](partial, B, L, dedge, dstart, dstop, total, ROWS=32, COLUMNS=32, num_warps=4)
+    return dnode, dstart, dedge, dstop, total, value, in_logs
 
 
 def _values(

@@ -27,13 +27,13 @@ __all__ = ["gradients", "values"]
 
 @triton.jit
 def prepare(
-    node, node_t, index, labels, labels_t, edge, edge_i, edge_j, top, rows, n, L,
+    node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, n, L,
     COUNTS: tl.constexpr, BLOCK: tl.constexpr, LP: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """Write rows of exp(node - their maximum).
 
-    Return the sum of maxima; that sum minus the gold scores; the counts of gold edges [LP, LP]; whether a
-    label is unknown; the lowest score of a row beside its maximum; whether something is forbidden.
+    Return the sum of maxima; that sum minus the gold scores of places and steps; the counts of gold edges
+    [LP, LP]; whether a label is unknown; the lowest score beside a maximum; whether something is forbidden.
     """
     label = tl.arange(0, LP)[None, :]
     tops = tl.zeros([BLOCK], dtype=tl.float64)
@@ -66,7 +66,7 @@ def prepare(
             costs += (high - gold).to(tl.float64)
             valid = into & (y >= 0) & (before >= 0) & (y < L) & (before < L)
             e = tl.load(edge + before * edge_i + y * edge_j, mask=valid, other=0.0).to(tl.float64)
-            costs += tl.where(valid, top - e, 0.0)
+            costs -= e
             if COUNTS:
                 came = valid[:, None] & (before[:, None] == label)
                 went = valid[:, None] & (y[:, None] == label)
@@ -250,18 +250,19 @@ def gradients(
     result = tl.full((), 0.0, tl.float64)
     safe = n >= 0
     if n > 0:
-        E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
         a, start_top = _ends(start, L, P, R, C)
         z, stop_top = _ends(stop, L, P, R, C)
         tops, cost, counts, unknown, _, _ = prepare(
-            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, edge_top.to(tl.float64), rows, n, L,
+            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, n, L,
             labels is not None, BLOCK, LP, C,
         )  # fmt: skip
-        ends = start_top.to(tl.float64) + stop_top.to(tl.float64)
-        tops += ends + tl.where(n > 1, (n - 1) * edge_top.to(tl.float64), 0.0)
+        E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
+        more = start_top.to(tl.float64) + stop_top.to(tl.float64)
+        more += tl.where(n > 1, (n - 1) * edge_top.to(tl.float64), 0.0)
+        tops += more
         kept = factor  # the weight of the gradient: 0 where the gold labelling is forbidden
         if labels is not None:
-            cost += ends - _gold_ends(labels, labels_t, index, start, 0)
+            cost += more - _gold_ends(labels, labels_t, index, start, 0)
             cost -= _gold_ends(labels, labels_t, index, stop, n - 1)
             kept = tl.where(cost == float("inf"), 0.0, factor)
             came, went = tl.arange(0, LP)[:, None], tl.arange(0, LP)[None, :]
@@ -328,17 +329,17 @@ def values(
     result = tl.full((), 0.0, tl.float64)
     safe = n >= 0
     if n > 0:
-        E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
         a, start_top = _ends(start, L, P, R, C)
         z, stop_top = _ends(stop, L, P, R, C)
         tops, cost, _, unknown, lowest, forbidden = prepare(
-            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, edge_top, rows, n, L,
+            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, n, L,
             False, BLOCK, LP, C,
         )  # fmt: skip
-        ends = start_top + stop_top
-        tops += ends + tl.where(n > 1, (n - 1) * edge_top, 0.0)
+        E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
+        more = start_top + stop_top + tl.where(n > 1, (n - 1) * edge_top, 0.0)
+        tops += more
         if labels is not None:
-            cost += ends - _gold_ends(labels, labels_t, index, start, 0)
+            cost += more - _gold_ends(labels, labels_t, index, start, 0)
             cost -= _gold_ends(labels, labels_t, index, stop, n - 1)
         least = tl.minimum(
             tl.min(tl.where((i < L) & (a > 0.0), a, 1.0)), tl.min(tl.where((i < L) & (z > 0.0), z, 1.0))
