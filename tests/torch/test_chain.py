@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from itertools import product
 from typing import Any
 
 import pytest
@@ -141,5 +142,58 @@ def test_refused() -> None:
         ChainCRF(LocalChain(2))
     with pytest.raises(ValueError, match="do not give them again"):
         ChainCRF(Chain(2), order=2)
-    with pytest.raises(ValueError, match="limits on segment lengths"):
-        ChainCRF(NAMES, constraints=[Scheme("BIO"), SegmentLength(None, 1, 2)])
+
+
+def limited() -> ChainCRF:
+    return trained(constraints=[Scheme("BIO"), SegmentLength(None, 2, 3)])
+
+
+def test_limits_on_segment_lengths_against_all_labellings() -> None:
+    crf = limited()
+    assert crf.chain.resolved is not None
+    node = torch.randn(1, 4, 3, generator=torch.Generator().manual_seed(2)).to(DEVICE)
+    free = ChainCRF(NAMES).to(DEVICE)
+    free.load_state_dict(crf.state_dict())
+    every = [y for y in product(range(3), repeat=4) if crf.chain.resolved.accepts(y)]
+    paths = torch.tensor(every, device=DEVICE)
+    scores = torch.stack([free.log_prob(node, y[None])[0] for y in paths]).detach()
+    p = scores.softmax(0)
+    logz = scores.logsumexp(0) + free.log_partition(node)[0]
+    torch.testing.assert_close(crf.log_partition(node)[0], logz)
+    torch.testing.assert_close(crf.entropy(node)[0], -(p * p.log()).sum(), rtol=1e-5, atol=1e-6)
+    assert crf.decode(node).lists() == [list(every[int(p.argmax())])]
+    assert crf.kbest(node, 2).lists() == [[list(every[i]) for i in p.topk(2).indices.tolist()]]
+    single, steps = crf.marginals(node, edges=True)
+    hot = nn.functional.one_hot(paths, 3).double()
+    torch.testing.assert_close(single[0].double(), torch.einsum("n,ntl->tl", p, hot), rtol=1e-5, atol=1e-6)
+    pairs = torch.einsum("n,nti,ntj->tij", p, hot[:, :-1], hot[:, 1:])
+    torch.testing.assert_close(steps[0, 1:].double(), pairs, rtol=1e-5, atol=1e-6)
+    assert {tuple(y) for y in crf.sample(node, 30)[0].tolist()} <= set(every)
+    for i in (0, 3):
+        torch.testing.assert_close(crf.log_prob(node, paths[[i]])[0], p[i].log(), rtol=1e-5, atol=1e-6)
+    unknown = torch.tensor([[1, -1, -100, 0]], device=DEVICE)
+    inside = (paths[:, 0] == 1) & (paths[:, 3] == 0)
+    torch.testing.assert_close(crf.loss(node, unknown).double(), -p[inside].sum().log(), rtol=1e-5, atol=1e-6)
+    assert crf.loss(node, torch.tensor([[1, 0, 0, 0]], device=DEVICE)) == torch.inf
+
+
+def test_limits_on_segment_lengths_in_other_forms() -> None:
+    crf = limited()
+    node = torch.randn(3, 3, device=DEVICE)
+    jagged = torch.nested.nested_tensor_from_jagged(node, torch.tensor([0, 3], device=DEVICE))
+    packed = nn.utils.rnn.pack_sequence([node])
+    labels = crf.decode(node[None])
+    assert crf.decode(jagged).lists() == crf.decode(packed).lists() == labels.lists()
+    gold = torch.tensor([1, 2, 0], device=DEVICE)
+    loss = crf.loss(node[None], gold[None])
+    torch.testing.assert_close(crf.loss(node, gold, offsets=[0, 3]), loss)
+    torch.testing.assert_close(crf.loss(packed, nn.utils.rnn.pack_sequence([gold])), loss)
+    one = nn.functional.one_hot(gold[None], 3)
+    torch.testing.assert_close(crf.loss(node[None], allowed=one.bool()), loss)
+    with pytest.raises(ValueError, match="distributions over labels exclude each other"):
+        crf.loss(node[None], allowed=one.float())
+    with pytest.raises(ValueError, match="give labels or allowed, not both"):
+        crf.loss(node[None], gold[None], allowed=one.bool())
+    if DEVICE == "cpu":
+        with pytest.raises(ValueError, match="sequence 0, position 0: the label is 7"):
+            crf.loss(node[None], gold[None] + 6)

@@ -66,6 +66,7 @@ JAGGED = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(1, 4)], layo
         ({"allowed": LABELS}, r"allowed has shape \(2, 3\), expected \(2, 3, 4\)"),
         ({"allowed": NODE.long()}, "allowed has type torch.int64, expected torch.bool or a floating type"),
         ({"allowed": NODE}, "labels are given beside distributions"),
+        ({"allowed": NODE, "labels": None}, "sequence 0, position 0: allowed is not a distribution"),
         ({"weight": torch.ones(3)}, r"weight has shape \(3,\), expected \(2,\)"),
         ({"weight": torch.ones(2, dtype=torch.int64)}, "weight has type torch.int64"),
         ({"weight": 2.0}, "weight has shape float"),

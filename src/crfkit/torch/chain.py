@@ -12,8 +12,10 @@ from crfkit.structures.chain import Chain, is_chain
 from crfkit.structures.constraints import Constraint
 from crfkit.torch import functional
 from crfkit.torch.functional import Reduction
-from crfkit.torch.inputs import Edges, Lengths, Rows
+from crfkit.torch.gold import known_labels
+from crfkit.torch.inputs import Edges, Lengths, Rows, sequences
 from crfkit.torch.results import Paths
+from crfkit.torch.states import States
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
@@ -87,8 +89,10 @@ class ChainCRF(nn.Module):
             self.edges = nn.ParameterList([nn.Parameter(table) for table in tables])
         else:
             self.register_buffer("_no_edge", torch.zeros(L, L, **made), persistent=False)
-        rules = self.chain.resolved
-        if rules is not None:
+        rules, self.states = self.chain.resolved, None
+        if rules is not None and rules.expansion is not None:
+            self.states = States(rules.expansion, L, device)
+        elif rules is not None:
             for name in ("start", "transition", "stop"):
                 forbidden = torch.from_numpy(~getattr(rules, name)).to(device)
                 self.register_buffer(f"_forbidden_{name}", forbidden, persistent=False)
@@ -111,6 +115,9 @@ class ChainCRF(nn.Module):
             edge = self.edge
         else:
             edge = self._no_edge if self.chain.order == 0 else list(self.edges)
+        if self.states is not None:
+            assert isinstance(edge, Tensor)
+            return self.states.tables(start, edge, stop)
         if self.chain.resolved is not None:
             start = start.masked_fill(self._forbidden_start, -torch.inf)
             stop = stop.masked_fill(self._forbidden_stop, -torch.inf)
@@ -145,6 +152,11 @@ class ChainCRF(nn.Module):
         distributions over them. Gold that a constraint forbids has the loss +inf and no gradient;
         ``check=True`` raises and names the sequence.
         """
+        if self.states is not None:
+            if labels is not None:  # checked as labels, then sets of states
+                rows = sequences(node, mask, lengths, offsets)
+                known_labels(rows.like_node(labels, "labels"), rows)
+            node, labels, allowed = self._sets_of_states(node, labels, allowed)
         return functional.chain_loss(
             node,
             labels=labels,
@@ -162,31 +174,41 @@ class ChainCRF(nn.Module):
         self, node: Rows, labels: Rows, mask: Tensor | None = None, **where: Lengths | None
     ) -> Tensor:
         """Return log probabilities of labellings [B]."""
+        if self.states is not None:
+            ways: Any = where
+            return -self.loss(node, labels, mask, reduction="none", **ways)
         return functional.chain_log_prob(node, labels=labels, mask=mask, **where, **self.tables())
 
     def log_partition(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Tensor:
         """Return log Z [B]."""
-        return functional.chain_log_partition(node, mask=mask, **where, **self.tables())
+        return functional.chain_log_partition(self._scores(node), mask=mask, **where, **self.tables())
 
     def entropy(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Tensor:
         """Return entropies [B] in nats."""
-        return functional.chain_entropy(node, mask=mask, **where, **self.tables())
+        return functional.chain_entropy(self._scores(node), mask=mask, **where, **self.tables())
 
     def marginals(
         self, node: Rows, mask: Tensor | None = None, *, edges: bool = False, **where: Lengths | None
     ) -> Any:
         """Return probabilities of labels, shaped as `node`; with ``edges=True`` of steps too."""
-        return functional.chain_marginals(node, mask=mask, edges=edges, **where, **self.tables())
+        found = functional.chain_marginals(
+            self._scores(node), mask=mask, edges=edges, **where, **self.tables()
+        )
+        if self.states is None:
+            return found
+        if edges:
+            return self.states.summed(found[0]), self.states.summed(found[1], axes=2)
+        return self.states.summed(found)
 
     def decode(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
         """Return the best labelling of each sequence: labels [B, T] (-1 where masked) and score [B]."""
-        found = functional.chain_best(node, mask=mask, **where, **self.tables())
-        return found._replace(alphabet=self.labels)
+        found = functional.chain_best(self._scores(node), mask=mask, **where, **self.tables())
+        return found._replace(labels=self._labels(found.labels), alphabet=self.labels)
 
     def kbest(self, node: Rows, k: int, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
         """Return the k best labellings: labels [B, k, T] and scores [B, k]."""
-        found = functional.chain_kbest(node, k=k, mask=mask, **where, **self.tables())
-        return found._replace(alphabet=self.labels)
+        found = functional.chain_kbest(self._scores(node), k=k, mask=mask, **where, **self.tables())
+        return found._replace(labels=self._labels(found.labels), alphabet=self.labels)
 
     def sample(
         self,
@@ -198,7 +220,10 @@ class ChainCRF(nn.Module):
         **where: Lengths | None,
     ) -> Tensor:
         """Return n draws from the distribution over labellings, [B, n, T]."""
-        return functional.chain_sample(node, n=n, mask=mask, generator=generator, **where, **self.tables())
+        drawn = functional.chain_sample(
+            self._scores(node), n=n, mask=mask, generator=generator, **where, **self.tables()
+        )
+        return self._labels(drawn)
 
     def warm_up(self, batch: int = 1, length: int = 2, dtype: torch.dtype = torch.float32) -> None:
         """Run loss, gradient and decoding once for these sizes, so that GPU kernels are compiled.
@@ -213,6 +238,25 @@ class ChainCRF(nn.Module):
         with torch.enable_grad():
             torch.autograd.grad(self.loss(node, labels), node)
         self.decode(node)
+
+    # ---- where limits on segment lengths make states of labels
+
+    def _scores(self, node: Rows) -> Rows:
+        return node if self.states is None else self.states.scores(node)
+
+    def _labels(self, found: Tensor) -> Tensor:
+        return found if self.states is None else self.states.labels(found)
+
+    def _sets_of_states(
+        self, node: Rows, labels: Rows | None, allowed: Rows | None
+    ) -> tuple[Rows, None, Rows | None]:
+        assert self.states is not None
+        sets = None if labels is None else self.states.of_labels(labels)
+        if allowed is not None and allowed.data.dtype.is_floating_point:  # a PackedSequence has `data` too
+            raise ValueError("limits on segment lengths and distributions over labels exclude each other")
+        if allowed is not None and sets is not None:
+            raise ValueError("with limits on segment lengths give labels or allowed, not both")
+        return self.states.scores(node), None, self.states.scores(allowed) if sets is None else sets
 
     def to_model(self) -> Model:
         """Return a `crfkit.Model` that answers for the same scores without torch; it can be saved.
@@ -235,9 +279,5 @@ def _chain(
             raise ValueError(f"{labels!r} is not a chain with labels")
         if order is not None or constraints is not None:
             raise ValueError("a Chain has its own order and constraints: do not give them again")
-        chain = labels
-    else:
-        chain = Chain(labels, 1 if order is None else order, constraints or ())
-    if chain.resolved is not None and chain.resolved.expansion is not None:
-        raise ValueError("limits on segment lengths are not among the constraints of crfkit.torch.ChainCRF")
-    return chain
+        return labels
+    return Chain(labels, 1 if order is None else order, constraints or ())

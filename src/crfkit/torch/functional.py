@@ -28,7 +28,7 @@ from torch import Tensor
 
 from crfkit.checks import check_choice, check_number
 from crfkit.torch import derivatives
-from crfkit.torch.gold import known_labels
+from crfkit.torch.gold import check_shares, known_labels
 from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, has_shape, tables
 from crfkit.torch.queries import Chains
 from crfkit.torch.results import Paths
@@ -142,6 +142,7 @@ def chain_loss(
             raise ValueError(f"allowed has type {sets.dtype}, expected torch.bool or a floating type")
         if gold is not None:
             raise ValueError("labels are given beside distributions: give one of them")
+        check_shares(sets, rows)
     factor = _weights(weight, rows)
     divisor = rows.length.shape[0] if reduction == "mean" else 1
     # A compiled graph would hold 1 / B as a constant: there B divides the answer.

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from crfkit.torch.inputs import Sequences, visible
 
-__all__ = ["clamped", "expected_score", "known_labels"]
+__all__ = ["check_shares", "clamped", "expected_score", "known_labels"]
 
 UNKNOWN = (-1, -100)
 
@@ -34,6 +34,18 @@ def known_labels(labels: Tensor, rows: Sequences, look: bool = False) -> Tensor:
                     "or -1 or -100 where it is unknown"
                 )
     return labels
+
+
+def check_shares(share: Tensor, rows: Sequences) -> None:
+    """Raise where the labels of a position in a chain have no distribution, if values may be looked at."""
+    if visible(share):
+        wide = share.double()
+        near = 0.02 if share.dtype in (torch.float16, torch.bfloat16) else 1e-4
+        right = (wide >= 0).all(-1) & ((wide.sum(-1) - 1).abs() <= near)
+        wrong = (~right & rows.inside()).flatten().nonzero()
+        if wrong.numel():
+            place = rows.place(int(wrong[0]))
+            raise ValueError(f"{place}: allowed is not a distribution: it is negative or does not sum to 1")
 
 
 def clamped(node: Tensor, labels: Tensor | None, allowed: Tensor | None) -> Tensor:

@@ -39,7 +39,9 @@ def _shape(x: Tensor) -> str:
 
 
 def has_shape(x: Tensor, expected: Sequence[int]) -> bool:
-    """Compare one size after another: torch.compile does not see that tuples of its symbols are equal."""
+    """Compare sizes, if need be one by one: torch.compile does not see that tuples of symbols are equal."""
+    if x.shape == expected:
+        return True
     return x.ndim == len(expected) and all(a == b for a, b in zip(x.shape, expected, strict=True))
 
 
