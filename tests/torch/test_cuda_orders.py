@@ -17,7 +17,7 @@ from tests.cases.torch.devices import DEVICE
 FORMS = ["padded", "time-first", "holes", "packed"]
 
 
-def case(form: str, order: int, forbidden: float = 0.07) -> tuple[Any, Any]:
+def case(form: str, order: int, forbidden: float = 0.07) -> tuple[Any, tuple[Any, Any, Any, Any, Any, Any, Any]]:
     chains = random_chains(
         4, 5, 3, form=form, forbidden=forbidden, dtype=torch.float64, seed=4, device=DEVICE
     )
