@@ -71,7 +71,7 @@ def _by_table(made: Sequence[Tensor], edges: Sequence[Tensor]) -> list[Tensor]:
 _Grads = tuple[Tensor | None, ...]
 
 
-def _in_order(args: Sequence[Any]) -> tuple[Any, ...]:
+def _in_order(args: Sequence[Any]) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     node, length, first, index, start, stop, _, *edges = args
     return node, length, first, index, start, edges, stop
 

@@ -110,7 +110,8 @@ class Gradient:
     def as_given(self) -> tuple[Tensor, ...]:
         """Return them in the types of what they are gradients of."""
         given = (self.chains.node, self.chains.start, *self.chains.tables, self.chains.stop)
-        return tuple(x.to(of.dtype) for x, of in zip(self.made, given, strict=True))
+        pairs = zip(self.made, given, strict=True)
+        return tuple(x if x.dtype == of.dtype else x.to(of.dtype) for x, of in pairs)
 
 
 def chains_of(
