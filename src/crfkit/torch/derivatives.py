@@ -86,16 +86,22 @@ class Loss(Function):
         ctx.save_for_backward(*chain, labels, weight, *made)
         ctx.scale = scale
         ctx.mark_non_differentiable(each)
+        ctx.set_materialize_grads(False)  # no zeros for the gradient of `each`
         return total, each
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Any) -> _Grads:
+    def backward(ctx: Any, grad: Tensor | None, _: Any) -> _Grads:
         """Scale the gradient that the forward call made; make it anew where it is differentiated again."""
+        if grad is None:
+            return (None,) * 10
         *chain, labels, weight, node, start, edge, stop = ctx.saved_tensors
         if torch.is_grad_enabled():
             ones = torch.ones_like(chain[1], dtype=torch.float64) if weight is None else weight.double()
             return _by_chain(_loss_gradient(tuple(chain), labels, ones * (grad * ctx.scale)), 3)
-        made = [x * grad.to(x.dtype) for x in (node, start, edge, stop)]
+        if node.dtype == start.dtype == edge.dtype == stop.dtype == grad.dtype:
+            made = torch._foreach_mul([node, start, edge, stop], grad)  # one launch
+        else:
+            made = [x * grad.to(x.dtype) for x in (node, start, edge, stop)]
         return _by_chain(made, 3)
 
 
