@@ -7,6 +7,7 @@ import triton
 from torch import Tensor
 
 from crfkit.torch.cuda.kernels import compact as kernels
+from crfkit.torch.cuda.launch import launch
 
 __all__ = ["kept"]
 
@@ -18,5 +19,5 @@ def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
     index = mask.new_empty((B, T), dtype=torch.int32)
     if B:
         block = min(1024, max(32, triton.next_power_of_2(T)))
-        kernels.kept[(B,)](mask, *mask.stride(), length, index, T, BLOCK=block, num_warps=1)
+        launch(kernels.kept, B, (mask, *mask.stride(), length, index, T), (block,), 1)
     return length, index

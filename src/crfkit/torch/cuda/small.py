@@ -10,24 +10,18 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from crfkit.torch.cuda.kernels import compact, logs
-from crfkit.torch.cuda.kernels import small as kernels
+from crfkit.torch.cuda.kernels import compact, logs, small
+from crfkit.torch.cuda.launch import launch
 
 __all__ = ["log_partition", "loss", "marginals"]
 
 
-def _shape(L: int, wide: bool) -> dict[str, Any]:
-    """Return the sizes of the tiles of a table, and the warps that hold it."""
+def _tiles(L: int, wide: bool) -> tuple[tuple[int, int, int, int, int], int]:
+    """Return the sizes P, Q, R, S of the tiles of a table and of a block of places, and the warps."""
     padded = max(16, triton.next_power_of_2(L))
-    warps = 1 if padded <= 16 else padded // 16 if wide else padded // 32
-    return {
-        "P": padded // 4,
-        "Q": padded // 8,
-        "R": 4,
-        "S": 8,
-        "BLOCK": 1024 * warps // padded,
-        "num_warps": warps,
-    }
+    R, S = (4, 8) if padded < 64 else (8, 4)
+    warps = max(1, padded // 16 if padded == 64 or wide else padded // 32)
+    return (padded // R, padded // S, R, S, 1024 // padded * (warps if padded < 64 else 1)), warps
 
 
 def _where(
@@ -69,12 +63,14 @@ def _gradients(
             None if direct else dnode,
         )  # fmt: skip
         kind = tl.float64 if wide else tl.float32
-        kernels.gradients[(B,)](*args, C=kind, **_shape(L, wide))
-        logs.sums[(B,)](*args, C=kind, **_shape(L, True))
+        tiles, warps = _tiles(L, wide)
+        launch(small.gradients, B, args, (*tiles, kind), warps)
+        tiles, warps = _tiles(L, True)
+        launch(logs.sums, B, args, (*tiles, kind), warps)
     total = node.new_empty((), dtype=C)
     dstart, dedge, dstop = (x.new_empty(x.shape) for x in (start, edge, stop))
-    grid = (triton.cdiv(partial.shape[1], 32),)
-    compact.totals[grid](partial, B, L, dedge, dstart, dstop, total, ROWS=32, COLUMNS=32, num_warps=4)
+    blocks = -(-partial.shape[1] // 32)
+    launch(compact.totals, blocks, (partial, B, L, dedge, dstart, dstop, total), (32, 32), 4)
     return dnode, dstart, dedge, dstop, total, value, in_logs
 
 
@@ -90,23 +86,10 @@ def _values(
     in_logs = node.new_empty(B, dtype=torch.uint8)
     if B:
         where = _where(node, first, index, start, edge, stop, length, labels)
-        kernels.values[(B,)](*where, T, L, rows, value, in_logs, **_shape(L, True))
-        logs.sums[(B,)](
-            *where,
-            None,
-            1.0,
-            0.0,
-            T,
-            L,
-            None,
-            None,
-            None,
-            value,
-            in_logs,
-            None,
-            C=tl.float64,
-            **_shape(L, True),
-        )
+        tiles, warps = _tiles(L, True)
+        launch(small.values, B, (*where, T, L, rows, value, in_logs), tiles, warps)
+        rest = (None, 1.0, 0.0, T, L, None, None, None, value, in_logs, None)
+        launch(logs.sums, B, (*where, *rest), (*tiles, tl.float64), warps)
     return value, in_logs
 
 

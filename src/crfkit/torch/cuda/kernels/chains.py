@@ -5,10 +5,18 @@ import triton.language as tl
 
 from crfkit.torch.cuda.kernels.parts import wide
 
-__all__ = ["RUNTIME", "finish", "places", "shift"]
+__all__ = ["RUNTIME", "VALUES", "finish", "places", "shift"]
 
-# Arguments whose values must not lead to another compilation.
-RUNTIME = ["node_b", "node_t", "index_b", "edge_i", "edge_j", "labels_b", "labels_t", "T", "L"]
+# Arguments whose values must not lead to another compilation: all of them (`crfkit.torch.cuda.launch`).
+RUNTIME = (
+    "node node_b node_t length first index index_b start edge edge_i edge_j stop labels labels_b labels_t "
+    "weight scale_high scale_low T L rows alphas partial value in_logs dnode"
+).split()
+VALUES = [
+    name
+    for name in RUNTIME
+    if name not in ("weight", "scale_high", "scale_low", "alphas", "partial", "dnode")
+]
 
 
 @triton.jit

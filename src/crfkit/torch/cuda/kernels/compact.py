@@ -6,7 +6,7 @@ import triton.language as tl
 __all__ = ["kept", "totals"]
 
 
-@triton.jit(do_not_specialize=["mask_b", "mask_t", "T"])
+@triton.jit(do_not_specialize=["mask", "mask_b", "mask_t", "length", "index", "T"])
 def kept(mask, mask_b, mask_t, length, index, T, BLOCK: tl.constexpr):
     """Write how many places of a row the mask keeps, and all places: those that are kept first."""
     b = tl.program_id(0).to(tl.int64)
@@ -28,7 +28,7 @@ def kept(mask, mask_b, mask_t, length, index, T, BLOCK: tl.constexpr):
         seen += tl.sum(here)
 
 
-@triton.jit(do_not_specialize=["B", "L"])
+@triton.jit(do_not_specialize=["partial", "B", "L", "dedge", "dstart", "dstop", "total"])
 def totals(partial, B, L, dedge, dstart, dstop, total, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """Add up rows [B, L * L + 2 L + 1] of gradients by edge, start and stop and of values, in their order."""
     width = L * L + 2 * L + 1

@@ -9,7 +9,7 @@ the sums (Rabiner 1989, V.A). The gradient of log Z goes to `rows`; gold counts 
 import triton
 import triton.language as tl
 
-from crfkit.torch.cuda.kernels.chains import RUNTIME, finish, places, shift
+from crfkit.torch.cuda.kernels.chains import RUNTIME, VALUES, finish, places, shift
 from crfkit.torch.cuda.kernels.parts import LN2, floor_of, log_of, power_below, top_of, wide
 from crfkit.torch.cuda.kernels.tiles import (
     along_i,
@@ -303,7 +303,7 @@ def gradients(
     finish(rows, dnode, index, base, n, T, L, first is None, BLOCK, LP)
 
 
-@triton.jit(do_not_specialize=RUNTIME)
+@triton.jit(do_not_specialize=VALUES)
 def values(
     node, node_b, node_t, length, first, index, index_b, start, edge, edge_i, edge_j, stop,
     labels, labels_b, labels_t, T, L, rows, value, in_logs,
