@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from crfkit.torch import orders as public
 from crfkit.torch import reference
@@ -14,10 +13,11 @@ from crfkit.torch.cuda import orders
 from tests.cases.torch.chains import random_chains, random_labels, rows_of
 from tests.cases.torch.devices import DEVICE
 
+Arguments = tuple[Any, Any, Any, Any, Any, Any, Any]
 FORMS = ["padded", "time-first", "holes", "packed"]
 
 
-def case(form: str, order: int, forbidden: float = 0.07) -> tuple[Any, tuple[Any, Any, Any, Any, Any, Any, Any]]:
+def case(form: str, order: int, forbidden: float = 0.07) -> tuple[Any, Arguments]:
     chains = random_chains(
         4, 5, 3, form=form, forbidden=forbidden, dtype=torch.float64, seed=4, device=DEVICE
     )
@@ -71,10 +71,10 @@ def test_gradients(form: str) -> None:
 
 def test_ties_go_to_the_lowest_label() -> None:
     _, args = case("padded", 2)
-    flat = tuple(x * 0 if isinstance(x, Tensor) and x.is_floating_point() else x for x in args)
-    flat = (*flat[:5], [torch.zeros_like(x) for x in args[5]], flat[6])
-    flat = tuple(x.nan_to_num() if isinstance(x, Tensor) and x.is_floating_point() else x for x in flat)
-    labels, score = orders.best(*flat)
+    node, length, first, index, start, edges, stop = args
+    tables = [torch.zeros_like(x) for x in edges]
+    node, start, stop = (torch.zeros_like(x) for x in (node, start, stop))
+    labels, score = orders.best(node, length, first, index, start, tables, stop)
     assert set(labels.flatten().tolist()) <= {0, -1}
     assert not score.any()
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from crfkit.torch import orders, reference
-from tests.cases.torch.chains import Chains, random_chains, random_labels, rows_of
+from tests.cases.torch.chains import random_chains, random_labels, rows_of
 
 FORMS = ["padded", "time-first", "holes", "packed"]
 
@@ -20,10 +20,7 @@ def tables(L: int, order: int, forbidden: float = 0.0) -> list[Tensor]:
     return [x.masked_fill(torch.rand(x.shape, generator=random) < forbidden, -torch.inf) for x in made]
 
 
-Arguments: TypeAlias = tuple[Any, Any, Any, Any, Any, Any, Any]
-
-
-def case(form: str, order: int, forbidden: float = 0.0) -> tuple[Chains, Arguments]:
+def case(form: str, order: int, forbidden: float = 0.0) -> tuple[Any, tuple[Any, Any, Any, Any, Any, Any, Any]]:
     chains = random_chains(4, 5, 3, form=form, forbidden=forbidden, dtype=torch.float64)
     node, length, first, index, start, _, stop = chains.args
     return chains, (node, length, first, index, start, tables(3, order, forbidden), stop)
@@ -67,7 +64,8 @@ def test_derivatives_against_differences(form: str) -> None:
 
 def test_bad_tables_are_refused() -> None:
     _, (node, length, first, index, start, edges, stop) = case("padded", 2)
+    before = (node, length, first, index, start)
     with pytest.raises(ValueError, match="edges is empty"):
-        orders.best(node, length, first, index, start, [], stop)
+        orders.best(*before, [], stop)
     with pytest.raises(ValueError, match=r"edges\[1\] has shape \(3, 3\), expected \(3, 3, 3\)"):
-        orders.best(node, length, first, index, start, [edges[0]] * 2, stop)
+        orders.best(*before, [edges[0], edges[0]], stop)

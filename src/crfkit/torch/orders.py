@@ -173,7 +173,10 @@ def _by_autograd(
     with torch.enable_grad():
         logz = log_partition(leaves[0], length, first, index, leaves[1], leaves[2:-1], leaves[-1])
         total = (torch.where(logz.isinf(), 0.0, logz) * weight).sum()
-        return torch.autograd.grad(total, leaves, create_graph=graph, materialize_grads=True)
+        made: tuple[Tensor, ...] = torch.autograd.grad(
+            total, leaves, create_graph=graph, materialize_grads=True
+        )
+    return made
 
 
 def marginals(
