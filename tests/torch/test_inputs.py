@@ -11,6 +11,7 @@ import torch
 from torch.nn.utils.rnn import pack_sequence
 
 from crfkit.torch import ChainCRF, Paths, functional
+from crfkit.torch.inputs import check_device_type
 
 NODE, EDGE = torch.zeros(2, 3, 4), torch.zeros(4, 4)
 LABELS = torch.zeros(2, 3, dtype=torch.int64)
@@ -98,6 +99,13 @@ def test_other_queries_refuse_too() -> None:
         nested = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(1, 4)])
     with pytest.raises(ValueError, match=r"expected layout torch\.jagged"):
         functional.chain_best(nested, EDGE)
+
+
+def test_devices_without_operators_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"on mps: crfkit\.torch computes on the CPU and on CUDA devices"):
+        check_device_type(torch.device("mps"))
+    node = NODE.to("meta")
+    assert functional.chain_loss(node, EDGE.to("meta"), LABELS.to("meta")).shape == ()
 
 
 def test_what_is_masked_is_not_looked_at() -> None:

@@ -50,6 +50,12 @@ def visible(x: Tensor) -> bool:
     return x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
+def check_device_type(device: torch.device) -> None:
+    """Raise where the layer has no operators; CUDA devices include those of ROCm."""
+    if device.type not in ("cpu", "cuda", "meta"):
+        raise ValueError(f"node is on {device}: crfkit.torch computes on the CPU and on CUDA devices")
+
+
 def _is_jagged(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_nested
 
@@ -220,6 +226,7 @@ def sequences(
         raise ValueError(f"node is {type(node).__name__}, expected a tensor")
     if node.dtype not in _SCORES:
         raise ValueError(f"node has type {node.dtype}, expected float16, bfloat16, float32 or float64")
+    check_device_type(node.device)
     if node.ndim not in (2, 3) or node.shape[-1] == 0:
         raise ValueError(f"node has shape {_shape(node)}, expected (B, T, L), or packed (P, L)")
     if node.stride(-1) != 1:

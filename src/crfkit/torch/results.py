@@ -33,16 +33,16 @@ class Paths(NamedTuple):
 
     def lists(self) -> Any:
         """Return the labels of each sequence as a list of ints, without masked positions; k best: k lists."""
-        labels = self.labels
-        several = self.score.ndim == 2
-        if labels.is_nested:  # [B, *] or [B, *, k]
-            rows = [x.T if several else x for x in labels.unbind()]
-        elif self.offsets is not None:  # [P] or [k, P]
-            ends = self.offsets.tolist()
-            rows = [labels[..., a:b] for a, b in pairwise(ends)]
+        labels, several = self.labels, self.score.ndim == 2
+        if not labels.is_nested and self.offsets is None:  # [B, T] or [B, k, T]
+            return _known(labels.cpu())
+        if labels.is_nested:  # values [P] or [P, k]
+            ends, rows = labels.offsets().tolist(), labels.values().cpu()
+            rows = rows.T if several else rows
         else:
-            rows = list(labels.unbind(0))
-        return [_known(x.tolist()) for x in rows]
+            assert self.offsets is not None
+            ends, rows = self.offsets.tolist(), labels.cpu()
+        return [_known(rows[..., a:b]) for a, b in pairwise(ends)]  # rows [P] or [k, P]
 
     def names(self) -> Any:
         """Return what `lists` does, with names in place of numbers."""
@@ -51,10 +51,16 @@ class Paths(NamedTuple):
         return _named(self.lists(), self.alphabet)
 
 
-def _known(labels: list[Any]) -> list[Any]:
-    if labels and isinstance(labels[0], list):
+def _known(labels: Tensor) -> Any:
+    """Return the labels of the last axis as lists without what is negative."""
+    if labels.ndim == 3:
         return [_known(row) for row in labels]
-    return [y for y in labels if y >= 0]
+    known = labels >= 0
+    flat = labels[known].tolist()
+    if labels.ndim == 1:
+        return flat
+    ends = known.sum(1).cumsum(0).tolist()
+    return [flat[a:b] for a, b in pairwise([0, *ends])]
 
 
 def _named(labels: list[Any], names: tuple[str, ...]) -> list[Any]:
