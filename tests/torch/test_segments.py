@@ -224,6 +224,21 @@ def test_operators_are_sound_for_the_compiler() -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while it traces
+def test_one_graph_for_all_sizes() -> None:
+    crf = layer()
+    compiled = torch.compile(crf.loss, fullgraph=True, dynamic=True, backend="aot_eager")
+    random = torch.Generator().manual_seed(0)
+    for B, T in ((2, 5), (3, 7), (4, 6)):
+        node = torch.randn(B, T, 3, generator=random, requires_grad=True)
+        labels = torch.randint(3, (B, T), generator=random)
+        rest = (labels, torch.ones(B, T, dtype=torch.bool), torch.rand(B, T, generator=random) > 0.3)
+        with torch.compiler.set_stance("fail_on_recompile" if B == 4 else "default"):
+            (found,) = torch.autograd.grad(compiled(node, *rest), node)
+        (expected,) = torch.autograd.grad(crf.loss(node, *rest), node)
+        torch.testing.assert_close(found, expected)
+
+
 def test_bad_input() -> None:
     node, edge, length = torch.zeros(2, 3, 4), torch.zeros(4, 4), torch.zeros(2, 4)
     labels, begins = torch.zeros(2, 3, dtype=torch.int64), torch.ones(2, 3, dtype=torch.bool)

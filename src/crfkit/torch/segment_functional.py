@@ -186,8 +186,12 @@ def segment_loss(
         each: Tensor = derivatives.Losses.apply(*segments.args, *gold)
         total = each if factor is None else each * factor
     else:
-        scale = 1.0 / max(length.shape[0], 1) if reduction == "mean" else 1.0
+        divisor = max(length.shape[0], 1) if reduction == "mean" else 1
+        # A compiled graph would hold 1 / B as a constant: there B divides the answer.
+        scale = 1.0 if torch.compiler.is_compiling() else 1.0 / divisor
         total, each = derivatives.Loss.apply(*segments.args, *gold, factor, scale)
+        if torch.compiler.is_compiling():
+            total = total / divisor
         if reduction == "token":
             total = total / length.sum().clamp(min=1)
     if check:
