@@ -20,7 +20,9 @@ def tables(L: int, order: int, forbidden: float = 0.0) -> list[Tensor]:
     return [x.masked_fill(torch.rand(x.shape, generator=random) < forbidden, -torch.inf) for x in made]
 
 
-def case(form: str, order: int, forbidden: float = 0.0) -> tuple[Any, tuple[Any, Any, Any, Any, Any, Any, Any]]:
+def case(
+    form: str, order: int, forbidden: float = 0.0
+) -> tuple[Any, tuple[Any, Any, Any, Any, Any, Any, Any]]:
     chains = random_chains(4, 5, 3, form=form, forbidden=forbidden, dtype=torch.float64)
     node, length, first, index, start, _, stop = chains.args
     return chains, (node, length, first, index, start, tables(3, order, forbidden), stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ def chunk_length(B: int, T: int) -> int:
     A chunk costs S steps and the fold T / S, which balance near the root of T; where there are many
     sequences, more chunks than the GPU runs at a time gain nothing.
     """
-    return max(16, round((0.5 * T) ** 0.5), -(-B * T // 2048))
+    return max(16, round(math.sqrt(0.5 * T)), -(-B * T // 2048))
 
 
 def _warps(Lp: int) -> tuple[int, int, int]:
