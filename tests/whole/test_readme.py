@@ -50,6 +50,11 @@ PROMISES: dict[str, list[str]] = {
     ],
     "docs/inference.md": ["['B', 'I', 'O'] 3.0"],
 }
+TORCH = "docs/torch.md"  # its programs need torch: tests/torch/test_docs.py
+
+
+def test_all_programs_are_run() -> None:
+    assert {page for page in PAGES if blocks_of(page, "python")} == {*PROMISES, TORCH}
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +66,7 @@ def blocks_of(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "python")])
+@pytest.mark.parametrize("page", [page for page in PAGES if page in PROMISES])
 def test_python_blocks_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks_of(page, "python"):
         exec(compile(block, page, "exec"), {})
