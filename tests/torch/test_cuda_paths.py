@@ -21,12 +21,15 @@ def agrees(chains: Chains) -> None:
     torch.testing.assert_close(labels, right, rtol=0, atol=0)
 
 
-@pytest.fixture(params=["whole", "chunks", "kept"])
+@pytest.fixture(params=["pointers", "rows", "chunks", "streamed"])
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every way in which `best` may be answered."""
     if request.param == "chunks":
         monkeypatch.setattr(paths, "_chunks", lambda *sizes: 3)
-    if request.param == "kept":
+    if request.param == "rows":
+        monkeypatch.setattr(paths, "POINTERS", 0)
+        monkeypatch.setattr(paths, "_registers", paths._registers.__wrapped__)
+    if request.param == "streamed":
         monkeypatch.setattr(paths, "REGISTERS", 0)
     return str(request.param)
 
@@ -52,7 +55,7 @@ def test_best_of_large_scores(kernel: str) -> None:
     agrees(random_chains(1, 9, 3, scale=1e4, dtype=torch.float64, device=DEVICE))
 
 
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the interpreter, for NaN
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the interpreter, for NaN
 def test_a_chain_that_is_not_a_number_or_has_no_labelling_leaves_others_alone(kernel: str) -> None:
     chains = random_chains(4, 3, 2, device=DEVICE)
     chains.length[:] = 3
@@ -68,8 +71,9 @@ def test_a_chain_that_is_not_a_number_or_has_no_labelling_leaves_others_alone(ke
     assert labels[3].equal(right[3])
 
 
-def test_many_labels() -> None:
-    agrees(random_chains(2, 3, 70, device=DEVICE))
+@pytest.mark.parametrize("L", [70, 130, 260])
+def test_many_labels(L: int) -> None:
+    agrees(random_chains(2, 3, L, device=DEVICE))
 
 
 @pytest.mark.parametrize(("form", "edges"), FORMS)
@@ -101,7 +105,7 @@ def test_draws_repeat_and_do_not_depend_on_their_number() -> None:
     assert not paths.sample(*chains.args, 5, seed + 1).equal(draws)
 
 
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the interpreter, for NaN
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the interpreter, for NaN
 def test_draws_of_large_scores_and_of_chains_without_labellings() -> None:
     chains = random_chains(3, 3, 2, scale=1e4, device=DEVICE)
     chains.length[:] = 3

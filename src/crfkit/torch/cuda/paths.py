@@ -1,11 +1,12 @@
 """`best` and `sample` of chains on CUDA devices: any number of labels, tables shared or by position.
 
-Up to 64 labels the best labelling is found with the table in registers, by one program for each sequence or,
-if they are few and long, for each chunk of one; above that, and for draws, by forward rows that are kept.
+Few labels: the best labelling is found with the table in registers, by one program for each sequence or, if
+they are few and long, for each chunk of one. Many labels: the table is read at every step.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from math import isqrt
 from typing import Any
 
@@ -19,7 +20,8 @@ from crfkit.torch.cuda.kernels import draws, forward, viterbi, viterbi_chunks
 __all__ = ["best", "sample"]
 
 
-REGISTERS = 64  # labels up to which the table is kept in registers
+# Labels up to which the table is kept in registers, and those up to which pointers are kept instead of rows.
+REGISTERS, POINTERS = 128, 32
 
 
 def _strides(node: Tensor, first: Tensor | None, index: Tensor | None, edge: Tensor) -> tuple[int, ...]:
@@ -52,7 +54,7 @@ def _padded(L: int) -> int:
 
 def _chunks(B: int, T: int, L: int) -> int:
     """Return into how many chunks the steps of each sequence are cut."""
-    return min(isqrt(3 * T // 2), 512) if T >= 512 and B * L <= 1024 else 1
+    return min(isqrt(3 * T // 2), 512) if T >= 1024 and B * L <= 1200 and L <= 64 else 1
 
 
 def best(
@@ -76,29 +78,43 @@ def best(
         edge = edge.contiguous()
     args = (node, length, first, index, start, edge, stop)
     sizes = _strides(node, first, index, edge)
-    if L > REGISTERS:
-        return labels, _kept(args, labels, sizes)
+    C = _compute(node, edge)
+    if L > REGISTERS or (L > 64 and (edge.ndim > 2 or C is torch.float64)):
+        return labels, _streamed(args, labels, sizes)
     chunks = _chunks(B, sizes[-2] if first is None else sizes[-2] // B, L)
     if chunks > 1:
         return labels, _chunked(args, labels, sizes, chunks)
-    Lp = _padded(L)
+    flags = _registers(L, C, edge.ndim > 2)
+    if flags["KEEP"] == 1:
+        C = torch.uint8
     score = node.new_empty(B, dtype=torch.float64)
-    back = node.new_empty(labels.numel() * Lp, dtype=torch.uint8)
-    viterbi.whole[(B,)](*args, labels, score, back, *sizes, **_registers(node, edge, Lp))
+    back = node.new_empty(labels.numel() * flags["Lp"], dtype=C)
+    viterbi.whole[(B,)](*args, labels, score, back, *sizes, **flags)
     return labels, score
 
 
-def _registers(node: Tensor, edge: Tensor, Lp: int) -> dict[str, Any]:
-    """Return the flags of the kernels that keep the table in registers."""
-    C = tl.float64 if _compute(node, edge) is torch.float64 else tl.float32
-    return {"Lp": Lp, "Q": 4, "C": C, "BY_POSITION": edge.ndim > 2, "num_warps": 2 if Lp > 32 else 1}
+@cache
+def _registers(L: int, C: torch.dtype, by_position: bool) -> dict[str, Any]:
+    """Return the flags of the kernel that answers a sequence with the table in registers."""
+    Lp = _padded(L)
+    rows = L > POINTERS and not by_position and C is torch.float32
+    return {
+        "Lp": Lp,
+        "Q": 4,
+        "C": tl.float64 if C is torch.float64 else tl.float32,
+        "BY_POSITION": by_position,
+        "KEEP": 2 if rows else 1,
+        "num_warps": max(1, Lp // 32) if Lp > 64 or not rows else 1,
+    }
 
 
 def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chunks: int) -> Tensor:
     """Write the best labels by chunks; return scores."""
     node, length, first, index, _, edge, _ = args
     B, L = length.shape[0], sizes[-1]
-    Lp = _padded(L)
+    flags = {**_registers(L, _compute(node, edge), edge.ndim > 2), "num_warps": 2 if L > 32 else 1}
+    del flags["KEEP"]
+    Lp = flags["Lp"]
     back = labels.new_empty(labels.numel() * Lp, dtype=torch.uint8)
     made = labels.new_empty(B * chunks * Lp * Lp, dtype=_compute(node, edge))
     taken = labels.new_empty(B * chunks * Lp, dtype=torch.float64)
@@ -106,7 +122,6 @@ def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chun
     last = labels.new_empty(B * (chunks + 1), dtype=torch.int32)
     parts = labels.new_empty((B, chunks), dtype=torch.float64)
     sizes = (*sizes, chunks, Lp)
-    flags = _registers(node, edge, Lp)
     viterbi_chunks.operators[(B * chunks * L,)](
         node, length, first, index, edge, made, taken, *sizes, **flags
     )
@@ -120,28 +135,26 @@ def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chun
     return parts.sum(1)
 
 
-def _tiles(L: int, C: torch.dtype) -> dict[str, Any]:
-    """Return the flags of the kernels that keep forward rows."""
-    Lp = _padded(L)
-    BJ = min(Lp, 256)
-    BI = min(Lp, 32)
-    return {
-        "Lp": Lp,
-        "BI": BI,
-        "BJ": BJ,
-        "C": tl.float64 if C is torch.float64 else tl.float32,
-        "num_warps": max(1, BI * BJ // 512),
-    }
-
-
-def _kept(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Write the best labels by forward rows that are kept; return scores."""
+def _streamed(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Write the best labels with a table that is read at every step; return scores."""
     node, length, edge = args[0], args[1], args[5]
     C, B, L = _compute(node, edge), length.shape[0], sizes[-1]
     score = labels.new_empty(B, dtype=torch.float64)
     alpha = labels.new_empty(labels.numel() * L, dtype=C)
-    path = labels.new_empty(labels.numel(), dtype=torch.int32)
-    forward.best[(B,)](*args, labels, score, alpha, path, *sizes, **_tiles(L, C))
+    Lp = _padded(L)
+    BJ = min(Lp, 256)
+    held = BJ // 2 if L <= 256 and edge.ndim == 2 and C is torch.float32 else 0
+    forward.best[(B,)](
+        *(*args, labels, score, alpha, *sizes),
+        Lp=Lp,
+        BI=16 if held else min(Lp, 64 if C is torch.float32 else 32),
+        BJ=BJ,
+        Q=4,
+        C=tl.float64 if C is torch.float64 else tl.float32,
+        BY_POSITION=edge.ndim > 2,
+        HELD=held,
+        num_warps=max(1, BJ // 32),
+    )
     return score
 
 
@@ -169,13 +182,21 @@ def sample(
     sizes = _strides(node, first, index, edge)
     alpha = node.new_empty(node.shape[:-1].numel() * L, dtype=torch.float64)
     allowed = node.new_empty(B, dtype=torch.int32)
-    flags = _tiles(L, _compute(node, edge))
-    forward.sums[(B,)](node, length, first, index, start, edge, stop, alpha, allowed, *sizes, **flags)
-    D = min(triton.next_power_of_2(n), max(1, 1024 // flags["Lp"]))
+    Lp = _padded(L)
+    BI, BJ = min(Lp, 32), min(Lp, 256)
+    forward.sums[(B,)](
+        *(node, length, first, index, start, edge, stop, alpha, allowed, *sizes),
+        Lp=Lp,
+        BI=BI,
+        BJ=BJ,
+        C=tl.float64 if _compute(node, edge) is torch.float64 else tl.float32,
+        num_warps=max(1, BI * BJ // 512),
+    )
+    D = min(triton.next_power_of_2(n), max(1, 1024 // Lp))
     draws.draw[(B * triton.cdiv(n, D),)](
         *(node, length, first, index, edge, stop, alpha, allowed, seed, labels, *sizes, n),
-        Lp=flags["Lp"],
+        Lp=Lp,
         D=D,
-        num_warps=max(1, D * flags["Lp"] // 256),
+        num_warps=max(1, D * Lp // 256),
     )
     return labels

@@ -1,10 +1,12 @@
-"""The best labelling of chains of up to 64 labels: Viterbi with the table in registers.
+"""The best labelling of chains of up to 128 labels: Viterbi with the table in registers.
 
-A step is alpha'(j) = max_i (alpha(i) + edge(i, j)) + node(j); the lowest i that reaches the maximum goes into
-`back` (uint8 [places, Lp]), which is traced from the last place to the first. Rows are kept near 0 by taking
-their maximum off every fourth step: the score is added up in float64 along the path itself, so no offset is
-needed for it. A thread owns a column of the table, in Q runs of Lp / Q rows whose maxima do not wait for each
-other; rows have a run-time stride, so that the compiler lays the columns out in this way.
+A step is alpha'(j) = max_i (alpha(i) + edge(i, j)) + node(j). What is kept of it in `back` [places, Lp] is
+either the lowest i that reaches the maximum (uint8), or alpha' itself: then the way back looks for the
+maximum again, of one column only; that is faster with more than 32 labels, where comparisons bound a step.
+Rows stay near 0 by taking their maximum off every fourth step: the score is added up in float64 along the
+path itself, so no offset is needed for it. A thread owns a column of the table, in Q runs of Lp / Q rows
+whose maxima do not wait for each other; rows have a run-time stride, so that the compiler lays the columns
+out in this way.
 
 `whole` answers a sequence by one program; few long sequences are answered by chunks (`viterbi_chunks`).
 """
@@ -59,9 +61,20 @@ def table_at(edge, row, edge_t, edge_i, shift, L, Lp: tl.constexpr, Q: tl.conste
 
 @triton.jit
 def lowest(values, i, Lp: tl.constexpr):
-    """Return the maximum of a row, and the lowest label that reaches it."""
-    top = tl.max(values, 0)
-    return top, tl.min(tl.where(values == top, i, Lp - 1), 0)
+    """Return the maximum of a row, and the lowest label that reaches it.
+
+    Integers of 32 bits are compared across a warp by one instruction, so float32 is mapped to them in order.
+    """
+    if values.dtype == tl.float32:
+        key = tl.where(values == 0.0, 0.0, values).to(tl.int32, bitcast=True)
+        key = key ^ ((key >> 31) & 0x7FFFFFFF)
+        high = tl.max(key, 0)
+        y = tl.min(tl.where(key == high, i, Lp - 1), 0)
+        top = (high ^ ((high >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
+    else:
+        top = tl.max(values, 0)
+        y = tl.min(tl.where(values == top, i, Lp - 1), 0)
+    return top, y
 
 
 @triton.jit
@@ -71,7 +84,8 @@ def sweep(
 ):  # fmt: skip
     """Follow the steps lo + 1, ..., hi from the row a [Lp] of place lo.
 
-    Returns the row of place hi, what was taken off it, and where a score was NaN or +inf (0 or 1, [Lp]).
+    KEEP: 1 for pointers, 2 for rows, 0 for nothing. Returns the row of place hi, what was taken off it, and
+    where a score was NaN or +inf (0 or 1, [Lp]).
     """
     i = tl.arange(0, Lp)
     inf = float("inf")
@@ -98,7 +112,7 @@ def sweep(
             wrong = wrong | tl.max(tl.max((~(table < inf)).to(tl.int32), 1), 0)
         before = tl.reshape(a, [Q, Lp // Q])[:, :, None] + step
         top = tl.max(tl.max(before, 1), 0)
-        if KEEP:
+        if KEEP == 1:
             pointer = tl.min(tl.min(tl.where(before == top[None, None, :], rows, Lp - 1), 1), 0)
             tl.store(back + wide(t) * Lp + i, pointer.to(tl.uint8))
         a = top + x
@@ -107,6 +121,8 @@ def sweep(
             high = tl.where((high > -inf) & (high < inf), high, 0.0)
             a = a - high
             offset += high.to(tl.float64)
+        if KEEP == 2:
+            tl.store(back + wide(t) * Lp + i, a)
     return a, offset, wrong
 
 
@@ -146,9 +162,34 @@ def trace(y, lo, hi, back, Lp: tl.constexpr, KEEP: tl.constexpr):
 
 
 @triton.jit
+def kept_row(rows, t, lo, width, L, Lp: tl.constexpr):
+    """Return row t [Lp] of those kept, if it does not lie before lo."""
+    i = tl.arange(0, Lp)
+    return tl.load(rows + wide(t) * width + i, i < tl.where(t >= lo, L, 0), float("-inf"))
+
+
+@triton.jit
+def trace_rows(y, hi, rows, width, index, edge, edge_t, edge_i, shift, L, Lp: tl.constexpr):
+    """Find the labels before label y of place hi by the rows kept; write those of 1, ..., hi over them."""
+    i = tl.arange(0, Lp)
+    a1 = kept_row(rows, hi - 1, 0, width, L, Lp)
+    a2 = kept_row(rows, hi - 2, 0, width, L, Lp)
+    a3 = kept_row(rows, hi - 3, 0, width, L, Lp)
+    for k in range(0, hi):
+        t = hi - k
+        a = a1
+        a1, a2 = a2, a3
+        a3 = kept_row(rows, t - 4, 0, width, L, Lp)
+        tl.store(rows + wide(t) * width, y.to(a.dtype))
+        step = edge + (row_of(index, t, True) - shift) * edge_t + y
+        before = a + tl.load(step + i * edge_i, i < L, float("-inf")).to(a.dtype)
+        _, y = lowest(before, i, Lp)
+    return y
+
+
+@triton.jit
 def write(
-    y, lo, hi, n, place, node, node_t, index, start, edge, edge_t, edge_i, shift, stop, labels, back,
-    Lp: tl.constexpr,
+    y, lo, hi, n, place, node, node_t, index, start, edge, edge_t, edge_i, shift, stop, labels, back, width,
 ):  # fmt: skip
     """Write the traced labels of places lo + 1, ..., hi (and 0 if lo is 0); return their score."""
     total = tl.zeros([128], tl.float64)
@@ -157,9 +198,9 @@ def write(
         t = t0 + tl.arange(0, 128)
         inside = t <= hi
         row = row_of(index, t, inside)
-        now = tl.load(back + wide(t) * Lp, inside & (t > lo), 0).to(tl.int64)
+        now = tl.load(back + wide(t) * width, inside & (t > lo), 0).to(tl.int64)
         now = tl.where(t == lo, y, now)
-        before = tl.load(back + wide(t - 1) * Lp, inside & (t - 1 > lo), 0).to(tl.int64)
+        before = tl.load(back + wide(t - 1) * width, inside & (t - 1 > lo), 0).to(tl.int64)
         before = tl.where(t - 1 == lo, y, before)
         tl.store(labels + place + row, now, inside)
         total += tl.load(node + row * node_t + now, inside, 0.0).to(tl.float64)
@@ -174,7 +215,7 @@ def write(
 def whole(
     node, length, first, index, start, edge, stop, labels, score, back,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L,
-    Lp: tl.constexpr, Q: tl.constexpr, C: tl.constexpr, BY_POSITION: tl.constexpr,
+    Lp: tl.constexpr, Q: tl.constexpr, C: tl.constexpr, BY_POSITION: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     """Answer sequence b, the number of the program."""
     b = tl.program_id(0).to(tl.int64)
@@ -193,15 +234,20 @@ def whole(
         begin = tl.load(start + i, i < L, -inf).to(C)
         end = tl.load(stop + i, i < L, -inf).to(C)
         x = tl.load(node + row_of(index, n * 0, True) * node_t + i, i < L, -inf).to(C)
+        if KEEP == 2:
+            tl.store(back + i, begin + x)
         a, _, wrong = sweep(begin + x, n * 0, n - 1, node, node_t, index, edge, edge_t, edge_i, shift,
-                            back, L, Lp, Q, C, BY_POSITION, True)  # fmt: skip
+                            back, L, Lp, Q, C, BY_POSITION, KEEP)  # fmt: skip
         wrong = wrong | (~((begin < inf) & (end < inf) & (x < inf))).to(tl.int32)
         top, y = lowest(a + end, i, Lp)
         nan = tl.max(wrong, 0) > 0
         tl.debug_barrier()
         value = tl.where(nan, float("nan"), tl.full([], -inf, tl.float64))
         if (top > -inf) & (~nan):
-            y = trace(y, n * 0, n - 1, back, Lp, True)
+            if KEEP == 1:
+                y = trace(y, n * 0, n - 1, back, Lp, True)
+            else:
+                y = trace_rows(y, n - 1, back, Lp, index, edge, edge_t, edge_i, shift, L, Lp)
             tl.debug_barrier()
             value = write(y, n * 0, n - 1, n, place, node, node_t, index, start, edge, edge_t, edge_i,
                           shift, stop, labels, back, Lp)  # fmt: skip

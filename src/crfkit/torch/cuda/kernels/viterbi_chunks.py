@@ -55,7 +55,7 @@ def operators(
         i = tl.arange(0, Lp)
         a = tl.where(i == s, 0.0, float("-inf")).to(C)
         a, offset, _ = sweep(a, lo, hi, node, node_t, index, edge, edge_t, edge_i, shift, made, L,
-                             Lp, Q, C, BY_POSITION, False)  # fmt: skip
+                             Lp, Q, C, BY_POSITION, 0)  # fmt: skip
         row = (b * chunks + c) * Lp + s
         tl.store(made + row * Lp + i, a)
         tl.store(taken + row, offset)
@@ -102,7 +102,7 @@ def borders(
         high = tl.max(v, 0)
         a = (v - tl.where((high > -inf) & (high < inf), high, 0.0)).to(C)
         a, _, more = sweep(a, lo, hi, node, node_t, index, edge, edge_t, edge_i, shift, back, L,
-                           Lp, Q, C, BY_POSITION, True)  # fmt: skip
+                           Lp, Q, C, BY_POSITION, 1)  # fmt: skip
         wrong = wrong | more
         if c == used - 1:
             top, y = lowest(a + end, i, Lp)
