@@ -62,7 +62,7 @@ def test_tables_of_several_blocks() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_scores_beyond_the_range_are_summed_in_log_space(dtype: torch.dtype) -> None:
-    chains = random_chains(4, 4, 6, scale=1e4, forbidden=0.2, dtype=dtype, seed=1, device=DEVICE)
+    chains = random_chains(3, 3, 6, scale=1e4, forbidden=0.2, dtype=dtype, seed=1, device=DEVICE)
     chains.node[1] *= 1e-4  # this one needs the range of the edges only
     labels = random_labels(chains, unknown=0.4)
     in_logs = compare(streamed, chains, labels)
@@ -71,7 +71,7 @@ def test_scores_beyond_the_range_are_summed_in_log_space(dtype: torch.dtype) -> 
 
 
 def test_confident_scores_stay_in_range() -> None:
-    chains = random_chains(2, 4, 6, scale=12.0, forbidden=0.2, seed=5, device=DEVICE)
+    chains = random_chains(1, 4, 6, scale=12.0, forbidden=0.2, seed=5, device=DEVICE)
     assert not compare(streamed, chains, random_labels(chains)).any()
 
 
@@ -94,8 +94,8 @@ def test_nothing_allowed(kernels: ModuleType) -> None:
 
 @pytest.mark.parametrize(("kernels", "bad"), [(streamed, torch.nan), (wide, torch.inf)])
 def test_what_is_not_a_number_stays_in_its_sequence(kernels: ModuleType, bad: float) -> None:
-    chains = random_chains(3, 3, 5, seed=4, device=DEVICE)
-    chains.length.fill_(3)
+    chains = random_chains(3, 2, 5, seed=4, device=DEVICE)
+    chains.length.fill_(2)
     labels = random_labels(chains, unknown=0.3)
     sound = kernels.loss(*chains.args, labels, None, 1.0, True)
     node = chains.node.clone()
@@ -111,7 +111,7 @@ def test_what_is_not_a_number_stays_in_its_sequence(kernels: ModuleType, bad: fl
 
 @pytest.mark.parametrize("kernels", [streamed, wide])
 def test_bits_do_not_depend_on_the_batch(kernels: ModuleType) -> None:
-    chains = random_chains(3, 4, 9, seed=6, device=DEVICE)
+    chains = random_chains(2, 3, 9, seed=6, device=DEVICE)
     labels = random_labels(chains)
     got = kernels.loss(*chains.args, labels, None, 1.0, True)
     again = kernels.loss(*chains.args, labels, None, 1.0, True)

@@ -13,28 +13,32 @@ from crfkit.torch.cuda.kernels.wide import step
 __all__ = ["log_partition", "loss", "marginals", "sweep"]
 
 
-def sweep(sums: streamed.Sums, clamp: bool) -> None:
+def sweep(sums: streamed.Sums) -> None:
     """Sweep all chains, one launch for each place.
 
-    `streamed` sweeps those that are clamped (few, or none), packed ones (how many steps there are is known
-    only on the device) and float64.
+    `streamed` sweeps packed chains (how many steps there are is known only on the device), float64, and those
+    of pass 1: few, or none.
     """
-    if clamp or sums.form == 2 or sums.dtype == torch.float64:
-        streamed.sweep(sums, clamp)
+    if sums.form == 2 or sums.dtype == torch.float64:
+        streamed.sweep(sums)
         return
+    if sums.passes == 2:
+        streamed.sweep(sums, 1)
     BB, BJ, BK = (16 if sums.B <= 16 else 32), 16, 64
     blocks = triton.cdiv(sums.L, BJ)
     grid = (blocks, 2, triton.cdiv(sums.B, BB))
-    device = sums.node.device
-    exchange = torch.zeros(2, 2, sums.B, sums.LR, device=device)
+    exchange = torch.zeros(2, 2, sums.B, sums.LR, device=sums.node.device)
     maxima = sums.new(2, 2, sums.B, blocks)
-    launch = step[grid]
-    for i in range(sums.T + 1):
-        launch(
-            *sums.chain, sums.tops, sums.table, sums.begin, sums.rows, sums.exponents, sums.places, exchange,
-            maxima, i, sums.L, sums.LR, sums.LS, sums.B,
-            sums.form, triton.next_power_of_2(blocks), BB, BJ, BK, num_warps=4, num_stages=4,
-        )  # fmt: skip
+    before = (
+        *sums.chain, sums.tops, sums.table, sums.begin, sums.rows, sums.exponents, sums.places, exchange,
+        maxima,
+    )  # fmt: skip
+    after = (sums.L, sums.LR, sums.LS, sums.B, sums.form, triton.next_power_of_2(blocks), BB, BJ, BK)
+    made = step[grid](*before, 0, *after, num_warps=4, num_stages=4)
+    # What was compiled for the first step is right for all: the launch costs a fifth of one that looks it up.
+    launch = step[grid] if made is None else made[grid]
+    for i in range(1, sums.T + 1):
+        launch(*before, i, *after)
 
 
 log_partition = partial(streamed.log_partition, sweep=sweep)

@@ -8,58 +8,50 @@ every C_t is well above tiny. Where it is not, or is not a number, logarithms in
 import triton
 import triton.language as tl
 
-from crfkit.torch.cuda.kernels.credits import write_row
-from crfkit.torch.cuda.kernels.parts import LN2, floor_of, top_of
-from crfkit.torch.cuda.kernels.streamed import allowed, first_row, place, two_to
+from crfkit.torch.cuda.kernels.parts import LN2, floor_of, log_of, top_of
+from crfkit.torch.cuda.kernels.streamed import first_row, place, scores, swept, two_to
 
 
 @triton.jit
-def log_product(row, edge, sk, sj, j, L, LP: tl.constexpr, BK: tl.constexpr):
-    """Return log sum_k exp(row[k] + edge[k, j]), -inf where there is nothing to sum."""
+def _product(
+    row, node, edge, sk, sj, j, L, labels, z, PASSES: tl.constexpr, LP: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """Return log sum_k exp(row[k] + node[k] + edge[k, j]), -inf where there is nothing to sum."""
     k = tl.arange(0, BK)
     high = tl.full([BK, LP], float("-inf"), tl.float64)
     sums = tl.zeros([BK, LP], tl.float64)
     for k0 in range(0, L, BK):
         a = tl.load(row + k0 + k, mask=k0 + k < L, other=float("-inf"))
+        a += scores(node, k0 + k, L, labels, z, PASSES, tl.float64)
         at = (k0 + k).to(tl.int64)[:, None] * sk + j.to(tl.int64)[None, :] * sj
         e = tl.load(edge + at, mask=(k0 + k < L)[:, None] & (j < L)[None, :], other=float("-inf"))
         x = a[:, None] + e.to(tl.float64)
         higher = tl.maximum(high, x)
-        level = tl.where(higher == float("-inf"), 0.0, higher)
+        level = top_of(higher)
         sums = sums * tl.exp(high - level) + tl.exp(x - level)
         high = higher
     top = top_of(tl.max(high, 0))
-    return tl.log(tl.sum(sums * tl.exp(high - top[None, :]), 0)) + top
+    return log_of(tl.sum(sums * tl.exp(high - top[None, :]), 0)) + top
 
 
-@triton.jit
-def log_sum(x):
-    """Return log sum exp of a row."""
-    top = top_of(tl.max(x, 0))
-    return tl.log(tl.sum(tl.exp(x - top), 0)) + top
-
-
-@triton.jit(do_not_specialize=["sb", "st", "T", "se", "te", "lb", "lt", "gb", "gt", "places", "B"])
+@triton.jit(do_not_specialize=["sb", "st", "T", "se", "te", "lb", "lt", "places", "B"])
 def close(
     node, sb, st, length, first, index, T, start, edge, se, te, stop, labels, lb, lt, partial, weights,
-    tops, offsets, rows, logs, exponents, places, value, in_logs, out, gb, gt, ends, L, LS, B,
-    FORM: tl.constexpr, C: tl.constexpr, CLAMP: tl.constexpr, GOLD: tl.constexpr, GRAD: tl.constexpr,
+    tops, offsets, rows, logs, exponents, places, value, in_logs, L, LS, B,
+    PASSES: tl.constexpr, FORM: tl.constexpr, C: tl.constexpr, GRAD: tl.constexpr,
     LP: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Write log Z [B] and in_logs [B]; where in_logs is 1 also gradients, and logarithms of rows for `edges`.
+    """Write log Z and in_logs [passes, B]; where in_logs is 1 also rows of logarithms, without own scores.
 
-    A clamped pass writes only where labels are unknown, and weight 0 where no labelling agrees with them.
+    Pass 1 writes only where labels are unknown, and weight 0 where no labelling agrees with them.
     """
     b = tl.program_id(0).to(tl.int64)
-    n = tl.load(length + b)
-    unknown = tl.full([], 0, tl.int32)
-    if CLAMP or GOLD:
-        unknown = tl.load(partial + b).to(tl.int32)
-    if CLAMP:
-        n *= unknown
+    z = tl.program_id(1)
+    n = swept(b, z, length, partial, PASSES)
     base = first_row(b, first, T, FORM)
     LW = LS * (2 if tl.float32 == C else 1)
     side = places.to(tl.int64)
+    front = z * 2 * side + base
     j = tl.arange(0, LP)
     total = tl.full([], 0.0, tl.float64)
     power = tl.full([], 0, tl.int64)
@@ -67,63 +59,47 @@ def close(
     c = tl.full([], 1.0, tl.float64)
     for t0 in range(0, n, BK):
         t = t0 + tl.arange(0, BK)
-        p = base + t
-        up = tl.load(exponents + p, mask=t < n, other=0)
-        at = rows + p[:, None] * LW + j[None, :]
+        up = tl.load(exponents + front + t, mask=t < n, other=0)
+        at = rows + (front + t)[:, None] * LW + j[None, :]
         inside = (t < n)[:, None] & (j < L)[None, :]
         f = tl.load(at, mask=inside, other=0.0) * two_to(-up, C)[:, None]
         sums = tl.sum(f * tl.load(at + side * LW, mask=inside, other=0.0), 1).to(tl.float64)
         enough = sums * two_to(up, tl.float64) > floor_of(C)
         failed += tl.sum(((t < n) & (enough == 0)).to(tl.int32), 0)
         c = tl.sum(tl.where(t == n - 1, sums, 0.0), 0)
-        total += tl.sum(tl.load(tops + p, mask=t < n, other=0.0).to(tl.float64), 0)
+        total += tl.sum(tl.load(tops + z * places + base + t, mask=t < n, other=0.0).to(tl.float64), 0)
         power += tl.sum(up.to(tl.int64), 0)
     if (n > 0) & (failed == 0):
         total += power.to(tl.float64) * LN2 + tl.log(c)
         total += tl.load(offsets) * (n - 1) + tl.load(offsets + 1) + tl.load(offsets + 2)
     if failed > 0:
-        f = tl.load(start + j, mask=j < L, other=float("-inf")).to(tl.float64)
         tl.debug_barrier()
-        for t in range(0, n):
-            outer, row = place(b, t, first, index, T, FORM)
-            x = tl.load(node + outer * sb + row * st + j, mask=j < L, other=float("-inf")).to(tl.float64)
-            if CLAMP:
-                x = allowed(x, j, tl.load(labels + outer * lb + row * lt), CLAMP)
-            if t > 0:
-                f = log_product(logs + (base + t - 1) * LS, edge, se, te, j, L, LP, BK)
-            f += x
-            tl.store(logs + (base + t) * LS + j, f, mask=j < L)
-            tl.debug_barrier()
-        r = tl.load(stop + j, mask=j < L, other=float("-inf")).to(tl.float64)
-        total = log_sum(f + r)
-        if GRAD:
-            finite = (total > float("-inf")) & (total < float("inf"))
-            w = tl.load(weights + b)
-            if CLAMP:
-                w = -w
+        opening = tl.load(start + j, mask=j < L, other=float("-inf")).to(tl.float64)
+        ending = tl.load(stop + j, mask=j < L, other=float("-inf")).to(tl.float64)
+        for back in range(2 if GRAD else 1):
+            r = tl.where(back == 0, opening, ending)
+            at = node
+            known = labels
             for i in range(0, n):
-                t = n - 1 - i
-                outer, row = place(b, t, first, index, T, FORM)
-                x = tl.load(node + outer * sb + row * st + j, mask=j < L, other=float("-inf")).to(tl.float64)
+                t = i + back * (n - 1 - 2 * i)
+                own = logs + (front + back * side + t) * LS
                 if i > 0:
-                    r = log_product(logs + (side + base + t + 1) * LS, edge, te, se, j, L, LP, BK)
-                f = tl.load(logs + (base + t) * LS + j, mask=j < L, other=float("-inf"))
-                q = w * tl.exp(f + r - total)
-                if CLAMP or GOLD:
-                    label = tl.load(labels + outer * lb + row * lt)
-                    x = allowed(x, j, label, CLAMP)
-                    if GOLD:
-                        q = tl.where((unknown == 0) & (j == label), q - w, q)
-                q = tl.where(finite, q, 0.0)
-                more = tl.where(finite, unknown * (1 if GOLD else 0), 0)  # a clamped pass came before
-                write_row(out + outer * gb + row * gt, ends, j, L, B, b, t, n, q, more)
-                tl.store(logs + (side + base + t) * LS + j, r + x, mask=j < L)
+                    sk = tl.where(back == 0, se, te)
+                    sj = tl.where(back == 0, te, se)
+                    r = _product(own + (2 * back - 1) * LS, at, edge, sk, sj, j, L, known, z, PASSES, LP, BK)
+                outer, row = place(b, t, first, index, T, FORM)
+                at = node + outer * sb + row * st
+                known = labels + outer * lb + row * lt
+                tl.store(own + j, r, mask=j < L)
                 tl.debug_barrier()
-    if CLAMP:
-        if unknown > 0:
-            tl.store(value + b, total)
-            w = tl.load(weights + b)
-            tl.store(weights + b, tl.where((total > float("-inf")) & (total < float("inf")), w, 0.0))
-    else:
+            if back == 0:
+                x = r + scores(at, j, L, known, z, PASSES, tl.float64) + ending
+                top = top_of(tl.max(x, 0))
+                total = log_of(tl.sum(tl.exp(x - top), 0)) + top
+    if z == 0:
         tl.store(value + b, total)
-    tl.store(in_logs + b, (failed > 0).to(tl.uint8))
+    elif tl.load(partial + b) != 0:
+        tl.store(value + B + b, total)
+        possible = (total > float("-inf")) & (total < float("inf"))
+        tl.store(weights + b, tl.where(possible, tl.load(weights + b), 0.0))
+    tl.store(in_logs + z * B + b, (failed > 0).to(tl.uint8))

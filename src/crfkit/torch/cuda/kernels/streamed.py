@@ -13,7 +13,7 @@ of its rows as fit from the first cache and the others past it.
 import triton
 import triton.language as tl
 
-from crfkit.torch.cuda.kernels.parts import power_below, top_of
+from crfkit.torch.cuda.kernels.parts import power_below
 
 
 @triton.jit
@@ -38,10 +38,18 @@ def first_row(b, first, T, FORM: tl.constexpr):
 
 
 @triton.jit
-def allowed(x, j, label, CLAMP: tl.constexpr):
+def allowed(x, j, label):
     """Return scores, those of other labels than a known one forbidden; NaN and inf stay, to be seen."""
-    if CLAMP:
-        x = tl.where((label < 0) | (j == label) | (x != x) | (x == float("inf")), x, float("-inf"))
+    return tl.where((label < 0) | (j == label) | (x != x) | (x == float("inf")), x, float("-inf"))
+
+
+@triton.jit
+def scores(node, j, L, labels, z, PASSES: tl.constexpr, C: tl.constexpr):
+    """Return a row of scores, -inf beyond L; in pass 1 only the label that is known, if it is."""
+    x = tl.load(node + j, mask=j < L, other=float("-inf")).to(C)
+    if PASSES == 2:
+        if z == 1:
+            x = allowed(x, j, tl.load(labels))
     return x
 
 
@@ -68,89 +76,42 @@ def two_to(n, C: tl.constexpr):
     return value
 
 
-@triton.jit(do_not_specialize=["se", "te"])
-def tables(
-    edge, se, te, start, stop, highest, table, begin, offsets, L, LR, LS, C: tl.constexpr, BLOCK: tl.constexpr
-):
-    """Write exp(edge - top) and its transpose [2, LR, LS], 0 beyond L; ends likewise [2, LS]; tops [3]."""
-    top = top_of(tl.load(highest).to(tl.float64))
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = (i < L)[:, None] & (j < L)[None, :]
-    x = tl.load(
-        edge + i.to(tl.int64)[:, None] * se + j.to(tl.int64)[None, :] * te, mask=inside, other=float("-inf")
-    )
-    x = tl.exp(x.to(tl.float64) - top).to(C)
-    size = LR.to(tl.int64) * LS
-    tl.store(table + i[:, None] * LS + j[None, :], x, mask=(i < LR)[:, None] & (j < LS)[None, :])
-    tl.store(table + size + j[None, :] * LS + i[:, None], x, mask=(i < LS)[:, None] & (j < LR)[None, :])
-    if (tl.program_id(0) == 0) & (tl.program_id(1) == 0):
-        tl.store(offsets, top)
-        for side in range(2):
-            high = tl.full([], float("-inf"), tl.float64)
-            for k in range(0, L, BLOCK):
-                at = k + tl.arange(0, BLOCK)
-                a = tl.load(start + at, mask=(at < L) & (side == 0), other=float("-inf"))
-                z = tl.load(stop + at, mask=(at < L) & (side == 1), other=float("-inf"))
-                high = tl.maximum(high, tl.max(tl.maximum(a, z), 0).to(tl.float64))
-            high = top_of(high)
-            tl.store(offsets + 1 + side, high)
-            for k in range(0, L, BLOCK):
-                at = k + tl.arange(0, BLOCK)
-                a = tl.load(start + at, mask=(at < L) & (side == 0), other=0.0)
-                z = tl.load(stop + at, mask=(at < L) & (side == 1), other=0.0)
-                tl.store(begin + side * LS + at, tl.exp((a + z).to(tl.float64) - high).to(C), mask=at < L)
-
-
-@triton.jit(do_not_specialize=["sb", "st", "T", "lb", "lt"])
-def row_tops(
-    node, sb, st, length, first, index, T, labels, lb, lt, partial, tops, L,
-    FORM: tl.constexpr, C: tl.constexpr, CLAMP: tl.constexpr, LP: tl.constexpr,
-):  # fmt: skip
-    """Write the highest score of each place, 0 where all are -inf."""
-    b = tl.program_id(0).to(tl.int64)
+@triton.jit
+def swept(b, z, length, partial, PASSES: tl.constexpr):
+    """Return how many places pass z sweeps: pass 1 is for chains with unknown labels."""
     n = tl.load(length + b)
-    if CLAMP:
-        n = tl.where(tl.load(partial + b) != 0, n, 0)
-    j = tl.arange(0, LP)
-    base = first_row(b, first, T, FORM)
-    for t in range(tl.program_id(1), n, tl.num_programs(1)):
-        outer, row = place(b, t, first, index, T, FORM)
-        x = tl.load(node + outer * sb + row * st + j, mask=j < L, other=float("-inf")).to(C)
-        if CLAMP:
-            x = allowed(x, j, tl.load(labels + outer * lb + row * lt), CLAMP)
-        tl.store(tops + base + t, top_of(tl.max(x, 0)))
+    if PASSES == 2:
+        n = tl.where((z == 0) | (tl.load(partial + b) != 0), n, 0)
+    return n
 
 
-@triton.jit(do_not_specialize=["sb", "st", "T", "lb", "lt", "near", "places"])
+@triton.jit(do_not_specialize=["sb", "st", "T", "lb", "lt", "near", "since", "places", "B"])
 def sweep(
     node, sb, st, length, first, index, T, labels, lb, lt, partial, tops,
-    table, begin, rows, exponents, places, exchange, L, LR, LS, near,
-    FORM: tl.constexpr, C: tl.constexpr, CLAMP: tl.constexpr, LP: tl.constexpr, BK: tl.constexpr,
+    table, begin, rows, exponents, places, exchange, L, LR, LS, B, near, since,
+    PASSES: tl.constexpr, FORM: tl.constexpr, C: tl.constexpr, LP: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Write f_t and the backward r_t, rows [2, places, LW], and the exponents [2, places] of the maxima."""
+    """Write f_t and the backward r_t, rows [passes, 2, places, LW], and exponents [passes, 2, places]."""
     b = tl.program_id(0).to(tl.int64)
     back = tl.program_id(1)
-    n = tl.load(length + b)
-    if CLAMP:
-        n = tl.where(tl.load(partial + b) != 0, n, 0)
+    z = tl.program_id(2) + since
+    n = swept(b, z, length, partial, PASSES)
     j = tl.arange(0, LP)
     k = tl.arange(0, BK)
     base = first_row(b, first, T, FORM)
     table += back * LR.to(tl.int64) * LS
-    LW = LS * (2 if tl.float32 == C else 1)  # rows have room for float64
-    rows += places.to(tl.int64) * back * LW
-    exponents += back * places
-    exchange += (b * 2 + back) * 2 * LR
+    side = (z * 2 + back) * places.to(tl.int64)
+    rows += side * (LS * (2 if tl.float32 == C else 1))  # rows have room for float64
+    exponents += side
+    tops += z * places
+    exchange += ((z * B + b) * 2 + back) * 2 * LR
     cells = table + k[:, None] * LS + j[None, :]
     r = tl.load(begin + back * LS + j, mask=j < L, other=0.0)
     scale = tl.full([], 1.0, C)
     for i in range(0, n):
         t = i + back * (n - 1 - 2 * i)
         outer, row = place(b, t, first, index, T, FORM)
-        x = tl.load(node + outer * sb + row * st + j, mask=j < L, other=float("-inf")).to(C)
-        if CLAMP:
-            x = allowed(x, j, tl.load(labels + outer * lb + row * lt), CLAMP)
+        x = scores(node + outer * sb + row * st, j, L, labels + outer * lb + row * lt, z, PASSES, C)
         w = exponential(x - tl.load(tops + base + t))
         if i > 0:
             before = exchange + ((i - 1) % 2) * LR + k
@@ -166,7 +127,8 @@ def sweep(
             r = tl.sum(sums, 0)
         f = r * w
         tl.store(exchange + (i % 2) * LR + j, f, mask=j < L)
-        tl.store(rows + (base + t) * LW + j, tl.where(back == 1, r, f), mask=j < L)
+        to = rows + (base + t) * (LS * (2 if tl.float32 == C else 1))
+        tl.store(to + j, tl.where(back == 1, r, f), mask=j < L)
         scale, power = power_below(tl.max(f, 0))
         tl.store(exponents + base + t, power)
         tl.debug_barrier()
