@@ -20,13 +20,6 @@ __all__ = ["launch"]
 _DIRECT = tuple(int(x) for x in triton.__version__.split(".")[:2]) >= (3, 3)
 
 
-def _kind(x: Any) -> Any:
-    """Return what stands for an argument when its kernel is compiled."""
-    if x.__class__ is int:
-        return 1 << 40 if x > 0x7FFFFFFF else 2
-    return x.dtype if isinstance(x, Tensor) else x if x is None else 0.5
-
-
 @cache
 def _compiled(kernel: Any, kinds: tuple[Any, ...], constants: tuple[Any, ...], warps: int, _: int) -> Any:
     return kernel.warmup(*kinds, *constants, num_warps=warps, grid=(1,))
@@ -37,6 +30,15 @@ def launch(kernel: Any, blocks: int, args: tuple[Any, ...], constants: tuple[Any
     if not _DIRECT or not isinstance(kernel, JITFunction):
         kernel[(blocks,)](*args, *constants, num_warps=warps)
         return
-    device = torch.cuda.current_device()
-    compiled = _compiled(kernel, tuple([_kind(x) for x in args]), constants, warps, device)
-    compiled[(blocks, 1, 1)](*args, *constants)
+    kinds: list[Any] = []  # what stands for an argument when its kernel is compiled
+    values: list[Any] = []  # tensors as addresses, which are passed on without questions
+    for x in args:
+        if isinstance(x, Tensor):
+            kinds.append(x.dtype)
+            values.append(x.data_ptr())
+        else:
+            large = x.__class__ is int and x > 0x7FFFFFFF
+            kinds.append(1 << 40 if large else 2 if x.__class__ is int else None if x is None else 0.5)
+            values.append(x)
+    compiled = _compiled(kernel, tuple(kinds), constants, warps, torch.cuda.current_device())
+    compiled[(blocks, 1, 1)](*values, *constants)

@@ -19,9 +19,9 @@ __all__ = ["log_partition", "loss", "marginals"]
 def _tiles(L: int, wide: bool) -> tuple[tuple[int, int, int, int, int], int]:
     """Return the sizes P, Q, R, S of the tiles of a table and of a block of places, and the warps."""
     padded = max(16, triton.next_power_of_2(L))
-    R, S = (4, 8) if padded < 64 else (8, 4)
-    warps = max(1, padded // 16 if padded == 64 or wide else padded // 32)
-    return (padded // R, padded // S, R, S, 1024 // padded * (warps if padded < 64 else 1)), warps
+    warps = {16: 1, 32: 2 if wide else 1, 64: 8 if wide else 4}[padded]
+    P, Q = {1: (8, 4), 2: (8, 8), 4: (16, 8), 8: (16, 16)}[warps]
+    return (P, Q, padded // P, padded // Q, 1024 // padded), warps
 
 
 def _where(
@@ -49,17 +49,19 @@ def _gradients(
     T = 0 if first is not None else node.shape[1]
     wide = torch.float64 in (node.dtype, edge.dtype)
     C = torch.float64 if wide else torch.float32
-    dnode = (node.new_empty if first is None else node.new_zeros)(node.shape)
+    dnode = (torch.empty if first is None else torch.zeros)(node.shape, dtype=node.dtype, device=node.device)
     direct = node.dtype == C and index is None
-    room = node.new_empty((1 if direct else 2, node.numel()), dtype=C)
-    partial = node.new_empty((B, L * L + 2 * L + 1), dtype=C)
+    size, width = node.numel(), L * L + 2 * L + 1
+    # forward rows; rows of exp(node), where `dnode` cannot hold them; a row of sums for each sequence
+    room = node.new_empty((1 if direct else 2) * size + B * width, dtype=C)
+    rows, partial = dnode if direct else room[size:], room[-B * width :] if B else room
     value = node.new_empty(B, dtype=torch.float64)
     in_logs = node.new_empty(B, dtype=torch.uint8)
     high = c_float(scale).value
     if B:
         args = (
             *_where(node, first, index, start, edge, stop, length, labels),
-            weight, high, scale - high, T, L, dnode if direct else room[1], room[0], partial, value, in_logs,
+            weight, high, scale - high, T, L, rows, room, partial, value, in_logs,
             None if direct else dnode,
         )  # fmt: skip
         kind = tl.float64 if wide else tl.float32
@@ -68,8 +70,8 @@ def _gradients(
         tiles, warps = _tiles(L, True)
         launch(logs.sums, B, args, (*tiles, kind), warps)
     total = node.new_empty((), dtype=C)
-    dstart, dedge, dstop = (x.new_empty(x.shape) for x in (start, edge, stop))
-    blocks = -(-partial.shape[1] // 32)
+    dstart, dedge, dstop = torch.empty_like(start), edge.new_empty(edge.shape), torch.empty_like(stop)
+    blocks = -(-width // 32)
     launch(compact.totals, blocks, (partial, B, L, dedge, dstart, dstop, total), (32, 32), 4)
     return dnode, dstart, dedge, dstop, total, value, in_logs
 

@@ -14,6 +14,8 @@ from crfkit.torch.cuda.kernels.parts import LN2, floor_of, log_of, power_below, 
 from crfkit.torch.cuda.kernels.tiles import (
     along_i,
     along_j,
+    lanes_i,
+    lanes_j,
     max_i,
     max_j,
     sum_i,
@@ -27,13 +29,14 @@ __all__ = ["gradients", "values"]
 
 @triton.jit
 def prepare(
-    node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, n, L,
-    COUNTS: tl.constexpr, BLOCK: tl.constexpr, LP: tl.constexpr, C: tl.constexpr,
+    node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, counts, n, L,
+    BLOCK: tl.constexpr, LP: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
-    """Write rows of exp(node - their maximum).
+    """Write rows of exp(node - their maximum), and add the gold steps to `counts` [L, L], which are 0.
 
-    Return the sum of maxima; that sum minus the gold scores of places and steps; the counts of gold edges
-    [LP, LP]; whether a label is unknown; the lowest score beside a maximum; whether something is forbidden.
+    Return the sum of maxima; that sum minus the gold scores of places and steps; whether a label is unknown;
+    the lowest score beside a maximum; whether something is forbidden (without counts). Counts are added up by
+    atomic operations, all of them by 1: whole numbers, the same in any order.
     """
     label = tl.arange(0, LP)[None, :]
     tops = tl.zeros([BLOCK], dtype=tl.float64)
@@ -41,7 +44,6 @@ def prepare(
     unknown = tl.zeros([BLOCK], dtype=tl.int32)
     forbidden = tl.zeros([BLOCK], dtype=tl.int32)
     lowest = tl.zeros([BLOCK], dtype=C)
-    counts = tl.zeros([LP, LP], dtype=tl.float32)
     for begin in range(0, n, BLOCK):
         t = begin + tl.arange(0, BLOCK)
         inside = t < n
@@ -52,7 +54,7 @@ def prepare(
         relative = x - high[:, None]
         tl.store(rows + wide(t)[:, None] * L + label, tl.exp(relative), mask=cells)
         tops += high.to(tl.float64)
-        if not COUNTS:
+        if counts is None:
             hole = cells & (relative == float("-inf"))
             forbidden |= tl.max(hole.to(tl.int32), 1)
             lowest = tl.minimum(lowest, tl.min(tl.where(cells & (hole == 0), relative, 0.0), 1))
@@ -61,17 +63,16 @@ def prepare(
             into = inside & (t > 0)
             before = tl.load(labels + places(index, t - 1, into) * labels_t, mask=into, other=0).to(tl.int32)
             unknown |= (y < 0).to(tl.int32)
-            gold = tl.sum(tl.where(inside[:, None] & (label == y[:, None]), x, 0.0), 1)
+            known = inside & (y >= 0) & (y < L)
+            gold = tl.load(node + place * node_t + y, mask=known, other=0.0).to(C)
             gold = tl.where(y < L, gold, float("nan"))
             costs += (high - gold).to(tl.float64)
             valid = into & (y >= 0) & (before >= 0) & (y < L) & (before < L)
             e = tl.load(edge + before * edge_i + y * edge_j, mask=valid, other=0.0).to(tl.float64)
             costs -= e
-            if COUNTS:
-                came = valid[:, None] & (before[:, None] == label)
-                went = valid[:, None] & (y[:, None] == label)
-                counts = tl.dot(tl.trans(came.to(tl.float16)), went.to(tl.float16), counts)
-    return tl.sum(tops), tl.sum(costs), counts, tl.max(unknown), tl.min(lowest), tl.max(forbidden)
+            if counts is not None:
+                tl.atomic_add(counts + before * L + y, 1.0, mask=valid, sem="relaxed")
+    return tl.sum(tops), tl.sum(costs), tl.max(unknown), tl.min(lowest), tl.max(forbidden)
 
 
 @triton.jit
@@ -83,14 +84,17 @@ def _forward(
 
     `alphas`: where the rows of all places but the last go, each as it is before it is scaled; or None.
     """
-    i, j = along_i(P, R), along_j(Q, S)
-    smallest = tl.zeros([1, 1, 1, 1], dtype=a.dtype) + 1.0
-    exponent = tl.zeros([1, 1, 1, 1], dtype=tl.int32)
+    one = tl.where(n > -1, 1, 0)
+    i, j = lanes_i(one, P, Q, R), lanes_j(one, P, Q, S)
+    write_i = (i < L) & (tl.arange(0, Q)[None, :, None, None] == 0)
+    write_j = (j < L) & (tl.arange(0, P)[:, None, None, None] == 0)
+    smallest = tl.zeros([P, Q, 1, 1], dtype=a.dtype) + 1.0
+    exponent = tl.zeros([P, Q, 1, 1], dtype=tl.int32)
     w1 = tl.load(rows + L + j, mask=j < tl.where(n > 1, L, 0), other=0.0)
     w2 = tl.load(rows + 2 * L + i, mask=i < tl.where(n > 2, L, 0), other=0.0)
     here = rows + 3 * L
     if alphas is not None:
-        tl.store(alphas + i, a, mask=i < L)
+        tl.store(alphas + i, a, mask=write_i)
     for t in range(1, n - 1, 2):
         next1 = tl.load(here + j, mask=j < tl.where(t + 2 < n, L, 0), other=0.0)
         next2 = tl.load(here + L + i, mask=i < tl.where(t + 3 < n, L, 0), other=0.0)
@@ -99,7 +103,7 @@ def _forward(
         exponent += k
         r = sum_i(a * E)
         if alphas is not None:
-            tl.store(alphas + L + j, r * w1, mask=j < L)
+            tl.store(alphas + L + j, r * w1, mask=write_j)
         else:
             smallest = tl.minimum(smallest, -max_i(tl.where(a > 0.0, -a, -1.0)))
         r *= w1 * scale
@@ -107,7 +111,7 @@ def _forward(
         exponent += k
         a = sum_j(r * F)
         if alphas is not None:
-            tl.store(alphas + 2 * L + i, a * w2, mask=i < L)
+            tl.store(alphas + 2 * L + i, a * w2, mask=write_i)
             alphas += 2 * L
         else:
             smallest = tl.minimum(smallest, -max_j(tl.where(r > 0.0, -r, -1.0)))
@@ -118,7 +122,8 @@ def _forward(
         exponent += k
         if alphas is None:
             smallest = tl.minimum(smallest, -max_i(tl.where(a > 0.0, -a, -1.0)))
-        a = to_i(sum_i(a * E) * (w1 * scale), P, R)
+        r = tl.max(sum_i(a * E) * (w1 * scale), 0, keep_dims=True)  # the same in all lanes of an i
+        a = tl.broadcast_to(to_i(r, P, R), [P, Q, R, 1])
     return a, exponent, smallest
 
 
@@ -131,7 +136,10 @@ def _backward(
 
     Both rows are taken as they were before they were scaled: then this sum is about m m' c of `floor_of`.
     """
-    i, j = along_i(P, R), along_j(Q, S)
+    one = tl.where(n > -1, 1, 0)
+    i, j = lanes_i(one, P, Q, R), lanes_j(one, P, Q, S)
+    write_i = (i < L) & (tl.arange(0, Q)[None, :, None, None] == 0)
+    write_j = (j < L) & (tl.arange(0, P)[:, None, None, None] == 0)
     C: tl.constexpr = a.dtype
     S1 = tl.zeros([P, Q, R, S], dtype=C)
     S2 = tl.zeros([P, Q, R, S], dtype=C)
@@ -142,11 +150,10 @@ def _backward(
     a1 = tl.load(there + j, mask=j < tl.where(n > 1, L, 0), other=0.0)
     w2 = tl.load(here - 2 * L + i, mask=i < tl.where(n > 2, L, 0), other=0.0)
     a2 = tl.load(there - L + i, mask=i < tl.where(n > 2, L, 0), other=0.0)
-    m = max_i(b)
-    scale, _ = power_below(m)
-    c = sum_i(a * b)
-    least = c
-    tl.store(here + i, a * b * (weight / c), mask=i < L)
+    scale, _ = power_below(max_i(b))
+    last = sum_i(a * b)
+    least = last + tl.zeros([P, Q, 1, 1], dtype=C)
+    tl.store(here + i, a * b * (weight / last), mask=write_i)
     g = b * w  # beta times exp(node), along i
     # A scale comes from the row before, which has one itself: 2^-k with 2^k about max(b) times that.
     for t in range(n - 1, 1, -2):
@@ -159,7 +166,7 @@ def _backward(
         c = sum_j(a1 * b1)
         part = a1 * (1.0 / c)
         S2 += g * part
-        tl.store(here - L + j, part * b1 * weight, mask=j < L)
+        tl.store(here - L + j, part * b1 * weight, mask=write_j)
         least = tl.minimum(least, c)
         g1 = b1 * (w1 * scale)
         scale, _ = power_below(m * scale)
@@ -168,7 +175,7 @@ def _backward(
         c = sum_i(a2 * b2)
         part = a2 * (1.0 / c)
         S1 += part * g1
-        tl.store(here - 2 * L + i, part * b2 * weight, mask=i < L)
+        tl.store(here - 2 * L + i, part * b2 * weight, mask=write_i)
         least = tl.minimum(least, c)
         g = b2 * (w2 * scale)
         scale, _ = power_below(m * scale)
@@ -180,7 +187,7 @@ def _backward(
         c = sum_j(a1 * b1)
         part = a1 * (1.0 / c)
         S2 += g * part
-        tl.store(here - L + j, part * b1 * weight, mask=j < L)
+        tl.store(here - L + j, part * b1 * weight, mask=write_j)
         least = tl.minimum(least, c)
     return E * S1 + transposed(F * S2, P, Q, R, S), least
 
@@ -200,9 +207,8 @@ def _table(
 
 
 @triton.jit
-def _ends(scores, L, P: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
+def _ends(scores, i, L, C: tl.constexpr):
     """Return exp(scores - top) along i and the top: of start or stop."""
-    i = along_i(P, R)
     x = tl.load(scores + i, mask=i < L, other=float("-inf")).to(C)
     top = top_of(tl.max(x))
     return tl.exp(x - top), top
@@ -250,12 +256,17 @@ def gradients(
     result = tl.full((), 0.0, tl.float64)
     safe = n >= 0
     if n > 0:
-        a, start_top = _ends(start, L, P, R, C)
-        z, stop_top = _ends(stop, L, P, R, C)
-        tops, cost, counts, unknown, _, _ = prepare(
-            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, n, L,
-            labels is not None, BLOCK, LP, C,
-        )  # fmt: skip
+        spread_i = lanes_i(tl.where(n > -1, 1, 0), P, Q, R)
+        a, start_top = _ends(start, spread_i, L, C)
+        z, stop_top = _ends(stop, spread_i, L, C)
+        if labels is not None:
+            for begin in range(0, L * L, 1024):
+                cell = begin + tl.arange(0, 1024)
+                tl.store(partial + cell, tl.zeros([1024], dtype=C), mask=cell < L * L)
+            tl.debug_barrier()
+        tops, cost, unknown, _, _ = prepare(
+            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, partial, n, L, BLOCK, LP, C
+        )
         E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
         more = start_top.to(tl.float64) + stop_top.to(tl.float64)
         more += tl.where(n > 1, (n - 1) * edge_top.to(tl.float64), 0.0)
@@ -265,10 +276,8 @@ def gradients(
             cost += more - _gold_ends(labels, labels_t, index, start, 0)
             cost -= _gold_ends(labels, labels_t, index, stop, n - 1)
             kept = tl.where(cost == float("inf"), 0.0, factor)
-            came, went = tl.arange(0, LP)[:, None], tl.arange(0, LP)[None, :]
-            tl.store(partial + came * L + went, counts.to(C), mask=(came < L) & (went < L))
         tl.debug_barrier()
-        a *= tl.load(rows + i, mask=i < L, other=0.0)
+        a *= tl.load(rows + spread_i, mask=spread_i < L, other=0.0)
         a, exponent, _ = _forward(rows, alphas, a, E, F, n, L, P, Q, R, S)
         result = tl.max(log_of(sum_i(a * z)) + exponent.to(tl.float64) * LN2)
         tl.debug_barrier()
@@ -329,12 +338,12 @@ def values(
     result = tl.full((), 0.0, tl.float64)
     safe = n >= 0
     if n > 0:
-        a, start_top = _ends(start, L, P, R, C)
-        z, stop_top = _ends(stop, L, P, R, C)
-        tops, cost, _, unknown, lowest, forbidden = prepare(
-            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, n, L,
-            False, BLOCK, LP, C,
-        )  # fmt: skip
+        spread_i = lanes_i(tl.where(n > -1, 1, 0), P, Q, R)
+        a, start_top = _ends(start, spread_i, L, C)
+        z, stop_top = _ends(stop, spread_i, L, C)
+        tops, cost, unknown, lowest, forbidden = prepare(
+            node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, None, n, L, BLOCK, LP, C
+        )
         E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
         more = start_top + stop_top + tl.where(n > 1, (n - 1) * edge_top, 0.0)
         tops += more
@@ -350,7 +359,7 @@ def values(
             holes |= tl.max(((i < L) & (j < L) & (E == 0.0)).to(tl.int32))
         spread = -lowest - tl.log(least)
         tl.debug_barrier()
-        a *= tl.load(rows + i, mask=i < L, other=0.0)
+        a *= tl.load(rows + spread_i, mask=spread_i < L, other=0.0)
         a, exponent, smallest = _forward(rows, None, a, E, F, n, L, P, Q, R, S)
         result = tl.max(log_of(sum_i(a * z)) + exponent.to(tl.float64) * LN2)
         whole = (holes | forbidden) == 0
