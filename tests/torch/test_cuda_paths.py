@@ -21,7 +21,7 @@ def agrees(chains: Chains) -> None:
     torch.testing.assert_close(labels, right, rtol=0, atol=0)
 
 
-@pytest.fixture(params=["pointers", "rows", "chunks", "streamed"])
+@pytest.fixture(params=["pointers", "rows", "chunks", "streamed", "stepped"])
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every way in which `best` may be answered."""
     if request.param == "chunks":
@@ -29,8 +29,10 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "rows":
         monkeypatch.setattr(paths, "POINTERS", 0)
         monkeypatch.setattr(paths, "_registers", paths._registers.__wrapped__)
-    if request.param == "streamed":
+    if request.param in ("streamed", "stepped"):
         monkeypatch.setattr(paths, "REGISTERS", 0)
+    if request.param == "stepped":
+        monkeypatch.setattr(paths, "ALONE", 0)
     return str(request.param)
 
 

@@ -15,17 +15,19 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from crfkit.torch.cuda.kernels import draws, forward, viterbi, viterbi_chunks
+from crfkit.torch.cuda.kernels import draws, forward, viterbi, viterbi_chunks, viterbi_steps
+from crfkit.torch.cuda.launch import launch
 
 __all__ = ["best", "sample"]
 
 
 # Labels up to which the table is kept in registers, and those up to which pointers are kept instead of rows.
 REGISTERS, POINTERS = 128, 32
+ALONE = 256  # labels up to which one program follows a sequence, if they are not packed
 
 
 def _strides(node: Tensor, first: Tensor | None, index: Tensor | None, edge: Tensor) -> tuple[int, ...]:
-    """Return what addresses rows and steps: strides, shift, T and L, in the order of `viterbi.CHAIN`."""
+    """Return what addresses rows and steps: strides, shift, T and L, in the order of the kernels."""
     if first is None:
         T = node.shape[1]
         rows = (node.stride(0), node.stride(1), 0 if index is None else index.stride(0))
@@ -80,58 +82,51 @@ def best(
     sizes = _strides(node, first, index, edge)
     C = _compute(node, edge)
     if L > REGISTERS or (L > 64 and (edge.ndim > 2 or C is torch.float64)):
+        if L > ALONE and first is None and edge.ndim == 2:
+            return labels, _stepped(args, labels, sizes)
         return labels, _streamed(args, labels, sizes)
     chunks = _chunks(B, sizes[-2] if first is None else sizes[-2] // B, L)
     if chunks > 1:
         return labels, _chunked(args, labels, sizes, chunks)
-    flags = _registers(L, C, edge.ndim > 2)
-    if flags["KEEP"] == 1:
-        C = torch.uint8
+    constants, kept, warps = _registers(L, C, edge.ndim > 2)
     score = node.new_empty(B, dtype=torch.float64)
-    back = node.new_empty(labels.numel() * flags["Lp"], dtype=C)
-    viterbi.whole[(B,)](*args, labels, score, back, *sizes, **flags)
+    back = node.new_empty(labels.numel() * constants[0], dtype=kept)
+    launch(viterbi.whole, B, (*args, labels, score, back, *sizes), constants, warps)
     return labels, score
 
 
+def _kind(C: torch.dtype) -> tl.dtype:
+    return tl.float64 if C is torch.float64 else tl.float32
+
+
 @cache
-def _registers(L: int, C: torch.dtype, by_position: bool) -> dict[str, Any]:
-    """Return the flags of the kernel that answers a sequence with the table in registers."""
+def _registers(L: int, C: torch.dtype, by_position: bool) -> tuple[tuple[Any, ...], torch.dtype, int]:
+    """Return the constants of `viterbi.whole`, the type of what it keeps, and its warps."""
     Lp = _padded(L)
     rows = L > POINTERS and not by_position and C is torch.float32
-    return {
-        "Lp": Lp,
-        "Q": 4,
-        "C": tl.float64 if C is torch.float64 else tl.float32,
-        "BY_POSITION": by_position,
-        "KEEP": 2 if rows else 1,
-        "num_warps": max(1, Lp // 32) if Lp > 64 or not rows else 1,
-    }
+    warps = 1 if rows and Lp <= 64 else max(1, Lp // 32)
+    return (Lp, 4, _kind(C), by_position, 2 if rows else 1), C if rows else torch.uint8, warps
 
 
 def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chunks: int) -> Tensor:
     """Write the best labels by chunks; return scores."""
     node, length, first, index, _, edge, _ = args
-    B, L = length.shape[0], sizes[-1]
-    flags = {**_registers(L, _compute(node, edge), edge.ndim > 2), "num_warps": 2 if L > 32 else 1}
-    del flags["KEEP"]
-    Lp = flags["Lp"]
+    B, L, C = length.shape[0], sizes[-1], _compute(node, edge)
+    Lp = _padded(L)
     back = labels.new_empty(labels.numel() * Lp, dtype=torch.uint8)
-    made = labels.new_empty(B * chunks * Lp * Lp, dtype=_compute(node, edge))
+    made = labels.new_empty(B * chunks * Lp * Lp, dtype=C)
     taken = labels.new_empty(B * chunks * Lp, dtype=torch.float64)
     maps = labels.new_empty(B * chunks * Lp, dtype=torch.uint8)
     last = labels.new_empty(B * (chunks + 1), dtype=torch.int32)
     parts = labels.new_empty((B, chunks), dtype=torch.float64)
     sizes = (*sizes, chunks, Lp)
-    viterbi_chunks.operators[(B * chunks * L,)](
-        node, length, first, index, edge, made, taken, *sizes, **flags
-    )
-    viterbi_chunks.borders[(B * chunks,)](*args, labels, back, made, taken, maps, last, *sizes, **flags)
-    viterbi_chunks.finish[(B * chunks,)](
-        *(*args, labels, back, maps, last, parts, *sizes),
-        Lp=Lp,
-        Cp=triton.next_power_of_2(chunks),
-        num_warps=flags["num_warps"],
-    )
+    constants, warps = (Lp, 4, _kind(C), edge.ndim > 2), max(1, Lp // 32)
+    rows = (node, length, first, index, edge, made, taken, *sizes)
+    launch(viterbi_chunks.operators, B * chunks * L, rows, constants, warps)
+    ends = (*args, labels, back, made, taken, maps, last, *sizes)
+    launch(viterbi_chunks.borders, B * chunks, ends, constants, warps)
+    whole = (*args, labels, back, maps, last, parts, *sizes)
+    launch(viterbi_chunks.finish, B * chunks, whole, (Lp, triton.next_power_of_2(chunks)), warps)
     return parts.sum(1)
 
 
@@ -144,17 +139,25 @@ def _streamed(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> 
     Lp = _padded(L)
     BJ = min(Lp, 256)
     held = BJ // 2 if L <= 256 and edge.ndim == 2 and C is torch.float32 else 0
-    forward.best[(B,)](
-        *(*args, labels, score, alpha, *sizes),
-        Lp=Lp,
-        BI=16 if held else min(Lp, 64 if C is torch.float32 else 32),
-        BJ=BJ,
-        Q=4,
-        C=tl.float64 if C is torch.float64 else tl.float32,
-        BY_POSITION=edge.ndim > 2,
-        HELD=held,
-        num_warps=max(1, BJ // 32),
-    )
+    BI = 16 if held else min(Lp, 64 if C is torch.float32 else 32)
+    constants = (Lp, BI, BJ, 4, _kind(C), edge.ndim > 2, held)
+    launch(forward.best, B, (*args, labels, score, alpha, *sizes), constants, max(1, BJ // 32))
+    return score
+
+
+def _stepped(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Write the best labels of padded sequences by a launch for each step; return scores."""
+    node, length, _, index, start, edge, _ = args
+    B, T, L, C = length.shape[0], sizes[-2], sizes[-1], _compute(node, edge)
+    score = labels.new_empty(B, dtype=torch.float64)
+    alpha = labels.new_empty(labels.numel() * L, dtype=C)
+    G, BI, BJ = min(4, triton.next_power_of_2(B)), 32, 64
+    blocks = triton.cdiv(B, G) * triton.cdiv(L, BJ)
+    for t in range(T):
+        rows = (node, length, index, start, edge, alpha, *sizes[:3], sizes[5], T, L, t, B)
+        launch(viterbi_steps.step, blocks, rows, (G, BI, BJ, _kind(C), t == 0), 8)
+    constants = (_padded(L), _kind(C))
+    launch(viterbi_steps.found, B, (*args, labels, score, alpha, *sizes), constants, 8)
     return score
 
 
@@ -184,19 +187,10 @@ def sample(
     allowed = node.new_empty(B, dtype=torch.int32)
     Lp = _padded(L)
     BI, BJ = min(Lp, 32), min(Lp, 256)
-    forward.sums[(B,)](
-        *(node, length, first, index, start, edge, stop, alpha, allowed, *sizes),
-        Lp=Lp,
-        BI=BI,
-        BJ=BJ,
-        C=tl.float64 if _compute(node, edge) is torch.float64 else tl.float32,
-        num_warps=max(1, BI * BJ // 512),
-    )
+    rows = (node, length, first, index, start, edge, stop, alpha, allowed, *sizes)
+    constants = (Lp, BI, BJ, _kind(_compute(node, edge)))
+    launch(forward.sums, B, rows, constants, max(1, BI * BJ // 512))
     D = min(triton.next_power_of_2(n), max(1, 1024 // Lp))
-    draws.draw[(B * triton.cdiv(n, D),)](
-        *(node, length, first, index, edge, stop, alpha, allowed, seed, labels, *sizes, n),
-        Lp=Lp,
-        D=D,
-        num_warps=max(1, D * Lp // 256),
-    )
+    each = (node, length, first, index, edge, stop, alpha, allowed, seed, labels, *sizes, n)
+    launch(draws.draw, B * triton.cdiv(n, D), each, (Lp, D), max(1, D * Lp // 256))
     return labels

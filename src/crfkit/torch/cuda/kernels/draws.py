@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from crfkit.torch.cuda.kernels.parts import wide
-from crfkit.torch.cuda.kernels.viterbi import CHAIN, place_of, row_of, sequence
+from crfkit.torch.cuda.kernels.viterbi import ARGUMENTS, place_of, row_of, sequence
 
 
 @triton.jit
@@ -32,7 +32,7 @@ def pick(score, u, Lp: tl.constexpr):
     return tl.minimum(tl.min(tl.where(possible & beyond, i, Lp), 1), highest)
 
 
-@triton.jit(do_not_specialize=[*CHAIN, "draws"])
+@triton.jit(do_not_specialize=ARGUMENTS)
 def draw(
     node, length, first, index, edge, stop, alpha, allowed, seed, labels,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L, draws,

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from crfkit.torch.cuda.kernels.parts import wide
 from crfkit.torch.cuda.kernels.viterbi import (
-    CHAIN,
+    ARGUMENTS,
     fill,
     lowest,
     place_of,
@@ -100,7 +100,7 @@ def maxima(
     return tl.max(wrong, 0)
 
 
-@triton.jit(do_not_specialize=CHAIN)
+@triton.jit(do_not_specialize=ARGUMENTS)
 def best(
     node, length, first, index, start, edge, stop, labels, score, alpha,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L,
@@ -146,7 +146,7 @@ def terms(alpha, table, i0, j, edge_i, L, BI: tl.constexpr):
     return a[:, None] + tl.load(at, inside, float("-inf")).to(tl.float64)
 
 
-@triton.jit(do_not_specialize=CHAIN)
+@triton.jit(do_not_specialize=ARGUMENTS)
 def sums(
     node, length, first, index, start, edge, stop, alpha, allowed,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L,

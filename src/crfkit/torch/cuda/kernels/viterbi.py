@@ -16,10 +16,15 @@ import triton.language as tl
 
 from crfkit.torch.cuda.kernels.parts import wide
 
-# Arguments of every kernel: a chain, its strides and sizes, and flags.
+# Every argument of a kernel but its constants (`crfkit.torch.cuda.launch`). Of those that address a chain,
 #   node_b, node_t: strides of sequences (0 if packed) and rows; edge_b, edge_t, edge_i: of sequences, rows,
 #   and `from` (that of `to` is 1); shift: 1 if entry t of `edge` is the step from row t to row t + 1.
-CHAIN = ["node_b", "node_t", "index_b", "edge_b", "edge_t", "edge_i", "shift", "T", "L"]
+ARGUMENTS = [
+    *("node", "length", "first", "index", "start", "edge", "stop"),
+    *("node_b", "node_t", "index_b", "edge_b", "edge_t", "edge_i", "shift", "T", "L"),
+    *("labels", "score", "back", "alpha", "made", "taken", "maps", "last", "parts", "chunks", "width"),
+    *("allowed", "seed", "draws"),
+]
 
 
 @triton.jit
@@ -211,7 +216,7 @@ def write(
     return tl.sum(total, 0)
 
 
-@triton.jit(do_not_specialize=CHAIN)
+@triton.jit(do_not_specialize=ARGUMENTS)
 def whole(
     node, length, first, index, start, edge, stop, labels, score, back,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L,

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from crfkit.torch.cuda.kernels.viterbi import (
-    CHAIN,
+    ARGUMENTS,
     fill,
     lowest,
     node_row,
@@ -25,8 +25,6 @@ from crfkit.torch.cuda.kernels.viterbi import (
     write,
 )
 
-CHUNKS = [*CHAIN, "chunks", "width"]
-
 
 @triton.jit
 def chunk(n, c, chunks):
@@ -36,7 +34,7 @@ def chunk(n, c, chunks):
     return lo, tl.minimum(lo + steps, n - 1), tl.maximum((n - 1 + steps - 1) // steps, 1)
 
 
-@triton.jit(do_not_specialize=CHUNKS)
+@triton.jit(do_not_specialize=ARGUMENTS)
 def operators(
     node, length, first, index, edge, made, taken,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L, chunks, width,
@@ -61,7 +59,7 @@ def operators(
         tl.store(taken + row, offset)
 
 
-@triton.jit(do_not_specialize=CHUNKS)
+@triton.jit(do_not_specialize=ARGUMENTS)
 def borders(
     node, length, first, index, start, edge, stop, labels, back, made, taken, maps, last,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L, chunks, width,
@@ -121,7 +119,7 @@ def borders(
     tl.store(last + b * (chunks + 1) + 1 + c, tl.max(wrong, 0))
 
 
-@triton.jit(do_not_specialize=CHUNKS)
+@triton.jit(do_not_specialize=ARGUMENTS)
 def finish(
     node, length, first, index, start, edge, stop, labels, back, maps, last, parts,
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L, chunks, width,
