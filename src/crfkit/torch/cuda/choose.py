@@ -7,9 +7,11 @@ was measured (docs/speed.md).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 __all__ = ["TABLE", "Sizes", "run"]
@@ -45,12 +47,19 @@ TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
 ]
 
 
+@cache
+def _function(module: str, name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
 def run(name: str, node: Tensor, length: Tensor, first: Tensor | None, *rest: Any) -> Any:
-    """Answer an operator by the kernels for its sizes."""
+    """Answer an operator by the kernels for its sizes, on the device of `node`."""
     sizes = sizes_of(node, length, first, rest[2])
+    answer = _function("crfkit.torch.general", name)
     for module, names, covers in TABLE:
         if name in names and covers(sizes):
-            kernels = import_module(f"crfkit.torch.cuda.{module}")
-            return getattr(kernels, name)(node, length, first, *rest)
-    general = import_module("crfkit.torch.general")
-    return getattr(general, name)(node, length, first, *rest)
+            answer = _function(f"crfkit.torch.cuda.{module}", name)
+            break
+    with torch.cuda.device_of(node):  # Triton launches on the current device
+        return answer(node, length, first, *rest)
