@@ -19,7 +19,6 @@ from crfkit.torch.cuda import streamed, wide
 
 # NumPy, which the interpreter computes with, warns of -inf - -inf; kernels select what they mean afterwards.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-FORMS = ["padded", "time-first", "holes", "packed"]
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 2e-2}
 
 
@@ -35,34 +34,54 @@ def same(got: tuple[Tensor, ...], want: tuple[Tensor, ...], dtype: torch.dtype) 
 
 
 def compare(kernels: Any, chains: Chains, labels: Tensor) -> Tensor:
-    """Compare all three operators; return the flags of the loss."""
+    """Compare the loss and its gradients; return the flags."""
     weight = torch.linspace(0.5, 1.5, chains.length.shape[0], device=DEVICE)
-    dtype, exact = chains.node.dtype, chains.double().args
     got = kernels.loss(*chains.args, labels, weight, 0.5, True)
-    same(got, general.loss(*exact, labels, weight, 0.5, True), dtype)
-    same(kernels.marginals(*chains.args, weight), general.marginals(*exact, weight), dtype)
-    same(kernels.log_partition(*chains.args), general.log_partition(*exact), dtype)
+    same(got, general.loss(*chains.double().args, labels, weight, 0.5, True), chains.node.dtype)
     in_logs: Tensor = got[-1]
     return in_logs
 
 
-@pytest.mark.parametrize("kernels", [streamed, wide])
-@pytest.mark.parametrize("form", FORMS)
-def test_sums_of_every_form(form: str, kernels: ModuleType) -> None:
-    dtype = {"packed": torch.float64, "holes": torch.bfloat16}.get(form, torch.float32)
+@pytest.mark.parametrize(
+    ("kernels", "form", "dtype"),
+    [
+        (streamed, "padded", torch.float32),
+        (streamed, "time-first", torch.float32),
+        (streamed, "holes", torch.bfloat16),
+        (streamed, "packed", torch.float64),
+        (wide, "time-first", torch.float32),
+        (wide, "holes", torch.bfloat16),
+        (wide, "packed", torch.float32),
+    ],
+)
+def test_losses_of_every_form(kernels: ModuleType, form: str, dtype: torch.dtype) -> None:
     chains = random_chains(3, 3, 18, form=form, dtype=dtype, forbidden=0.1, seed=3, device=DEVICE)
+    assert not compare(kernels, chains, random_labels(chains, unknown=0.2)).any()
+
+
+@pytest.mark.parametrize(("scale", "in_logs"), [(1.0, 0), (1e4, 1)])
+def test_log_partition_and_marginals(scale: float, in_logs: int) -> None:
+    chains = random_chains(2, 3, 7, scale=scale, seed=8, device=DEVICE)
+    weight = torch.tensor([2.0, -1.0], device=DEVICE)[:1].expand(2)
+    got = streamed.marginals(*chains.args, weight)
+    same(got, general.marginals(*chains.double().args, weight), torch.float32)
+    logz, flags = streamed.log_partition(*chains.args)
+    torch.testing.assert_close(logz, got[-2])
+    assert flags.tolist() == got[-1].tolist() == [in_logs] * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_tables_of_several_blocks_and_tables_that_are_read_at_every_step(dtype: torch.dtype) -> None:
+    chains = random_chains(2, 3, 70, dtype=dtype, device=DEVICE)
     labels = random_labels(chains, unknown=0.2)
-    assert not compare(kernels, chains, labels).any()
-
-
-def test_tables_of_several_blocks() -> None:
-    chains = random_chains(2, 2, 70, device=DEVICE)
-    assert not compare(streamed, chains, random_labels(chains, unknown=0.2)).any()
+    exact = general.loss(*chains.double().args, labels, None, 0.5, True)
+    same(streamed.loss(*chains.args, labels, None, 0.5, True), exact, dtype)
+    same(streamed.loss(*chains.args, labels, None, 0.5, True, sweep=streamed.stream), exact, dtype)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_scores_beyond_the_range_are_summed_in_log_space(dtype: torch.dtype) -> None:
-    chains = random_chains(3, 3, 6, scale=1e4, forbidden=0.2, dtype=dtype, seed=1, device=DEVICE)
+    chains = random_chains(3, 3, 5, scale=1e4, forbidden=0.2, dtype=dtype, seed=1, device=DEVICE)
     chains.node[1] *= 1e-4  # this one needs the range of the edges only
     labels = random_labels(chains, unknown=0.4)
     in_logs = compare(streamed, chains, labels)

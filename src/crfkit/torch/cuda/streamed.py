@@ -16,9 +16,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from crfkit.torch.cuda.kernels import close, credits, prologue, streamed
+from crfkit.torch.cuda.kernels import close, credits, held, prologue, streamed
 
-__all__ = ["Sums", "log_partition", "loss", "marginals", "sweep"]
+__all__ = ["Sums", "log_partition", "loss", "marginals", "stream", "sweep"]
 
 _NEAR = 192 * 1024  # bytes of the table that are read through the first cache (of 256 KB on an H200)
 _PROGRAMS = 264  # two for each processor of an H200, to sum edges
@@ -104,14 +104,14 @@ class Sums:
             num_warps=warps,
         )  # fmt: skip
         if grad:
-            tile = 32 if wide else 64
-            blocks = triton.cdiv(self.L, tile) ** 2
+            rows, columns = (32, 32) if wide else (128, 64)
+            blocks = triton.cdiv(self.L, rows) * triton.cdiv(self.L, columns)
             ranges = max(1, min(self.B, _PROGRAMS // blocks))
             self.shares = self.new(ranges, self.L, self.L)
             credits.edges[blocks, ranges](
                 *self.chain[3:], *parameters[1:4], *self.labels, self.partial, self.weights, self.value,
                 self.in_logs, self.table, self.rows, self.logs, self.places, self.shares, self.L, self.LS,
-                self.B, *self.constants, 8 if wide else 32, tile, tile, num_warps=8,
+                self.B, *self.constants, 8 if wide else 32, rows, columns, num_warps=8,
             )  # fmt: skip
 
     def new(self, *shape: int, dtype: torch.dtype | None = None) -> Tensor:
@@ -125,8 +125,16 @@ class Sums:
         return self.out, ends[0].to(start.dtype), edge, ends[1].to(stop.dtype)
 
 
-def sweep(sums: Sums, since: int = 0) -> None:
-    """Sweep all chains in one launch, a program for each chain, direction and pass (from `since` on)."""
+def hold(sums: Sums) -> None:
+    """Sweep all chains in one launch, with the table in registers."""
+    held.sweep[sums.B, 2, sums.passes](
+        *sums.chain, *sums.labels, sums.partial, sums.tops, sums.table, sums.begin, sums.rows,
+        sums.exponents, sums.places, sums.L, sums.LR, sums.LS, sums.B, *sums.constants, sums.LP, num_warps=4,
+    )  # fmt: skip
+
+
+def stream(sums: Sums, since: int = 0) -> None:
+    """Sweep all chains in one launch, reading the table at every step; passes from `since` on."""
     size = 8 if sums.dtype == torch.float64 else 4
     warps = max(1, min(8, sums.LP // 32))
     BK = max(1, min(64, 64 * 32 * warps // sums.LP * 4 // size))
@@ -136,6 +144,15 @@ def sweep(sums: Sums, since: int = 0) -> None:
         sums.places, sums.new(sums.passes, sums.B, 2, 2, sums.LR), sums.L, sums.LR, sums.LS, sums.B, near,
         since, *sums.constants, sums.LP, BK, num_warps=warps,
     )  # fmt: skip
+
+
+def sweep(sums: Sums) -> None:
+    """Sweep all chains, a program for each chain, direction and pass."""
+    most = 64 if sums.dtype == torch.float64 else 128
+    if most < sums.LP:
+        stream(sums)
+    else:
+        hold(sums)
 
 
 def log_partition(*chain: Any, sweep: Callable[[Sums], None] = sweep) -> tuple[Tensor, Tensor]:

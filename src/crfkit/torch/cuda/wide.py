@@ -23,7 +23,7 @@ def sweep(sums: streamed.Sums) -> None:
         streamed.sweep(sums)
         return
     if sums.passes == 2:
-        streamed.sweep(sums, 1)
+        streamed.stream(sums, 1)
     BB, BJ, BK = (16 if sums.B <= 16 else 32), 16, 64
     blocks = triton.cdiv(sums.L, BJ)
     grid = (blocks, 2, triton.cdiv(sums.B, BB))

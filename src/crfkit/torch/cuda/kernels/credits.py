@@ -94,7 +94,7 @@ def edges(
     LW = LS * (2 if tl.float32 == C else 1)
     side = places.to(tl.int64)
     total = tl.zeros([BI, BJ], C)  # by E
-    apart = tl.zeros([BI, BJ], C)  # what is summed in log space, and labels
+    apart = tl.zeros([BI, BJ], C)
     for number in range(low * PASSES, tl.minimum(low + share, B) * PASSES):
         b = side * 0 + number // PASSES
         z = number % PASSES
@@ -115,14 +115,6 @@ def edges(
                 total += tl.sum(tl.trans(a)[:, :, None] * g[:, None, :], 0)
             else:
                 total = tl.dot(a, g, total, input_precision="tf32x3")
-        if failed:
-            w = tl.load(weights + b) * (1 - 2 * z)
-            at = edge + i.to(tl.int64)[:, None] * se + j.to(tl.int64)[None, :] * te
-            e = tl.load(at, mask=inside, other=float("-inf")).to(tl.float64)
-            for t in range(1, n):
-                a = tl.load(logs + (front + t - 1) * LS + i, mask=i < L, other=float("-inf"))
-                g = tl.load(logs + (front + side + t) * LS + j, mask=j < L, other=float("-inf"))
-                apart += (w * tl.exp(a[:, None] + e + g[None, :] - logz)).to(C)
         if PASSES == 2:
             if (z == 0) & (tl.load(partial + b) == 0):
                 counts = tl.zeros([BI, BJ], tl.float32)
@@ -140,3 +132,22 @@ def edges(
     e = tl.load(table + i[:, None] * LS + j[None, :], mask=inside, other=0.0)
     at = out + tl.program_id(1).to(tl.int64) * L * L + i.to(tl.int64)[:, None] * L + j[None, :]
     tl.store(at, total * e + apart, mask=inside)
+    # Chains in log space come after the others, so that these have all registers.
+    for number in range(low * PASSES, tl.minimum(low + share, B) * PASSES):
+        b = side * 0 + number // PASSES
+        z = number % PASSES
+        logz = tl.load(value + z * B + b)
+        n = swept(b, z, length, partial, PASSES) * tl.load(in_logs + z * B + b).to(tl.int32)
+        n = tl.where(_finite(logz) & _finite(tl.load(value + b)), n, 0)
+        if n > 1:
+            front = z * 2 * side + first_row(b, first, T, FORM)
+            w = tl.load(weights + b) * (1 - 2 * z)
+            cells = edge + i.to(tl.int64)[:, None] * se + j.to(tl.int64)[None, :] * te
+            x = tl.load(cells, mask=inside, other=float("-inf")).to(tl.float64) - logz
+            sums = tl.zeros([BI, BJ], C)
+            for t in range(1, n):
+                a = tl.load(logs + (front + t - 1) * LS + i, mask=i < L, other=float("-inf"))
+                g = tl.load(logs + (front + side + t) * LS + j, mask=j < L, other=float("-inf"))
+                sums += tl.exp(a[:, None] + x + g[None, :]).to(C)
+            tl.debug_barrier()
+            tl.store(at, tl.load(at, mask=inside, other=0.0) + sums * w.to(C), mask=inside)

@@ -85,6 +85,22 @@ def swept(b, z, length, partial, PASSES: tl.constexpr):
     return n
 
 
+@triton.jit
+def ahead(
+    i, b, back, n, j, L, node, sb, st, first, index, T, labels, lb, lt, tops, base, z,
+    PASSES: tl.constexpr, FORM: tl.constexpr, C: tl.constexpr,
+):  # fmt: skip
+    """Return scores and top of step i, loaded a step before they are used: -inf and 0 behind the last."""
+    x = tl.full(j.shape, float("-inf"), C)
+    top = tl.full([], 0.0, C)
+    if i < n:
+        t = i + back * (n - 1 - 2 * i)
+        outer, row = place(b, t, first, index, T, FORM)
+        x = scores(node + outer * sb + row * st, j, L, labels + outer * lb + row * lt, z, PASSES, C)
+        top = tl.load(tops + base + t)
+    return x, top
+
+
 @triton.jit(do_not_specialize=["sb", "st", "T", "lb", "lt", "near", "since", "places", "B"])
 def sweep(
     node, sb, st, length, first, index, T, labels, lb, lt, partial, tops,
@@ -108,11 +124,16 @@ def sweep(
     cells = table + k[:, None] * LS + j[None, :]
     r = tl.load(begin + back * LS + j, mask=j < L, other=0.0)
     scale = tl.full([], 1.0, C)
+    x, top = ahead(
+        0, b, back, n, j, L, node, sb, st, first, index, T, labels, lb, lt, tops, base, z, PASSES, FORM, C
+    )  # fmt: skip
     for i in range(0, n):
         t = i + back * (n - 1 - 2 * i)
-        outer, row = place(b, t, first, index, T, FORM)
-        x = scores(node + outer * sb + row * st, j, L, labels + outer * lb + row * lt, z, PASSES, C)
-        w = exponential(x - tl.load(tops + base + t))
+        w = exponential(x - top)
+        x, top = ahead(
+            i + 1, b, back, n, j, L, node, sb, st, first, index, T, labels, lb, lt, tops, base, z,
+            PASSES, FORM, C,
+        )  # fmt: skip
         if i > 0:
             before = exchange + ((i - 1) % 2) * LR + k
             sums = tl.zeros([BK, LP], C)
