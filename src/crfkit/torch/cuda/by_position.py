@@ -11,7 +11,7 @@ from crfkit.torch.cuda.kernels.by_position import sums
 
 __all__ = ["log_partition", "loss", "marginals"]
 
-_CELLS = 4096  # of a table, held by one program at a time
+_CELLS = 1024  # of a table, held by one program at a time
 
 
 def _launch(
@@ -58,8 +58,8 @@ def _launch(
             index.stride(0) if index is not None else 0,
             GRAD=grad, LABELS=labels is not None, WEIGHT=weight is not None,
             C=tl.float64 if wide else tl.float32, LP=width, BLOCK=block,
-            LOG_BLOCK=max(block // 4, 1), PACKED=packed, INDEX=index is not None,
-            BETWEEN=not packed and edge.shape[1] < T, CONTIGUOUS=contiguous, STAGES=3,
+            LOG_BLOCK=min(width, max(512 // width, 1)), PACKED=packed, INDEX=index is not None,
+            BETWEEN=not packed and edge.shape[1] < T, CONTIGUOUS=contiguous,
             num_warps=4 if width * block > 256 else 1,
         )  # fmt: skip
     if not grad:

@@ -3,273 +3,240 @@
 One program a sequence. A table is read once on the way forward and once on the way back, where its credits
 are written; what bounds the time is the traffic of the tables. Rows are scaled probabilities (Rabiner 1989,
 section V.A) with powers of two as scales, taken from the row before; a sequence whose sums may have lost
-something, as seen from both directions, is swept again with logarithms in float64. Tables wider than a
-program's registers are read in blocks of rows `from`.
+something, as seen from both directions, is swept again with logarithms in float64, and so are sequences with
+unknown labels. Tables that do not fit in registers are read in blocks of rows `from`.
 """
 
 import triton
 import triton.language as tl
 
-from crfkit.torch.cuda.kernels.parts import LN2, power_below, top_of
-from crfkit.torch.cuda.kernels.tables import (
-    MINUS,
-    credits,
-    gold_of,
-    put,
-    put_end,
-    row_of,
-    table_of,
-)
+from crfkit.torch.cuda.kernels.parts import LN2, log_of, power_below, top_of
+from crfkit.torch.cuda.kernels.position_logs import sweep_in_logs
+from crfkit.torch.cuda.kernels.tables import MINUS, gold_of, put, row_of, table_of
+
+
+@triton.jit
+def table_at(
+    edge, r, i, j, L, last_row, edge_step, by_from, by_to, CONTIGUOUS: tl.constexpr, C: tl.constexpr
+):
+    """Return rows i of the table that leads to row r; -inf from `last_row` on."""
+    place = table_of(edge + r * edge_step, i, j, by_from, by_to, CONTIGUOUS)
+    return tl.load(place, (i < last_row)[:, None] & (j < L)[None, :], MINUS).to(C)
+
+
+@triton.jit
+def credits(
+    a, e, dedge, i, j, L, last_row, y, y0, credit, et, g, norm, scale,
+    LABELS: tl.constexpr, BETWEEN: tl.constexpr,
+):  # fmt: skip
+    """Write credits of rows i of a table; return the row of the way back at i, as a column."""
+    rows = i < last_row
+    m = tl.exp(e - et) * g
+    p = m * (a * norm)
+    if LABELS:
+        p = tl.where((i == y0)[:, None] & (j == y)[None, :], p - credit, p)
+    p = tl.where(rows[:, None], p, 0.0)
+    kept = rows if BETWEEN else i < L
+    put(dedge + i[:, None] * L + j[None, :], p, kept[:, None] & (j < L)[None, :])
+    return tl.sum(m, 1, keep_dims=True) * scale
 
 
 @triton.jit
 def sweep(
     node, index, start, edge, stop, labels, value, dnode, dstart, dedge, dstop, alphas, tops, betas,
-    n, L, weight, unknown, node_step, edge_step, by_from, by_to, label_step,
-    LOGS: tl.constexpr, GRAD: tl.constexpr, LABELS: tl.constexpr, C: tl.constexpr, LP: tl.constexpr,
-    BLOCK: tl.constexpr, INDEX: tl.constexpr, BETWEEN: tl.constexpr, CONTIGUOUS: tl.constexpr,
-    STAGES: tl.constexpr,
+    n, L, weight, node_step, edge_step, by_from, by_to, label_step,
+    GRAD: tl.constexpr, LABELS: tl.constexpr, C: tl.constexpr, LP: tl.constexpr, BLOCK: tl.constexpr,
+    INDEX: tl.constexpr, BETWEEN: tl.constexpr, CONTIGUOUS: tl.constexpr,
 ):  # fmt: skip
     """Write the value and the gradient of one sequence; return whether nothing can have been lost.
 
-    With unknown labels there are two parts: labellings that agree with the labels, then all.
+    All labels are known. Tables are read a step, or a block of rows, ahead. Rows [1, LP] and
+    columns [LP, 1] have the layout of the tables, so that only their transposition moves numbers.
     """
-    ONE: tl.constexpr = BLOCK == LP  # a whole table at once: rows stay in registers
-    AHEAD: tl.constexpr = STAGES if ONE and not LOGS else 1
-    NONE: tl.constexpr = float("-inf") if LOGS else 0.0
+    ONE: tl.constexpr = BLOCK == LP
     alphas = alphas.to(tl.pointer_type(C), bitcast=True)
     betas = betas.to(tl.pointer_type(C), bitcast=True)
     tops = tops.to(tl.pointer_type(C), bitcast=True)
     j = tl.arange(0, LP)
     i = tl.arange(0, BLOCK)
-    inside = j < L
-    u = tl.load(start + j, inside, MINUS).to(C)
-    v = tl.load(stop + j, inside, MINUS).to(C)
-    ut = top_of(tl.max(u, 0))
-    vt = top_of(tl.max(v, 0))
+    k = j[None, :]
+    h = i[:, None]
+    inside = k < L
+    u = tl.load(start + k, inside, MINUS).to(C)
+    v = tl.load(stop + k, inside, MINUS).to(C)
+    ut = top_of(tl.max(u))
+    vt = top_of(tl.max(v))
     exact = tl.full((), 1, tl.int32)
     zero = tl.full((), 0, tl.int64)
-    other = tl.full((), 0.0, tl.float64)  # log Z of the labellings that agree with the labels
     # What the rule for the way forward alone looks at (cpp/kernels/sweep/safety.hpp).
-    smallest = tl.full([LP], float("inf"), C)
-    low_row = tl.zeros([LP], C)
-    low_ends = tl.where(inside & (u > MINUS), u - ut, 0.0)
-    low_ends = tl.minimum(low_ends, tl.where(inside & (v > MINUS), v - vt, 0.0))
-    low_table = tl.zeros([BLOCK, LP], C)
+    smallest = tl.full([1, LP], float("inf"), C)
+    low_row = tl.where(inside & (u > MINUS), u - ut, 0.0)
+    low_row = tl.minimum(low_row, tl.where(inside & (v > MINUS), v - vt, 0.0))
+    low_table = tl.full((), 0.0, C)
     holes = tl.where(inside & ((u == MINUS) | (v == MINUS)), 1, 0)
 
-    for part in range(0, 1 + unknown):
-        seconds = tl.where(part + zero > 0, L, 0)  # labels whose credits are there already
-        clamp = part + zero < unknown
-        # Forward.
-        r = row_of(index, zero, INDEX)
-        x = tl.load(node + r * node_step + j, inside, MINUS).to(C)
-        if LABELS:
-            y = tl.load(labels + r * label_step)
-            x = tl.where(clamp & (y >= 0) & (j != y), MINUS, x)
-        power = tl.full((), 0, tl.int32)
-        if LOGS:
-            a = u + x
-            at = top_of(tl.max(a, 0))
-            a -= at
-            tl.store(tops, at)
-            tl.store(tops + 1, at * 0.0)
-        else:
-            xt = top_of(tl.max(x, 0))
-            a = tl.exp(u - ut) * tl.exp(x - xt)
-            tl.store(tops, ut)
-            tl.store(tops + 1, xt)
-            tl.store(tops + 2, xt * 0.0 + 1.0)
+    # Forward.
+    r = row_of(index, zero, INDEX)
+    x = tl.load(node + r * node_step + k, inside, MINUS).to(C)
+    xt = top_of(tl.max(x))
+    a = tl.exp(u - ut) * tl.exp(x - xt)
+    tl.store(tops, ut)
+    tl.store(tops + 1, xt)
+    tl.store(tops + 2, xt * 0.0 + 1.0)
+    tl.store(alphas + k, a, inside)
+    if not GRAD:
+        low_row = tl.minimum(low_row, tl.where(inside & (x > MINUS), x - xt, 0.0))
+        holes = tl.maximum(holes, tl.where(inside & (x == MINUS), 1, 0))
+        smallest = tl.minimum(smallest, tl.where(a > 0.0, a, float("inf")))
+    power = tl.full((), 0, tl.int32)
+    r = row_of(index, tl.minimum(n - 1, 1) + zero, INDEX)
+    x = tl.load(node + r * node_step + k, inside, MINUS).to(C)
+    e = table_at(edge, r, i, j, L, tl.where(n > 1, L, 0), edge_step, by_from, by_to, CONTIGUOUS, C)
+    for t in range(1, n):
+        later = row_of(index, tl.minimum(t + 1, n - 1) + zero, INDEX)
+        x_later = tl.load(node + later * node_step + k, inside, MINUS).to(C)
+        xt = top_of(tl.max(x))
+        scale, up = power_below(tl.max(a))
+        power += up
+        if ONE:
+            e_later = table_at(edge, later, i, j, L, L, edge_step, by_from, by_to, CONTIGUOUS, C)
+            et = top_of(tl.max(e))
+            a = tl.sum(tl.trans(a) * tl.exp(e - et), 0, keep_dims=True)
             if not GRAD:
-                low_row = tl.minimum(low_row, tl.where(inside & (x > MINUS), x - xt, 0.0))
-                holes = tl.maximum(holes, tl.where(inside & (x == MINUS), 1, 0))
-                smallest = tl.minimum(smallest, tl.where(a > 0.0, a, float("inf")))
-        tl.store(alphas + j, a, inside)
-        for t in tl.range(1, n, num_stages=AHEAD):
-            r = row_of(index, t + zero, INDEX)
-            x = tl.load(node + r * node_step + j, inside, MINUS).to(C)
-            if LABELS:
-                y = tl.load(labels + r * label_step)
-                x = tl.where(clamp & (y >= 0) & (j != y), MINUS, x)
-            if LOGS:
-                tl.debug_barrier()
-                top = tl.full([LP], float("-inf"), C)
-                total = tl.zeros([LP], C)
-                for i0 in range(0, L, BLOCK):
-                    rows = i0 + i < L
-                    ai = tl.load(alphas + (t + zero - 1) * L + i0 + i, rows, MINUS)
-                    e = tl.load(
-                        table_of(edge + r * edge_step, i0 + i, j, by_from, by_to, CONTIGUOUS),
-                        rows[:, None] & inside[None, :], MINUS,
-                    ).to(C)  # fmt: skip
-                    z = ai[:, None] + e
-                    new = tl.maximum(top, tl.max(z, 0))
-                    total = total * tl.exp(top - top_of(new)) + tl.sum(tl.exp(z - top_of(new)[None, :]), 0)
-                    top = new
-                a = top_of(top) + tl.log(total) + x
-                at = top_of(tl.max(a, 0))
-                a -= at
-                tl.store(tops + 4 * t, at)
-                tl.store(tops + 4 * t + 1, at * 0.0)
-            else:
-                xt = top_of(tl.max(x, 0))
-                scale, k = power_below(tl.max(a, 0))
-                power += k
-                if ONE:
-                    ok = (i < L)[:, None] & inside[None, :]
-                    e = tl.load(
-                        table_of(edge + r * edge_step, i, j, by_from, by_to, CONTIGUOUS), ok, MINUS
-                    ).to(C)
-                    et = top_of(tl.max(tl.max(e, 0), 0))
-                    a = tl.sum(a[:, None] * tl.exp(e - et), 0)
-                    if not GRAD:
-                        low_table = tl.minimum(low_table, tl.where(e > MINUS, e - et, 0.0))
-                        holes = tl.maximum(holes, tl.max(tl.where(ok & (e == MINUS), 1, 0), 0))
-                else:
-                    tl.debug_barrier()
-                    top = tl.full((), float("-inf"), C)
-                    low = tl.full((), float("inf"), C)
-                    a = tl.zeros([LP], C)
-                    for i0 in range(0, L, BLOCK):
-                        rows = i0 + i < L
-                        ok = rows[:, None] & inside[None, :]
-                        ai = tl.load(alphas + (t + zero - 1) * L + i0 + i, rows, 0.0)
-                        e = tl.load(
-                            table_of(edge + r * edge_step, i0 + i, j, by_from, by_to, CONTIGUOUS), ok, MINUS
-                        ).to(C)
-                        new = tl.maximum(top, tl.max(tl.max(e, 0), 0))
-                        a = a * tl.exp(top - top_of(new))
-                        a += tl.sum(ai[:, None] * tl.exp(e - top_of(new)), 0)
-                        top = new
-                        if not GRAD:
-                            low = tl.minimum(low, tl.min(tl.min(tl.where(e > MINUS, e, float("inf")), 0), 0))
-                            holes = tl.maximum(holes, tl.max(tl.where(ok & (e == MINUS), 1, 0), 0))
-                    et = top_of(top)
-                    if not GRAD:
-                        low_table = tl.minimum(low_table, tl.where(low < float("inf"), low - et, 0.0))
-                a = a * (tl.exp(x - xt) * scale)
-                tl.store(tops + 4 * t, et)
-                tl.store(tops + 4 * t + 1, xt)
-                tl.store(tops + 4 * t + 2, scale)
-                if not GRAD:
-                    low_row = tl.minimum(low_row, tl.where(inside & (x > MINUS), x - xt, 0.0))
-                    holes = tl.maximum(holes, tl.where(inside & (x == MINUS), 1, 0))
-                    smallest = tl.minimum(smallest, tl.where(a > 0.0, a, float("inf")))
-            tl.store(alphas + (t + zero) * L + j, a, inside)
-        tl.debug_barrier()
-
-        # The value.
-        if LOGS:
-            ended = a + v
-            et = top_of(tl.max(ended, 0))
-            rest = (et + tl.log(tl.sum(tl.exp(ended - et), 0))).to(tl.float64)
+                low_table = tl.minimum(low_table, tl.min(tl.where(e > MINUS, e - et, 0.0)))
+                holes += tl.sum(tl.where((h < L) & inside & (e == MINUS), 1, 0), 0, keep_dims=True)
+            e = e_later
         else:
-            rest = tl.log(tl.sum(a * tl.exp(v - vt), 0).to(tl.float64))
-            rest += vt.to(tl.float64) + power.to(tl.float64) * LN2
-        difference, total, scores = gold_of(
-            node, index, start, edge, labels, tops, n, node_step, edge_step, by_from, by_to, label_step,
-            unknown + zero == 0, INDEX, LABELS,
-        )  # fmt: skip
-        logz = total + rest
-        result = logz
-        factor = weight
-        if LABELS:
-            last = tl.load(labels + row_of(index, n - 1 + zero, INDEX) * label_step)
-            final = tl.load(stop + last, unknown + zero == 0, 0.0).to(tl.float64)
-            result = difference + (rest - final)
-            if unknown > 0:
-                result = logz - other
-                result = tl.where(result < 0.0, 0.0, result)
-                scores = tl.where(clamp, logz, other)
-                other = logz
-            forbidden = scores + final == MINUS
-            result = tl.where(forbidden & (logz == logz), float("inf"), result)
-            weight = tl.where(forbidden, 0.0, weight)
-            factor = tl.where(clamp, -weight, weight)
-        tl.store(value, result)
-
-        # Back.
-        if GRAD:
-            credit = factor.to(C)
-            gold = tl.where(unknown + zero == 0, credit, 0.0)
-            b = v - vt if LOGS else tl.exp(v - vt)
-            before = tl.full((), 1.0, C)  # the scale of the row b
-            q = tl.zeros([LP], C)
-            y0 = zero
-            if LABELS:
-                y0 += tl.load(labels + row_of(index, n - 1 + zero, INDEX) * label_step)
-            y = y0
-            for back in tl.range(0, n, num_stages=AHEAD):
-                place = n - 1 - back + zero
-                r = row_of(index, place, INDEX)
-                x = tl.load(node + r * node_step + j, inside, MINUS).to(C)
-                a = tl.load(alphas + place * L + j, inside, NONE)
-                et = tl.load(tops + 4 * place)
-                if LABELS:
-                    y = y0
-                    x = tl.where(clamp & (y >= 0) & (j != y), MINUS, x)
-                    y0 = tl.load(labels + row_of(index, tl.maximum(place - 1, 0), INDEX) * label_step).to(
-                        tl.int64
-                    )
-                if LOGS:
-                    q = a + b
-                    qt = top_of(tl.max(q, 0))
-                    c = qt + tl.log(tl.sum(tl.exp(q - qt), 0))
-                    norm = top_of(c) + et
-                    q = tl.exp(q - top_of(c)) * credit
-                    g = x + b
-                else:
-                    xt = tl.load(tops + 4 * place + 1)
-                    scale = tl.load(tops + 4 * place + 2)
-                    q = a * b
-                    c = tl.sum(q, 0)
-                    least: tl.constexpr = (-1022.0 if tl.float64 == C else -126.0) + 24.0
-                    seen = c > tl.maximum(scale, before) * LP * LP * LP * 2.0**least
-                    exact = tl.where(seen & (c < float("inf")), exact, 0)
-                    norm = credit / c
-                    q = q * norm
-                    norm = norm * scale
-                    g = tl.exp(x - xt) * b
-                    before, _ = power_below(tl.max(b, 0))
-                # Credits of labels, added to those of the first part if there was one.
-                if LABELS:
-                    q = tl.where(j == y, q - gold, q)
-                out = dnode + r * L + j
-                sum_of_parts = q
-                if seconds > 0:
-                    sum_of_parts += tl.load(out, inside, 0.0).to(C)
-                put(out, sum_of_parts, inside)
-                if back == 0:
-                    put_end(dstop, q, j, L, seconds, C)
-                # Credits of edges, and the row before.
-                last_row = tl.where(place > 0, L, 0)
-                if ONE:
-                    b = credits(
-                        alphas + (place - 1) * L, edge + r * edge_step, dedge + r * L * L, i, j, L, last_row,
-                        seconds, by_from, by_to, y, y0, gold, et, g, norm, credit, before,
-                        LOGS, LABELS, BETWEEN, CONTIGUOUS, C,
-                    )  # fmt: skip
-                else:
-                    tl.debug_barrier()
-                    for i0 in range(0, L, BLOCK):
-                        bi = credits(
-                            alphas + (place - 1) * L, edge + r * edge_step, dedge + r * L * L, i0 + i, j, L,
-                            last_row, seconds, by_from, by_to, y, y0, gold, et, g, norm, credit, before,
-                            LOGS, LABELS, BETWEEN, CONTIGUOUS, C,
-                        )  # fmt: skip
-                        tl.store(betas + (place & 1) * L + i0 + i, bi, i0 + i < L)
-                    tl.debug_barrier()
-                    b = tl.load(betas + (place & 1) * L + j, inside, NONE)
-                if LOGS:
-                    b -= top_of(tl.max(b, 0))
-            put_end(dstart, q, j, L, seconds, C)
             tl.debug_barrier()
+            top = tl.full((), float("-inf"), C)
+            low = tl.full((), float("inf"), C)
+            a = tl.zeros([1, LP], C)
+            for i0 in range(0, L, BLOCK):
+                more = i0 + BLOCK < L
+                row = tl.where(more, r, later)
+                e_later = table_at(
+                    edge, row, tl.where(more, i0 + BLOCK, 0) + i, j, L, L, edge_step, by_from, by_to,
+                    CONTIGUOUS, C,
+                )  # fmt: skip
+                ai = tl.load(alphas + (t + zero - 1) * L + i0 + h, i0 + h < L, 0.0)
+                new = tl.maximum(top, tl.max(e))
+                a = a * tl.exp(top - top_of(new))
+                a += tl.sum(ai * tl.exp(e - top_of(new)), 0, keep_dims=True)
+                top = new
+                if not GRAD:
+                    low = tl.minimum(low, tl.min(tl.where(e > MINUS, e, float("inf"))))
+                    ok = (i0 + h < L) & inside
+                    holes += tl.sum(tl.where(ok & (e == MINUS), 1, 0), 0, keep_dims=True)
+                e = e_later
+            et = top_of(top)
+            if not GRAD:
+                low_table = tl.minimum(low_table, tl.where(low < float("inf"), low - et, 0.0))
+        a = a * (tl.exp(x - xt) * scale)
+        tl.store(tops + 4 * t, et)
+        tl.store(tops + 4 * t + 1, xt)
+        tl.store(tops + 4 * t + 2, scale)
+        tl.store(alphas + (t + zero) * L + k, a, inside)
+        if not GRAD:
+            low_row = tl.minimum(low_row, tl.where(inside & (x > MINUS), x - xt, 0.0))
+            holes = tl.maximum(holes, tl.where(inside & (x == MINUS), 1, 0))
+            smallest = tl.minimum(smallest, tl.where(a > 0.0, a, float("inf")))
+        x = x_later
+        r = later
+    tl.debug_barrier()
 
-    if not LOGS and not GRAD:
-        wide = -(tl.min(tl.minimum(low_ends, tl.min(low_table, 0)), 0) + tl.min(low_row, 0))
+    # The value.
+    b = tl.exp(v - vt)
+    rest = log_of(tl.sum(a * b)) + vt.to(tl.float64) + power.to(tl.float64) * LN2
+    difference, total, scores = gold_of(
+        node, index, start, edge, labels, tops, n, node_step, edge_step, by_from, by_to, label_step,
+        zero == 0, INDEX, LABELS,
+    )  # fmt: skip
+    result = total + rest
+    y0 = n
+    if LABELS:
+        y0 = tl.load(labels + row_of(index, n - 1 + zero, INDEX) * label_step).to(tl.int32)
+        final = tl.load(stop + y0).to(tl.float64)
+        forbidden = scores + final == MINUS
+        loss = difference + (rest - final)
+        result = tl.where(forbidden & (result == result), float("inf"), loss)
+        weight = tl.where(forbidden, 0.0, weight)
+    tl.store(value, result)
+
+    # Back.
+    if GRAD:
+        credit = weight.to(C)
+        before = tl.full((), 1.0, C)  # the scale of the row b
+        q = tl.zeros([1, LP], C)
+        r = row_of(index, n - 1 + zero, INDEX)
+        x = tl.load(node + r * node_step + k, inside, MINUS).to(C)
+        e = table_at(edge, r, i, j, L, tl.where(n > 1, L, 0), edge_step, by_from, by_to, CONTIGUOUS, C)
+        for back in range(0, n):
+            s = n - 1 - back + zero
+            prior = tl.maximum(s - 1, 0)
+            earlier = row_of(index, prior, INDEX)
+            x_earlier = tl.load(node + earlier * node_step + k, inside, MINUS).to(C)
+            a_earlier = tl.load(alphas + prior * L + k, inside, 0.0)
+            y = y0
+            if LABELS:
+                y0 = tl.load(labels + earlier * label_step).to(tl.int32)
+            et = tl.load(tops + 4 * s)
+            xt = tl.load(tops + 4 * s + 1)
+            scale = tl.load(tops + 4 * s + 2)
+            last_row = tl.where(s > 0, L, 0)  # no table leads to the first place
+            ends = tl.where(s > 1, L, 0)
+            if ONE:
+                e_earlier = table_at(edge, earlier, i, j, L, ends, edge_step, by_from, by_to, CONTIGUOUS, C)
+                ai = tl.load(alphas + prior * L + h, h < L, 0.0)
+            q = a * b
+            c = tl.sum(q)
+            least: tl.constexpr = (-1022.0 if tl.float64 == C else -126.0) + 24.0
+            seen = c > tl.maximum(scale, before) * LP * LP * LP * 2.0**least
+            exact = tl.where(seen & (c < float("inf")), exact, 0)
+            norm = credit / c
+            q = q * norm
+            norm = norm * scale
+            g = tl.exp(x - xt) * b
+            before, _ = power_below(tl.max(b))
+            if LABELS:
+                q = tl.where(k == y, q - credit, q)
+            put(dnode + r * L + k, q, inside)
+            if back == 0:
+                put(dstop + k, q, inside)
+            out = dedge + r * L * L
+            if ONE:
+                column = credits(
+                    ai, e, out, i, j, L, last_row, y, y0, credit, et, g, norm, before, LABELS, BETWEEN
+                )
+                b = tl.sum(tl.where(h == k, column, 0.0), 0, keep_dims=True)  # as a row
+                e = e_earlier
+            else:
+                tl.debug_barrier()
+                for i0 in range(0, L, BLOCK):
+                    ib = i0 + i
+                    more = i0 + BLOCK < L
+                    row = tl.where(more, r, earlier)
+                    e_earlier = table_at(
+                        edge, row, tl.where(more, i0 + BLOCK, 0) + i, j, L, tl.where(more, last_row, ends),
+                        edge_step, by_from, by_to, CONTIGUOUS, C,
+                    )  # fmt: skip
+                    ab = tl.load(alphas + prior * L + i0 + h, i0 + h < L, 0.0)
+                    bi = credits(
+                        ab, e, out, ib, j, L, last_row, y, y0, credit, et, g, norm, before, LABELS, BETWEEN
+                    )
+                    tl.store(betas + (s & 1) * L + i0 + h, bi, i0 + h < L)
+                    e = e_earlier
+                tl.debug_barrier()
+                b = tl.load(betas + (s & 1) * L + k, inside, 0.0)
+            a = a_earlier
+            x = x_earlier
+            r = earlier
+        put(dstart + k, q, inside)
+        tl.debug_barrier()
+    else:
+        wide = -(low_table + tl.min(low_row))
         none = wide < 300.0
-        some = (wide < 690.0) & (tl.min(smallest, 0) > tl.exp(wide - 690.0))
-        exact = tl.where(tl.max(holes, 0) > 0, some, none).to(tl.int32)
+        some = (wide < 690.0) & (tl.min(smallest) > tl.exp(wide - 690.0))
+        exact = tl.where(tl.max(holes) > 0, some, none).to(tl.int32)
     return exact
 
 
@@ -287,7 +254,7 @@ def sums(
     label_batch, label_step, index_batch,
     GRAD: tl.constexpr, LABELS: tl.constexpr, WEIGHT: tl.constexpr, C: tl.constexpr, LP: tl.constexpr,
     BLOCK: tl.constexpr, LOG_BLOCK: tl.constexpr, PACKED: tl.constexpr, INDEX: tl.constexpr,
-    BETWEEN: tl.constexpr, CONTIGUOUS: tl.constexpr, STAGES: tl.constexpr,
+    BETWEEN: tl.constexpr, CONTIGUOUS: tl.constexpr,
 ):  # fmt: skip
     """Answer for one sequence a program: log Z, or the loss with LABELS; with GRAD its gradient."""
     b = tl.program_id(0).to(tl.int64)
@@ -334,16 +301,18 @@ def sums(
             unknown = tl.maximum(unknown, tl.max(tl.where(y < 0, 1, 0), 0))
     exact = tl.full((), 1, tl.int32)
     if n > 0:
-        exact = sweep(
-            node, index, start, edge, stop, labels, value, dnode, dstart, dedge, dstop, alphas, tops, betas,
-            n, L, credit, unknown, node_step, edge_step, by_from, by_to, label_step,
-            False, GRAD, LABELS, C, LP, BLOCK, INDEX, BETWEEN, CONTIGUOUS, STAGES,
-        )  # fmt: skip
+        exact = tl.full((), 0, tl.int32)
+        if unknown == 0:
+            exact = sweep(
+                node, index, start, edge, stop, labels, value, dnode, dstart, dedge, dstop, alphas, tops,
+                betas, n, L, credit, node_step, edge_step, by_from, by_to, label_step,
+                GRAD, LABELS, C, LP, BLOCK, INDEX, BETWEEN, CONTIGUOUS,
+            )  # fmt: skip
         if exact == 0:
-            sweep(
+            sweep_in_logs(
                 node, index, start, edge, stop, labels, value, dnode, dstart, dedge, dstop, alphas, tops,
                 betas, n, L, credit, unknown, node_step, edge_step, by_from, by_to, label_step,
-                True, GRAD, LABELS, tl.float64, LP, LOG_BLOCK, INDEX, BETWEEN, CONTIGUOUS, 1,
+                GRAD, LABELS, LP, LOG_BLOCK, INDEX, BETWEEN, CONTIGUOUS,
             )  # fmt: skip
     else:
         tl.store(value, 0.0)

@@ -1,9 +1,7 @@
-"""Pieces of sweeps over tables of edges in memory: addresses, gold scores, credits of a block."""
+"""Pieces of sweeps over tables of edges in memory: addresses, gold scores, what is written."""
 
 import triton
 import triton.language as tl
-
-from crfkit.torch.cuda.kernels.parts import top_of
 
 MINUS = tl.constexpr(float("-inf"))
 
@@ -71,38 +69,6 @@ def gold_of(
 
 
 @triton.jit
-def put_end(out, q, j, L, seconds, C: tl.constexpr):
+def put_end(out, q, j, L, seconds):
     """Write the credits of the first or the last label, added to those of the first part."""
-    q += tl.load(out + j, j < seconds, 0.0).to(C)
-    put(out + j, q, j < L)
-
-
-@triton.jit
-def credits(
-    alpha, edge, dedge, i, j, L, last_row, seconds, by_from, by_to, y, z, gold, top, g, norm, credit, scale,
-    LOGS: tl.constexpr, LABELS: tl.constexpr, BETWEEN: tl.constexpr, CONTIGUOUS: tl.constexpr,
-    C: tl.constexpr,
-):  # fmt: skip
-    """Write credits of a block of a table, rows i; return the row of the way back at i."""
-    inside = (j < L)[None, :]
-    rows = i < last_row  # none at the first place
-    a = tl.load(alpha + i, rows, float("-inf") if LOGS else 0.0)
-    e = tl.load(table_of(edge, i, j, by_from, by_to, CONTIGUOUS), rows[:, None] & inside, float("-inf")).to(C)
-    if LOGS:
-        m = e + g[None, :]
-        p = tl.exp(a[:, None] + m - norm) * credit
-        zt = top_of(tl.max(m, 1))
-        b = zt + tl.log(tl.sum(tl.exp(m - zt[:, None]), 1))
-    else:
-        m = tl.exp(e - top) * g[None, :]
-        p = m * (a * norm)[:, None]
-        b = tl.sum(m, 1) * scale
-    if LABELS:
-        p = tl.where((i == z)[:, None] & (j == y)[None, :], p - gold, p)
-    p = tl.where(rows[:, None], p, 0.0)
-    out = dedge + i[:, None] * L + j[None, :]
-    if seconds > 0:
-        p += tl.load(out, rows[:, None] & inside, 0.0).to(C)
-    kept = rows if BETWEEN else i < L
-    put(out, p, kept[:, None] & inside)
-    return b
+    put(out + j, q + tl.load(out + j, j < seconds, 0.0).to(q.dtype), j < L)
