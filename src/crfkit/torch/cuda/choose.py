@@ -55,6 +55,8 @@ def _function(module: str, name: str) -> Callable[..., Any]:
 
 def run(name: str, node: Tensor, length: Tensor, first: Tensor | None, *rest: Any) -> Any:
     """Answer an operator by the kernels for its sizes, on the device of `node`."""
+    # Kernels read vectors with stride 1; those that autograd expands (gradients of a sum) have stride 0.
+    rest = tuple(x.contiguous() if isinstance(x, Tensor) and x.ndim == 1 else x for x in rest)
     sizes = sizes_of(node, length, first, rest[2])
     answer = _function("crfkit.torch.general", name)
     for module, names, covers in TABLE:
