@@ -18,10 +18,6 @@ def _strides(node: Tensor, edge: Tensor) -> tuple[int, ...]:
     return (*of_node, *shared, *edge.stride())
 
 
-def _dense(scores: Tensor) -> Tensor:
-    return scores if scores.stride(-1) == 1 else scores.contiguous()
-
-
 def hvp(
     node: Tensor,
     length: Tensor,
@@ -47,13 +43,13 @@ def hvp(
     ends = [x.new_empty(B, L) for x in (start, stop)]
     dot, logz = (node.new_empty(B, dtype=torch.float64) for _ in range(2))
     rows = node.new_empty(node.shape[:-1].numel() * 2 * L, dtype=torch.float64)
-    along_node = _dense(along_node)
+    along_node = along_node if along_node.stride(-1) == 1 else along_node.contiguous()
     *of_rows, by_from, by_to = _strides(node, edge)
     *of_directions, v_from, v_to = _strides(along_node, along_edge)
     if B:
         products[(B,)](
             node, length, first, index, start, edge, stop, weight,
-            along_node, _dense(along_start), along_edge, _dense(along_stop),
+            along_node, along_start, along_edge, along_stop,
             dnode, ends[0], dedge, ends[1], dot, logz, rows,
             T, L, *of_rows, by_from, by_to, index.stride(0) if index is not None else 0,
             *of_directions, v_from, v_to,
