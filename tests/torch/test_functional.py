@@ -167,6 +167,10 @@ def test_reductions_and_weights() -> None:
         for factor in (None, weight):
             total = functional.chain_loss(a.node, labels=a.gold, reduction=kind, weight=factor, **a.given)  # type: ignore[arg-type]
             torch.testing.assert_close(total, (each * (1 if factor is None else factor)).sum() / divisor)
+    weight.requires_grad_()
+    loss = functional.chain_loss(a.node, labels=a.gold, weight=weight, **a.given)
+    (by_weight,) = torch.autograd.grad(loss, weight)
+    torch.testing.assert_close(by_weight, each / 4)
     weighted = functional.chain_loss(a.node, labels=a.gold, reduction="none", weight=weight, **a.given)
     torch.testing.assert_close(weighted, each * weight)
 

@@ -147,7 +147,8 @@ def chain_loss(
     divisor = rows.length.shape[0] if reduction == "mean" else 1
     # A compiled graph would hold 1 / B as a constant: there B divides the answer.
     scale = 1.0 if torch.compiler.is_compiling() else 1.0 / max(divisor, 1)
-    if sets is None and not chains.higher and reduction != "none":
+    learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
+    if sets is None and not chains.higher and reduction != "none" and not learned:
         total, each = derivatives.Loss.apply(*chains.args, gold, factor, scale)
     else:
         each = chains.losses(gold, sets)
