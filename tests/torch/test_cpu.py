@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from crfkit.torch import cpu, derivatives, general, ops, reference
+from crfkit.torch.tensors import threads_for
 from tests.cases.torch.chains import Chains, labellings, random_chains, random_labels, rows_of
 
 FORMS = ["padded", "time-first", "holes", "packed"]
@@ -111,6 +112,16 @@ def test_large_scores_need_logarithms(scale: float) -> None:
     exact(cpu.marginals(*chains.args, weight)[:-1], general.marginals(*chains.args, weight)[:-1])
 
 
+def test_only_sequences_that_need_logarithms_take_them() -> None:
+    chains = random_chains(6, 9, 6, dtype=torch.float64)
+    node = chains.node.clone()
+    node[2] *= 1e3
+    args = replace(chains, node=node).args
+    assert cpu.log_partition(*args)[1].tolist() == [0, 0, 1, 0, 0, 0]
+    ones = torch.ones(6, dtype=torch.float64)
+    exact(cpu.marginals(*args, ones)[:-1], general.marginals(*args, ones)[:-1])
+
+
 def test_the_loss_of_a_long_sequence_keeps_its_digits() -> None:
     T = 50_000
     node = torch.full((1, T, 2), 1e4, dtype=torch.float64)
@@ -176,6 +187,17 @@ def test_same_bits_for_any_number_of_threads(edges: str) -> None:
         torch.set_num_threads(before)
     for run in runs[1:]:
         assert all(torch.equal(a, b) for a, b in zip(runs[0], run, strict=True))
+
+
+def test_little_work_stays_on_one_thread() -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(4)
+        assert threads_for(torch.empty(2, 20, 5)) == 1
+        assert threads_for(torch.empty(32, 64, 9)) == 3
+        assert threads_for(torch.empty(256, 128, 23)) == 4
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("form", ["padded", "packed"])

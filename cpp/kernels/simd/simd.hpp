@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <limits>
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -95,6 +95,12 @@ inline Vec splat(double x) { return x - Vec{}; }
 inline __mmask8 first_lanes(int count) {
   return count > 0 ? static_cast<__mmask8>((1u << count) - 1u) : 0;
 }
+#elif defined(__AVX2__)
+inline constexpr std::int64_t kFirstLanes[2 * W] = {-1, -1, -1, -1};  // then zeros
+inline __m256i first_lanes(int count) {
+  return _mm256_loadu_si256(
+      reinterpret_cast<const __m256i*>(kFirstLanes + W - (count > 0 ? count : 0)));
+}
 #endif
 
 // The first `count` doubles at p (W at the most, none when it is negative), `fill` in the other
@@ -103,6 +109,9 @@ inline Vec load_part(const double* p, int count, double fill) {
   if (count >= W) return load(p);
 #if defined(__AVX512F__)
   return (Vec)_mm512_mask_loadu_pd((__m512d)splat(fill), first_lanes(count), p);
+#elif defined(__AVX2__)
+  const __m256i lanes = first_lanes(count);
+  return (Vec)_mm256_blendv_pd((__m256d)splat(fill), _mm256_maskload_pd(p, lanes), (__m256d)lanes);
 #else
   Vec v = splat(fill);
   for (int i = 0; i < count; ++i) v[i] = p[i];
@@ -126,6 +135,10 @@ inline Vec absolute(Vec v) { return v < 0.0 ? -v : v; }
 // Halves a vector until one double is left: log2(W) steps instead of W - 1.
 template <class Join>
 inline double reduce(Vec v, Join join) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  const Vec halves = join(v, (Vec)_mm256_permute2f128_pd((__m256d)v, (__m256d)v, 1));
+  return join(halves, (Vec)_mm256_permute_pd((__m256d)halves, 5))[0];
+#else
   double a[W];
   store(a, v);
   if constexpr (W == 8) {
@@ -135,14 +148,15 @@ inline double reduce(Vec v, Join join) {
     for (int i = 0; i < 2; ++i) a[i] = join(a[i], a[i + 2]);
   }
   return join(a[0], a[1]);
+#endif
 }
 
 inline double sum_of(Vec v) {
-  return reduce(v, [](double x, double y) { return x + y; });
+  return reduce(v, [](auto x, auto y) { return x + y; });
 }
 
 inline double max_of(Vec v) {
-  return reduce(v, [](double x, double y) { return x > y ? x : y; });
+  return reduce(v, [](auto x, auto y) { return x > y ? x : y; });
 }
 
 inline double min_of(Vec v) { return -max_of(-v); }
@@ -150,6 +164,8 @@ inline double min_of(Vec v) { return -max_of(-v); }
 inline bool any_above(Vec v, double bound) {
 #if defined(__AVX512F__)
   return _mm512_cmp_pd_mask((__m512d)v, (__m512d)splat(bound), _CMP_GT_OQ) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_pd((__m256d)(v > splat(bound))) != 0;
 #else
   return max_of(v) > bound;
 #endif

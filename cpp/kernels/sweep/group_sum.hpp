@@ -28,33 +28,33 @@ class GroupSum {
   template <class Restore>
   bool run(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
            Restore restore, bool forward_only = false, bool* in_log_space = nullptr) const {
-    bool done;
-    switch (step_ / W) {
-      case 1:
-        done = scaled<1>(node, weight, watched, sums, log_z, forward_only);
-        break;
-      case 2:
-        done = scaled<2>(node, weight, watched, sums, log_z, forward_only);
-        break;
-      case 3:
-        done = scaled<3>(node, weight, watched, sums, log_z, forward_only);
-        break;
-      case 4:
-        done = scaled<4>(node, weight, watched, sums, log_z, forward_only);
-        break;
-      case 6:  // 17 to 24 labels in vectors of four
-        done = scaled<6>(node, weight, watched, sums, log_z, forward_only);
-        break;
-      default:
-        done = scaled<0>(node, weight, watched, sums, log_z, forward_only);
-    }
-    if (done) return true;
+    if (attempt(node, weight, watched, sums, log_z, forward_only)) return true;
     if (in_log_space) *in_log_space = true;
     restore();
     bool finite = true;
     for (int lane = 0; lane < s_.lanes(); ++lane)
       log_z[lane] = in_logs(node, lane, weight[lane], sums, forward_only, &finite);
     return finite;
+  }
+
+  // The same, in scaled probabilities only; false, with the scores lost and nothing added to sums,
+  // where they would lose too much in some lane.
+  bool attempt(double* node, const double* weight, bool watched, const EdgeSums& sums,
+               double* log_z, bool forward_only) const {
+    switch (step_ / W) {
+      case 1:
+        return scaled<1>(node, weight, watched, sums, log_z, forward_only);
+      case 2:
+        return scaled<2>(node, weight, watched, sums, log_z, forward_only);
+      case 3:
+        return scaled<3>(node, weight, watched, sums, log_z, forward_only);
+      case 4:
+        return scaled<4>(node, weight, watched, sums, log_z, forward_only);
+      case 6:  // 17 to 24 labels in vectors of four
+        return scaled<6>(node, weight, watched, sums, log_z, forward_only);
+      default:
+        return scaled<0>(node, weight, watched, sums, log_z, forward_only);
+    }
   }
 
  private:

@@ -44,7 +44,13 @@ class LaneSum {
     double* log_z = call_.arena.take<double>(lanes_);
     bool in_logs = false;
     fill();
-    sum.run(cells_, weight, watched_, sums, log_z, [&] { fill(); }, !credits, &in_logs);
+    if (lanes_ == 1) {
+      sum.run(cells_, weight, watched_, sums, log_z, [&] { fill(); }, !credits, &in_logs);
+    } else if (!sum.attempt(cells_, weight, watched_, sums, log_z, !credits)) {
+      // Only some of them need logarithms.
+      for (int b = 0; b < lanes_; ++b) LaneSum(call_, sequences + b, 1).run(sequences + b);
+      return;
+    }
     for (int b = 0; b < lanes_; ++b) {
       task.value[sequences[b]] = log_z[b];
       if (in_logs && task.in_logs) task.in_logs[sequences[b]] = 1;

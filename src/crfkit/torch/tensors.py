@@ -188,4 +188,5 @@ def threads_for(node: Tensor, order: int = 1, times: int = 1) -> int:
     """Return how many threads are worth their start, about 30 microseconds each."""
     L = node.shape[-1]
     cells = node.numel() // max(L, 1) * (L ** (order + 1) + 32 * L) * times
-    return torch.get_num_threads() if cells > 400_000 else 1  # 0.2 ms, at half a nanosecond each
+    most: int = torch.get_num_threads()
+    return max(1, min(most, cells // 200_000))  # 0.1 ms for each thread
