@@ -189,4 +189,5 @@ def threads_for(node: Tensor, order: int = 1, times: int = 1) -> int:
     L = node.shape[-1]
     cells = node.numel() // max(L, 1) * (L ** (order + 1) + 32 * L) * times
     most: int = torch.get_num_threads()
-    return max(1, min(most, cells // 200_000))  # 0.1 ms for each thread
+    wanted: int = cells // 200_000  # 0.1 ms for each thread
+    return max(1, min(most, wanted))
