@@ -70,6 +70,7 @@ class Decoder(nn.Module):
 
     Examples
     --------
+    >>> import torch
     >>> from crfkit.torch import ChainCRF
     >>> decoder = Decoder(ChainCRF(2))
     >>> example = torch.zeros(2, 3, 2), torch.ones(2, 3, dtype=torch.bool)
