@@ -54,7 +54,7 @@ def hvp(
             T, L, *of_rows, by_from, by_to, index.stride(0) if index is not None else 0,
             *of_directions, v_from, v_to,
             LP=width, PACKED=packed, INDEX=index is not None,
-            BETWEEN=by_position and not packed and edge.shape[1] < T, SHARED=not by_position, STAGES=2,
-            num_warps=8 if width == 64 else 4 if width == 32 else 1,
+            BETWEEN=by_position and not packed and edge.shape[1] < T, SHARED=not by_position,
+            num_warps=16 if width == 64 else 4 if width == 32 else 1,
         )  # fmt: skip
     return (dnode, ends[0].sum(0), dedge if by_position else dedge.sum(0), ends[1].sum(0), dot, logz)

@@ -39,7 +39,7 @@ def products(
     T, L, node_batch, node_step, edge_batch, edge_step, by_from, by_to, index_batch,
     v_node_batch, v_node_step, v_edge_batch, v_edge_step, v_from, v_to,
     LP: tl.constexpr, PACKED: tl.constexpr, INDEX: tl.constexpr, BETWEEN: tl.constexpr,
-    SHARED: tl.constexpr, STAGES: tl.constexpr,
+    SHARED: tl.constexpr,
 ):  # fmt: skip
     """Answer for one sequence a program; dstart, dstop and a shared dedge are rows [B, ...] of parts."""
     b = tl.program_id(0).to(tl.int64)
@@ -90,7 +90,7 @@ def products(
         total += down
         tl.store(rows + j, a, inside)
         tl.store(rows + L + j, da, inside)
-        for t in tl.range(1, n, num_stages=STAGES):
+        for t in range(1, n):
             r = row_of(index, t + zero, INDEX)
             x = tl.load(node + r * node_step + j, inside, MINUS).to(tl.float64)
             v = tl.load(v_node + r * v_node_step + j, inside, 0.0).to(tl.float64)
@@ -119,7 +119,7 @@ def products(
         along = tl.sum(expected(q, da + dm), 0)
         dq = expected(q, da + dm - along) * w
         dlast = dq
-        for back in tl.range(1, n, num_stages=STAGES):
+        for back in range(1, n):
             place = n - back + zero
             r = row_of(index, place, INDEX)
             x = tl.load(node + r * node_step + j, inside, MINUS).to(tl.float64)
