@@ -207,8 +207,10 @@ def sequences(
     >>> sequences(torch.zeros(2, 3, 5), lengths=[3, 1]).length
     tensor([3, 1], dtype=torch.int32)
     """
-    ways = {"mask": mask, "lengths": lengths, "offsets": offsets}
-    given = [name for name, x in ways.items() if x is not None]
+    given: list[str] = []
+    if not (mask is None and lengths is None and offsets is None):
+        ways = {"mask": mask, "lengths": lengths, "offsets": offsets}
+        given = [name for name, x in ways.items() if x is not None]
     if len(given) > 1:
         raise ValueError(f"{given[0]} and {given[1]} are both given: one of them says what the chains are")
     nested = _is_jagged(node)
@@ -281,6 +283,8 @@ def tables(
         edge = found.like_node(edge, "edge", (L, L))
     _check_scores(edge, "edge", found)
     table = cast(Tensor, edge)
+    if has_shape(table, (L, L)):
+        return first, _wide(table), last
     allowed = [(L, L), (*node.shape[:-1], L, L)]
     if node.ndim == 3:
         allowed.append((node.shape[0], node.shape[1] - 1, L, L))
