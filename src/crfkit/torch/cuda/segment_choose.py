@@ -10,7 +10,7 @@ from torch import Tensor
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
-KERNELS: frozenset[str] = frozenset()
+KERNELS = frozenset({"best", "log_partition", "loss", "marginals", "sample"})
 MOST_LABELS = 64
 MOST_PLACES = 128  # of one segment
 
