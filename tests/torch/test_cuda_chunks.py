@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from crfkit.torch import general, reference
-from tests.cases.torch.chains import Chains, random_chains, random_labels
+from tests.cases.torch.chains import Chains, random_chains, random_labels, rows_of
 from tests.cases.torch.devices import DEVICE
 
 pytest.importorskip("triton")
@@ -45,38 +45,41 @@ def losses(chains: Chains, labels: Tensor, weight: Tensor | None = None) -> tupl
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("unknown", [0.0, 0.3])
-def test_losses_of_every_form(form: str, unknown: float) -> None:
+def test_losses_of_every_form(form: str) -> None:
     chains = random_chains(3, 5, 3, form=form, forbidden=0.02, seed=1, device=DEVICE)
+    labels = random_labels(chains)
+    labels[rows_of(chains, 1)[-1]] = -1  # one of the sequences has an unknown label
     weight = torch.tensor([0.5, 2.0, 1.0], device=DEVICE)
-    made, expected, _ = losses(chains, random_labels(chains, unknown), weight)
+    made, expected, _ = losses(chains, labels, weight)
     assert_close(made, expected)
     assert made[1].isfinite().any()
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_log_partition_and_marginals_of_every_form(form: str) -> None:
-    chains = random_chains(3, 5, 4, form=form, forbidden=0.05, dtype=torch.float64, device=DEVICE)
+    chains = random_chains(3, 3, 4, form=form, forbidden=0.05, dtype=torch.float64, device=DEVICE)
     weight = torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64, device=DEVICE)
-    logz = chunks.log_partition(*chains.args)[:1]
-    assert_close(logz, (reference.log_partition(*chains.args),), 1e-11)
     made = chunks.marginals(*chains.args, weight)
     assert_close(made[:-1], reference.marginals(*chains.args, weight), 1e-11)
+    if form == "holes":  # the same sweeps without a gradient
+        logz, _ = chunks.log_partition(*chains.args)
+        assert torch.equal(logz, made[-2])
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_scores_have_gradients_rounded_once(dtype: torch.dtype) -> None:
-    chains = random_chains(2, 4, 17, dtype=dtype, device=DEVICE)
+    chains = random_chains(1, 3, 17, dtype=dtype, device=DEVICE)
     made, expected, _ = losses(chains, random_labels(chains, 0.2))
     assert made[2].dtype == dtype
     torch.testing.assert_close(made[2], expected[2].to(dtype), rtol=torch.finfo(dtype).eps, atol=1e-7)
     assert_close([*made[:2], *made[3:]], [*expected[:2], *expected[3:]])
 
 
-@pytest.mark.parametrize("unknown", [0.0, 0.2])
-def test_large_scores_are_swept_in_log_space(unknown: float) -> None:
+def test_large_scores_are_swept_in_log_space() -> None:
     chains = random_chains(2, LONG, 4, scale=1e4, form="packed", device=DEVICE)
-    made, expected, in_logs = losses(chains, random_labels(chains, unknown))
+    labels = random_labels(chains)
+    labels[-1] = -1
+    made, expected, in_logs = losses(chains, labels)
     assert_close(made, expected, 1e-5)
     assert in_logs.all()
 
@@ -95,12 +98,12 @@ def test_confident_scores_and_constraints_stay_in_probability_space() -> None:
 
 
 def test_what_is_wrong_with_one_sequence_stays_there() -> None:
-    chains = random_chains(4, 4, 3, form="time-first", seed=2, device=DEVICE)
-    chains = replace(chains, length=torch.tensor([4, 3, 4, 3], dtype=torch.int32, device=DEVICE))
-    labels = random_labels(chains, 0.1)
+    chains = random_chains(4, 3, 3, form="time-first", seed=2, device=DEVICE)
+    chains = replace(chains, length=torch.tensor([3, 2, 2, 2], dtype=torch.int32, device=DEVICE))
+    labels = random_labels(chains)
     node = chains.node.clone()
     node[0, 2, 1] = torch.nan
-    node[1, 2, 2] = torch.inf
+    node[1, 1, 2] = torch.inf
     node[2, 1] = -torch.inf
     bad = replace(chains, node=node)
     made = chunks.loss(*bad.args, labels, None, 1.0, True)
@@ -114,14 +117,10 @@ def test_what_is_wrong_with_one_sequence_stays_there() -> None:
 
 
 def test_the_same_bits_twice_and_without_a_gradient() -> None:
-    chains = random_chains(3, 50 if DEVICE == "cuda" else 3, 9, device=DEVICE)
+    chains = random_chains(2, 50 if DEVICE == "cuda" else 3, 9, device=DEVICE)
     labels = random_labels(chains)
     once, again = (chunks.loss(*chains.args, labels, None, 1.0, True) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
     alone = chunks.loss(*chains.args, labels, None, 1.0, False)
     assert torch.equal(alone[1], once[1])
     assert all(x.numel() == 0 for x in alone[2:6])
-    empty = random_chains(2, 1, 9, device=DEVICE)
-    none = replace(empty, length=torch.zeros_like(empty.length))
-    made = chunks.loss(*none.args, random_labels(empty), None, 1.0, True)
-    assert not any(x.any() for x in made)

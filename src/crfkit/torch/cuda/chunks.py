@@ -20,12 +20,12 @@ def chunk_length(B: int, T: int) -> int:
     A chunk costs S steps and the fold T / S, which balance near the root of T; where there are many
     sequences, more chunks than the GPU runs at a time gain nothing.
     """
-    return max(16, round(math.sqrt(0.5 * T)), -(-B * T // 2048))
+    return max(16, round(math.sqrt(0.5 * T)), -(-B * T // 1024))
 
 
 def _warps(Lp: int) -> tuple[int, int, int]:
     """Return the warps of a program of each pass: measured on an H200."""
-    return {16: (1, 1, 1), 32: (4, 4, 1), 64: (4, 4, 4)}[Lp]
+    return {16: (1, 1, 1), 32: (1, 4, 1), 64: (4, 4, 4)}[Lp]
 
 
 def _run(
@@ -63,10 +63,13 @@ def _run(
         # gradients of two chains are added up: not in half precision
         by_node = torch.zeros_like(node, dtype=torch.float32 if half and labels is not None else node.dtype)
         made = [by_node, torch.empty_like(start), torch.empty_like(edge), torch.empty_like(stop)]
-    record, per_sequence = Lp * Lp + 3 * Lp + 4, 2 * Lp + 4
+    record, per_sequence = Lp * Lp + 2 * Lp + 8, 2 * Lp + 4
     chains = 1 if labels is None else 2
-    sizes = [chains * slots * record, B * per_sequence, slots * (S + 1) * Lp]
-    work, sequences, alphas = node.new_empty(sum(sizes), dtype=torch.float64).split(sizes)
+    sizes = [chains * slots * record, B * per_sequence]
+    work, sequences = node.new_empty(sum(sizes), dtype=torch.float64).split(sizes)
+    # rows of weights; forward and backward values, or those of a chain in log space
+    rows = node.new_empty(slots * (3 * S + 1) * Lp, dtype=torch.float64)
+    alphas = rows[slots * S * Lp :]
 
     step, batch = node.stride(-2), 0 if packed else node.stride(0)
     gold, label_step, label_batch = node, 0, 0
@@ -75,7 +78,7 @@ def _run(
     by_node = made[0] if grad else node
     grad_step, grad_batch = by_node.stride(-2), 0 if packed else by_node.stride(0)
     width = 0 if index is None else index.stride(0)
-    rows: dict[str, Any] = {
+    form: dict[str, Any] = {
         "L": L,
         "Lp": Lp,
         "BB": triton.next_power_of_2(B) if packed else 1,
@@ -91,23 +94,23 @@ def _run(
     }
     if B:
         chunks.operators[slots, chains](
-            *where, start, edge, stop, gold, work,
+            *where, start, edge, stop, gold, work, rows,
             B, width, K, S, slots, batch, step, label_batch, label_step,
-            **rows, INDEX=index is not None, WIDE=wide, num_warps=warps[0],
+            **form, INDEX=index is not None, WIDE=wide, num_warps=warps[0],
         )  # fmt: skip
         chunks.fold[B, 2 * chains](
             length, stop, work, sequences, B, K, S, slots,
-            **rows, LABELS=labels is not None, WIDE=wide, num_warps=warps[1],
+            **form, LABELS=labels is not None, WIDE=wide, num_warps=warps[1],
         )  # fmt: skip
         chunk_sweep.sweep[slots,](
-            *where, start, edge, gold, weights, by_node, work, sequences, alphas,
-            B, width, K, S, slots, batch, step, label_batch, label_step, grad_batch, grad_step, scale,
-            **rows, **flags, WIDE=wide, num_warps=warps[2],
+            *where[1:], start, edge, gold, weights, by_node, work, sequences, rows,
+            B, width, K, S, slots, label_batch, label_step, grad_batch, grad_step, scale,
+            **form, **flags, WIDE=wide, num_warps=warps[2], num_stages=1,
         )  # fmt: skip
         chunk_logs.logs[B,](
             *where, start, edge, stop, gold, weights, by_node, work, sequences, alphas, values, in_logs,
             B, width, K, S, batch, step, label_batch, label_step, grad_batch, grad_step, scale,
-            **rows, **flags, num_warps=4,
+            **form, **flags, num_warps=4,
         )  # fmt: skip
     if grad or labels is not None:
         flags.pop("INDEX")

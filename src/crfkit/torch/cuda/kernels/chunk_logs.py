@@ -15,10 +15,26 @@ from crfkit.torch.cuda.kernels.chunk_parts import (
     table,
     vector,
 )
-from crfkit.torch.cuda.kernels.chunk_sweep import counts, put
+from crfkit.torch.cuda.kernels.chunk_sweep import counts
 from crfkit.torch.cuda.kernels.parts import top_of
 
 __all__ = ["logs"]
+
+
+@triton.jit
+def put(grad, place, grad_step, at_ends, t, n, q, j, L, more, live):
+    """Write a row of the gradient of one position, or add to it; keep it for start and stop at the ends."""
+    Lp: tl.constexpr = j.shape[0]
+    inside = j < tl.where(live, L, 0)
+    rows = grad + place * grad_step + j
+    old = tl.load(rows, mask=j < tl.where(live & more, L, 0), other=0.0).to(tl.float64)
+    tl.store(rows, (q + old).to(grad.dtype.element_ty), mask=inside)
+    begins = tl.where(live & (t == 0), Lp, 0)
+    old = tl.load(at_ends + j, mask=j < tl.where(more, begins, 0), other=0.0)
+    tl.store(at_ends + j, q + old, mask=j < begins)
+    ends = tl.where(live & (t == n - 1), Lp, 0)
+    old = tl.load(at_ends + Lp + j, mask=j < tl.where(more, ends, 0), other=0.0)
+    tl.store(at_ends + Lp + j, q + old, mask=j < ends)
 
 
 @triton.jit
@@ -58,7 +74,7 @@ def logs(
 ):  # fmt: skip
     """Write the value of every sequence; sweep those again of which a chunk failed."""
     b = tl.program_id(0)
-    R: tl.constexpr = Lp * Lp + 3 * Lp + 4
+    R: tl.constexpr = Lp * Lp + 2 * Lp + 8
     n = tl.load(length + b)
     chunks = chunks_of(n, S)
     slot = first_chunk(b, length, B, K, S, BB, PACKED)
@@ -68,7 +84,7 @@ def logs(
     failed = tl.zeros([], tl.float64)
     for at in range(0, chunks, 64):
         failed += tl.sum(
-            tl.load(record + (at + o).to(tl.int64) * R + R - 1, mask=at + o < chunks, other=0.0), 0
+            tl.load(record + (at + o).to(tl.int64) * R + R - 5, mask=at + o < chunks, other=0.0), 0
         )
     tl.store(in_logs + b, (failed > 0).to(tl.uint8))
     free = tl.load(sequence + 2 * Lp)
@@ -82,7 +98,7 @@ def logs(
     step = tl.cast(step, tl.int64)
     node += base_of(b, first, step, batch, PACKED)
     index += b.to(tl.int64) * T
-    alphas += slot.to(tl.int64) * (S + 1) * Lp
+    alphas += slot.to(tl.int64) * S * Lp
     E = table(edge, i, j, L)
     coefficient = tl.cast(scale, tl.float64)
     if WEIGHT:

@@ -11,7 +11,6 @@ from crfkit.torch.cuda.kernels.parts import top_of
 __all__ = [
     "base_of",
     "chunks_of",
-    "exponent",
     "first_chunk",
     "place_of",
     "pow2",
@@ -73,12 +72,6 @@ def pow2(n):
     """Return 2^n in float64 by its bits; 0 below 2^-1022."""
     n = tl.minimum(tl.maximum(n.to(tl.int64), -1023), 1023)
     return ((n + 1023) << 52).to(tl.float64, bitcast=True)
-
-
-@triton.jit
-def exponent(x):
-    """Return the exponent of positive float64 numbers as int32; -1023 for 0."""
-    return ((x.to(tl.int64, bitcast=True) >> 52) & 2047).to(tl.int32) - 1023
 
 
 @triton.jit

@@ -12,10 +12,11 @@ Särkkä & García-Fernández (2021), Temporal parallelization of Bayesian smoot
 With labels there is a second chain, in which known labels exclude all others. If a sequence has no unknown
 label it is only a score; otherwise it goes through the same passes, and its marginals are subtracted.
 
-Scratch in float64: a record for each chunk and chain (operator [Lp, Lp], exponents of its rows [Lp], left and
-right border [Lp], then value, score of the labels, unknown labels, whether the check failed); a record for
-each sequence (gradient by start [Lp], by stop [Lp], then value of the chain, value of the second chain,
-unknown labels, score of the labels); forward values of all positions.
+Scratch in float64: a record for each chunk and chain (operator [Lp, Lp], left and right border [Lp],
+then value, score of the labels, unknown labels, whether the check failed, exponent); a record for each
+sequence (gradient by start [Lp], by stop [Lp], then value of the chain, value of the second chain,
+unknown labels, score of the labels). In the type of computation: weights, forward and backward values of
+all positions, S or S + 1 rows for each chunk.
 """
 
 import triton
@@ -24,11 +25,9 @@ import triton.language as tl
 from crfkit.torch.cuda.kernels.chunk_parts import (
     base_of,
     chunks_of,
-    exponent,
     first_chunk,
     place_of,
     pow2,
-    read,
     row_weights,
     sequence_of,
     table,
@@ -40,6 +39,7 @@ from crfkit.torch.cuda.kernels.parts import LN2, power_below, top_of
 __all__ = ["fold", "operators"]
 
 NONE = tl.constexpr(-(1 << 28))  # exponent of a row of zeros
+TINY = tl.constexpr(2.0**-500)  # a fold that falls below it may have lost what matters
 
 
 @triton.jit
@@ -50,9 +50,36 @@ def scaled_rows(A, k):
     return A * scale[:, None], k + up
 
 
+@triton.jit
+def write_weights(
+    node, index, labels, rows, s, e, step, label_step, clamp,
+    L: tl.constexpr, Lp: tl.constexpr, INDEX: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Write exp(score - top) of rows, 0 where a known label differs; return the sum of tops."""
+    o = tl.arange(0, 16)
+    j = tl.arange(0, Lp)
+    total = tl.zeros([], tl.float64)
+    for at in range(s, e, 16):
+        t = at + o
+        live = t < e
+        place = place_of(index, t, live, INDEX)
+        inside = live[:, None] & (j < L)[None, :]
+        x = tl.load(node + (place * step)[:, None] + j[None, :], mask=inside, other=float("-inf")).to(
+            tl.float64
+        )
+        top = top_of(tl.max(x, 1))
+        w = weights(x - top[:, None], WIDE)
+        if clamp:
+            y = tl.load(labels + place * label_step, mask=live, other=-1)
+            w = tl.where((y >= 0)[:, None] & (j[None, :] != y[:, None]), 0.0, w)
+        total += tl.sum(tl.where(live, top, 0.0), 0)
+        tl.store(rows + (t - s)[:, None] * Lp + j[None, :], w.to(rows.dtype.element_ty), mask=live[:, None])
+    return total
+
+
 @triton.jit(do_not_specialize=["B", "T", "K", "S", "slots", "batch", "step", "label_batch", "label_step"])
 def operators(
-    node, length, first, index, start, edge, stop, labels, work,
+    node, length, first, index, start, edge, stop, labels, work, rows,
     B, T, K, S, slots, batch, step, label_batch, label_step,
     L: tl.constexpr, Lp: tl.constexpr, BB: tl.constexpr,
     PACKED: tl.constexpr, INDEX: tl.constexpr, WIDE: tl.constexpr,
@@ -60,7 +87,7 @@ def operators(
     """Write the operator of a chunk, its value, and the score of its labels."""
     slot = tl.program_id(0)
     clamp = tl.program_id(1)
-    R: tl.constexpr = Lp * Lp + 3 * Lp + 4
+    R: tl.constexpr = Lp * Lp + 2 * Lp + 8
     b = sequence_of(slot, length, B, K, S, BB, PACKED)
     if b >= B:
         return
@@ -107,8 +134,8 @@ def operators(
             ends = live & (y >= 0) & (y < L)
             border += tl.sum(tl.load(start + y, mask=ends & (t == 0), other=0.0).to(tl.float64), 0)
             border += tl.sum(tl.load(stop + y, mask=ends & (t == n - 1), other=0.0).to(tl.float64), 0)
-        tl.store(record + R - 3, inner + border)
-        tl.store(record + R - 2, unknown.to(tl.float64))
+        tl.store(record + R - 7, inner + border)
+        tl.store(record + R - 6, unknown.to(tl.float64))
 
     k = tl.zeros([Lp], tl.int32)
     if clamp * (unknown == 0).to(tl.int32):  # one path: from any label to the last, by the first
@@ -120,35 +147,35 @@ def operators(
         A = tl.where((j == last)[None, :], weights(into - into_top, WIDE)[:, None], 0.0)
         value = inner + into_top
     else:
-        x = read(node, labels, place_of(index, s, s < n, INDEX), step, label_step, j, L, clamp, s < n)
-        w, top = row_weights(x, WIDE)
+        rows += (slot.to(tl.int64) + clamp * 2 * slots.to(tl.int64)) * S * Lp
+        value = into_top + (e - s - 1).to(tl.float64) * edge_top
+        value += write_weights(node, index, labels, rows, s, e, step, label_step, clamp, L, Lp, INDEX, WIDE)
+        tl.debug_barrier()
+        w = tl.load(rows + j).to(tl.float64)
         A = tl.where(c == 0, tl.where((i == 0)[:, None], begin[None, :], 0.0), E) * w[None, :]
-        value = into_top + top
-        place = place_of(index, s + 1, s + 1 < e, INDEX)
-        x = read(node, labels, place, step, label_step, j, L, clamp, s + 1 < e)
+        w = tl.load(rows + Lp + j, mask=j < tl.where(s + 1 < e, Lp, 0), other=0.0).to(tl.float64)
         for t in range(s + 1, e):
-            w, top = row_weights(x, WIDE)
-            place = place_of(index, t + 1, t + 1 < e, INDEX)
-            x = read(node, labels, place, step, label_step, j, L, clamp, t + 1 < e)
-            A = tl.dot(A, E, out_dtype=tl.float64) * w[None, :]
-            value += top + edge_top
+            ahead = rows + (t + 1 - s) * Lp + j
+            now = w
+            w = tl.load(ahead, mask=j < tl.where(t + 1 < e, Lp, 0), other=0.0).to(tl.float64)
+            A = tl.dot(A, E, out_dtype=tl.float64) * now[None, :]
             if t % 4 == 0:
                 A, k = scaled_rows(A, k)
     A, k = scaled_rows(A, k)
     k = tl.where(tl.max(A, 1) > 0, k, NONE)
-    tl.store(record + i[:, None] * Lp + j[None, :], A)
-    tl.store(record + Lp * Lp + i, k.to(tl.float64))
-    tl.store(record + R - 4, value)
+    most = tl.max(k, 0)
+    tl.store(record + i[:, None] * Lp + j[None, :], A * pow2(k - most)[:, None])
+    tl.store(record + R - 4, most.to(tl.float64))
+    tl.store(record + R - 8, value)
 
 
 @triton.jit
 def load_operator(record, live, Lp: tl.constexpr):
-    """Return an operator [Lp, Lp] and the exponents of its rows [Lp]."""
+    """Return an operator [Lp, Lp]."""
     i = tl.arange(0, Lp)
     j = tl.arange(0, Lp)
     bound = tl.where(live, Lp, 0)
-    M = tl.load(record + i[:, None] * Lp + j[None, :], mask=(i < bound)[:, None], other=0.0)
-    return M, tl.load(record + Lp * Lp + i, mask=i < bound, other=0.0).to(tl.int32)
+    return tl.load(record + i[:, None] * Lp + j[None, :], mask=(i < bound)[:, None], other=0.0)
 
 
 @triton.jit(do_not_specialize=["B", "K", "S", "slots"])
@@ -161,7 +188,7 @@ def fold(
     b = tl.program_id(0)
     backward = tl.program_id(1) % 2
     clamp = tl.program_id(1) // 2
-    R: tl.constexpr = Lp * Lp + 3 * Lp + 4
+    R: tl.constexpr = Lp * Lp + 2 * Lp + 8
     n = tl.load(length + b)
     chunks = tl.where(n > 0, chunks_of(n, S), 0)
     slot = first_chunk(b, length, B, K, S, BB, PACKED)
@@ -174,16 +201,18 @@ def fold(
     value = tl.zeros([], tl.float64)
     apart = tl.zeros([], tl.float64)  # value minus the score of the labels
     score = tl.zeros([], tl.float64)
+    exponents = tl.zeros([], tl.float64)
     o = tl.arange(0, 64)
     for at in range(0, chunks, 64):
         live = at + o < chunks
         each = (at + o).to(tl.int64) * R + R
-        mine = tl.load(record + each - 4, mask=live, other=0.0)
+        mine = tl.load(record + each - 8, mask=live, other=0.0)
         value += tl.sum(mine, 0)
+        exponents += tl.sum(tl.load(record + each - 4, mask=live, other=0.0), 0)
         if LABELS:
             second = work + (slots + slot).to(tl.int64) * R
-            unknown += tl.sum(tl.load(second + each - 2, mask=live, other=0.0), 0)
-            gold = tl.load(second + each - 3, mask=live, other=0.0)
+            unknown += tl.sum(tl.load(second + each - 6, mask=live, other=0.0), 0)
+            gold = tl.load(second + each - 7, mask=live, other=0.0)
             apart += tl.sum(mine - gold, 0)
             score += tl.sum(gold, 0)
     if LABELS:
@@ -195,42 +224,38 @@ def fold(
         value = tl.where(one_path, apart, value)
 
     w, stop_top = row_weights(vector(stop, j, L), WIDE)
+    total = tl.zeros([], tl.int32)
     if backward:
         v = w
         here = record + (chunks - 1).to(tl.int64) * R
-        M, k = load_operator(here, chunks > 0, Lp)
+        M = load_operator(here, chunks > 0, Lp)
+        more = load_operator(here - R, chunks > 1, Lp)
         for r in range(0, chunks):
-            tl.store(here + Lp * Lp + 2 * Lp + j, v)
+            tl.store(here + Lp * Lp + Lp + j, v)
             A = M
-            up = k
+            M = more
+            more = load_operator(here - 2 * R, r + 2 < chunks, Lp)
             here -= R
-            M, k = load_operator(here, r + 1 < chunks, Lp)
-            u = tl.sum(A * v[None, :], 1)
-            mine = exponent(u)
-            up = tl.where(u > 0, up + mine, NONE)
-            # NaN has an exponent of its own: it stays NaN
-            v = u * pow2(-mine) * pow2(up - tl.max(up, 0))
-            v = tl.where(u == u, v, u)
+            top = tl.max(v, 0)
+            scale, _ = power_below(top)
+            v = tl.sum(A * v[None, :], 1) * tl.where(top > TINY, scale, float("nan"))
     else:
         v = tl.where(i == 0, 1.0, 0.0).to(tl.float64)
-        total = tl.zeros([], tl.int32)
-        M, k = load_operator(record, chunks > 0, Lp)
         here = record
+        M = load_operator(here, chunks > 0, Lp)
+        more = load_operator(here + R, chunks > 1, Lp)
         for r in range(0, chunks):
-            tl.store(here + Lp * Lp + Lp + i, v)
+            tl.store(here + Lp * Lp + i, v)
             A = M
-            up = k
+            M = more
+            more = load_operator(here + 2 * R, r + 2 < chunks, Lp)
             here += R
-            M, k = load_operator(here, r + 1 < chunks, Lp)
-            mine = exponent(v)
-            up = tl.where(v > 0, up + mine, NONE)
-            most = tl.max(up, 0)
-            u = v * pow2(-mine) * pow2(up - most)
-            u = tl.where(v == v, u, v)
-            v = tl.sum(u[:, None] * A, 0)
-            total += most
+            top = tl.max(v, 0)
+            scale, up = power_below(top)
+            total += up
+            v = tl.sum(v[:, None] * A, 0) * tl.where(top > TINY, scale, float("nan"))
         end = tl.sum(v * w, 0)
-        value += tl.log(end) + total.to(tl.float64) * LN2 + stop_top
+        value += tl.log(end) + (total.to(tl.float64) + exponents) * LN2 + stop_top
         value = tl.where(n > 0, value, 0.0)
         tl.store(sequence + clamp, value)
         if clamp == 0:
