@@ -12,20 +12,26 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from crfkit.torch.cuda.kernels import close, credits, held, prologue, streamed
 
-__all__ = ["Sums", "log_partition", "loss", "marginals", "stream", "sweep"]
+__all__ = ["Sums", "log_partition", "loss", "marginals", "over", "power_above", "stream", "sweep"]
 
 _NEAR = 192 * 1024  # bytes of the table that are read through the first cache (of 256 KB on an H200)
 _PROGRAMS = 264  # two for each processor of an H200, to sum edges
 
 
-def _multiple(n: int, of: int) -> int:
-    return -(-n // of) * of
+# triton.cdiv and triton.next_power_of_2 cost as much as a launch when the host calls them.
+def over(n: int, by: int) -> int:
+    """Return n / by, rounded up."""
+    return -(-n // by)
+
+
+def power_above(n: int) -> int:
+    """Return the lowest power of two that is not below n."""
+    return 1 << (n - 1).bit_length()
 
 
 def _strides(x: Tensor, packed: bool) -> tuple[int, int]:
@@ -51,10 +57,10 @@ class Sums:
         self.B, self.L = length.shape[0], node.shape[-1]
         self.T = 0 if packed else node.shape[1]
         self.places = node.shape[0] if packed else self.B * self.T
-        self.LR, self.LS = _multiple(self.L, 64), _multiple(self.L, 16)
+        self.LR, self.LS = over(self.L, 64) * 64, over(self.L, 16) * 16
         self.passes = 1 if labels is None else 2
         self.form = 2 if packed else (0 if index is None else 1)
-        C, LP = tl.float64 if wide else tl.float32, triton.next_power_of_2(max(self.L, 16))
+        C, LP = tl.float64 if wide else tl.float32, power_above(max(self.L, 16))
         self.constants = (self.passes, self.form, C)
         self.LP = LP
         first = length if first is None else first
@@ -76,10 +82,10 @@ class Sums:
         self.in_logs = self.new(self.passes + 1, self.B, dtype=torch.uint8)
         self.partial = self.in_logs[-1]
         offsets = self.new(3, dtype=torch.float64)
-        width = self.T or triton.cdiv(self.places, self.B)
+        width = self.T or over(self.places, self.B)
         share = max(1, min(width, 8192 // self.B))  # programs a chain, for what is done place by place
         warps = min(8, max(1, LP // 128))
-        prologue.prologue[(triton.cdiv(self.LR, 32) ** 2 + self.B * share,)](
+        prologue.prologue[(over(self.LR, 32) ** 2 + self.B * share,)](
             *self.chain, *parameters, *self.labels, edge.amax(), self.table, self.begin, offsets, self.tops,
             self.places, weight, self.value[-1], self.partial, self.weights, share, self.L, self.LR, self.LS,
             *self.constants, LP, 32, 128, num_warps=4,
@@ -105,7 +111,7 @@ class Sums:
         )  # fmt: skip
         if grad:
             rows, columns = (32, 32) if wide else (128, 64)
-            blocks = triton.cdiv(self.L, rows) * triton.cdiv(self.L, columns)
+            blocks = over(self.L, rows) * over(self.L, columns)
             ranges = max(1, min(self.B, _PROGRAMS // blocks))
             self.shares = self.new(ranges, self.L, self.L)
             credits.edges[blocks, ranges](
