@@ -188,3 +188,11 @@ def test_kept_places_of_masks(shape: tuple[int, int]) -> None:
     mask = torch.rand(shape[1], shape[0], generator=torch.Generator().manual_seed(0)).t() < 0.6
     for got, want in zip(compact.kept(mask.to(DEVICE)), rows.kept(mask), strict=True):
         assert torch.equal(got.cpu(), want)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_tensors_of_another_device() -> None:
+    chains = random_chains(2, 3, 4, device="cuda:1")
+    logz = torch.ops.crfkit.chain_log_partition(*chains.args)[0]
+    assert logz.device == chains.node.device
+    _near(logz, general.log_partition(*chains.double().args)[0], torch.float64)
