@@ -129,9 +129,20 @@ def test_conflicts_beyond_the_range_of_float32_are_summed_in_logs() -> None:
     _, each, *grads, in_logs = small.loss(*chains.args, labels, None, 1.0, True)
     _, losses, *wanted, _ = general.loss(*chains.double().args, labels, None, 1.0, True)
     assert in_logs.all()
+    logz, _ = small.log_partition(*chains.args)
+    _near(logz, general.log_partition(*chains.double().args)[0], torch.float64)
     torch.testing.assert_close(each, losses, rtol=1e-6, atol=1e-6)
     for got, want in zip(grads, wanted, strict=True):
         torch.testing.assert_close(got.double(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_edges_that_vanish_even_in_float64() -> None:
+    chains = random_chains(2, 4, 2, device=DEVICE)
+    edge = torch.tensor([[-800.0, -torch.inf], [0.0, -900.0]], device=DEVICE)
+    chains = replace(chains, edge=edge)
+    logz, in_logs = small.log_partition(*chains.args)
+    assert in_logs[0] == 1
+    _near(logz, general.log_partition(*chains.double().args)[0], torch.float64)
 
 
 def test_a_label_out_of_range_gives_nan() -> None:

@@ -2,7 +2,7 @@
 
 The table and its transpose lie in registers (`tiles`); steps go forward with one and the other in turn. Rows
 of exp(node - top) are made first, all places at once; the sweeps then only load them, two steps ahead.
-Forward and backward rows are scaled by powers of two, found from the row before, so that they do not hold up
+Every second row is scaled by a power of two, found from the row two steps before, so that it does not hold up
 the sums (Rabiner 1989, V.A). The gradient of log Z goes to `rows`; gold counts are taken from it afterwards.
 """
 
@@ -35,14 +35,13 @@ def prepare(
     """Write rows of exp(node - their maximum), and add the gold steps to `counts` [L, L], which are 0.
 
     Return the sum of maxima; that sum minus the gold scores of places and steps; whether a label is unknown;
-    the lowest score beside a maximum; whether something is forbidden (without counts). Counts are added up by
-    atomic operations, all of them by 1: whole numbers, the same in any order.
+    the lowest score beside a maximum (without counts). Counts are added up by atomic operations, all of them
+    by 1: whole numbers, the same in any order.
     """
     label = tl.arange(0, LP)[None, :]
     tops = tl.zeros([BLOCK], dtype=tl.float64)
     costs = tl.zeros([BLOCK], dtype=tl.float64)
     unknown = tl.zeros([BLOCK], dtype=tl.int32)
-    forbidden = tl.zeros([BLOCK], dtype=tl.int32)
     lowest = tl.zeros([BLOCK], dtype=C)
     for begin in range(0, n, BLOCK):
         t = begin + tl.arange(0, BLOCK)
@@ -55,9 +54,8 @@ def prepare(
         tl.store(rows + wide(t)[:, None] * L + label, tl.exp(relative), mask=cells)
         tops += high.to(tl.float64)
         if counts is None:
-            hole = cells & (relative == float("-inf"))
-            forbidden |= tl.max(hole.to(tl.int32), 1)
-            lowest = tl.minimum(lowest, tl.min(tl.where(cells & (hole == 0), relative, 0.0), 1))
+            there = cells & (relative > float("-inf"))
+            lowest = tl.minimum(lowest, tl.min(tl.where(there, relative, 0.0), 1))
         if labels is not None:
             y = tl.load(labels + place * labels_t, mask=inside, other=0).to(tl.int32)
             into = inside & (t > 0)
@@ -72,7 +70,7 @@ def prepare(
             costs -= e
             if counts is not None:
                 tl.atomic_add(counts + before * L + y, 1.0, mask=valid, sem="relaxed")
-    return tl.sum(tops), tl.sum(costs), tl.max(unknown), tl.min(lowest), tl.max(forbidden)
+    return tl.sum(tops), tl.sum(costs), tl.max(unknown), tl.min(lowest)
 
 
 @triton.jit
@@ -101,14 +99,11 @@ def _forward(
         here += 2 * L
         scale, k = power_below(max_i(a))
         exponent += k
-        r = sum_i(a * E)
+        r = sum_i(a * E) * w1
         if alphas is not None:
-            tl.store(alphas + L + j, r * w1, mask=write_j)
+            tl.store(alphas + L + j, r, mask=write_j)
         else:
             smallest = tl.minimum(smallest, -max_i(tl.where(a > 0.0, -a, -1.0)))
-        r *= w1 * scale
-        scale, k = power_below(max_j(r))
-        exponent += k
         a = sum_j(r * F)
         if alphas is not None:
             tl.store(alphas + 2 * L + i, a * w2, mask=write_i)
@@ -118,12 +113,12 @@ def _forward(
         a *= w2 * scale
         w1, w2 = next1, next2
     if n % 2 == 0:
-        scale, k = power_below(max_i(a))
-        exponent += k
         if alphas is None:
             smallest = tl.minimum(smallest, -max_i(tl.where(a > 0.0, -a, -1.0)))
-        r = tl.max(sum_i(a * E) * (w1 * scale), 0, keep_dims=True)  # the same in all lanes of an i
+        r = tl.max(sum_i(a * E) * w1, 0, keep_dims=True)  # the same in all lanes of an i
         a = tl.broadcast_to(to_i(r, P, R), [P, Q, R, 1])
+    if alphas is None:
+        smallest = tl.minimum(smallest, -max_i(tl.where(a > 0.0, -a, -1.0)))
     return a, exponent, smallest
 
 
@@ -150,35 +145,30 @@ def _backward(
     a1 = tl.load(there + j, mask=j < tl.where(n > 1, L, 0), other=0.0)
     w2 = tl.load(here - 2 * L + i, mask=i < tl.where(n > 2, L, 0), other=0.0)
     a2 = tl.load(there - L + i, mask=i < tl.where(n > 2, L, 0), other=0.0)
-    scale, _ = power_below(max_i(b))
     last = sum_i(a * b)
     least = last + tl.zeros([P, Q, 1, 1], dtype=C)
     tl.store(here + i, a * b * (weight / last), mask=write_i)
     g = b * w  # beta times exp(node), along i
-    # A scale comes from the row before, which has one itself: 2^-k with 2^k about max(b) times that.
     for t in range(n - 1, 1, -2):
         next1 = tl.load(here - 3 * L + j, mask=j < tl.where(t > 2, L, 0), other=0.0)
         ahead1 = tl.load(there - 2 * L + j, mask=j < tl.where(t > 2, L, 0), other=0.0)
         next2 = tl.load(here - 4 * L + i, mask=i < tl.where(t > 3, L, 0), other=0.0)
         ahead2 = tl.load(there - 3 * L + i, mask=i < tl.where(t > 3, L, 0), other=0.0)
+        scale, _ = power_below(max_i(g))
         b1 = sum_i(g * F)
-        m = max_j(b1)
         c = sum_j(a1 * b1)
         part = a1 * (1.0 / c)
         S2 += g * part
         tl.store(here - L + j, part * b1 * weight, mask=write_j)
         least = tl.minimum(least, c)
-        g1 = b1 * (w1 * scale)
-        scale, _ = power_below(m * scale)
+        g1 = b1 * w1
         b2 = sum_j(g1 * E)
-        m = max_i(b2)
         c = sum_i(a2 * b2)
         part = a2 * (1.0 / c)
         S1 += part * g1
         tl.store(here - 2 * L + i, part * b2 * weight, mask=write_i)
         least = tl.minimum(least, c)
         g = b2 * (w2 * scale)
-        scale, _ = power_below(m * scale)
         w1, w2, a1, a2 = next1, next2, ahead1, ahead2
         here -= 2 * L
         there -= 2 * L
@@ -193,6 +183,12 @@ def _backward(
 
 
 @triton.jit
+def _lowest(relative):
+    """Return the lowest of scores beside their maximum that is not forbidden."""
+    return tl.min(tl.where(relative > float("-inf"), relative, 0.0))
+
+
+@triton.jit
 def _table(
     edge, edge_i, edge_j, L,
     P: tl.constexpr, Q: tl.constexpr, R: tl.constexpr, S: tl.constexpr, C: tl.constexpr,
@@ -203,15 +199,15 @@ def _table(
     e = tl.load(edge + i * edge_i + j * edge_j, mask=inside, other=float("-inf")).to(C)
     f = tl.load(edge + j * edge_i + i * edge_j, mask=inside, other=float("-inf")).to(C)
     top = top_of(tl.max(e))
-    return tl.exp(e - top), tl.exp(f - top), top
+    return tl.exp(e - top), tl.exp(f - top), top, _lowest(e - top)
 
 
 @triton.jit
 def _ends(scores, i, L, C: tl.constexpr):
-    """Return exp(scores - top) along i and the top: of start or stop."""
+    """Return exp(scores - top) along i, the top and the lowest beside it: of start or stop."""
     x = tl.load(scores + i, mask=i < L, other=float("-inf")).to(C)
     top = top_of(tl.max(x))
-    return tl.exp(x - top), top
+    return tl.exp(x - top), top, _lowest(x - top)
 
 
 @triton.jit
@@ -257,17 +253,17 @@ def gradients(
     safe = n >= 0
     if n > 0:
         spread_i = lanes_i(tl.where(n > -1, 1, 0), P, Q, R)
-        a, start_top = _ends(start, spread_i, L, C)
-        z, stop_top = _ends(stop, spread_i, L, C)
+        a, start_top, _ = _ends(start, spread_i, L, C)
+        z, stop_top, _ = _ends(stop, spread_i, L, C)
         if labels is not None:
             for begin in range(0, L * L, 1024):
                 cell = begin + tl.arange(0, 1024)
                 tl.store(partial + cell, tl.zeros([1024], dtype=C), mask=cell < L * L)
             tl.debug_barrier()
-        tops, cost, unknown, _, _ = prepare(
+        tops, cost, unknown, _ = prepare(
             node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, partial, n, L, BLOCK, LP, C
         )
-        E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
+        E, F, edge_top, _ = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
         more = start_top.to(tl.float64) + stop_top.to(tl.float64)
         more += tl.where(n > 1, (n - 1) * edge_top.to(tl.float64), 0.0)
         tops += more
@@ -320,8 +316,8 @@ def values(
 ):  # fmt: skip
     """Make log Z or the loss of a sequence, in float64.
 
-    There is no way back to tell what was lost, so the rule is that of the scores: with ranges of less than
-    600 in all and nothing forbidden no cell can vanish; else the smallest cell must have room for a step.
+    There is no way back to tell what was lost, so nothing may be: the smallest cell of any row must have room
+    for another step, whose factors are at least exp(-spread).
     """
     LP: tl.constexpr = P * R
     C: tl.constexpr = tl.float64
@@ -334,37 +330,27 @@ def values(
     if index is not None:
         index += b * index_b
     rows += base * L
-    i, j = along_i(P, R), along_j(Q, S)
     result = tl.full((), 0.0, tl.float64)
     safe = n >= 0
     if n > 0:
         spread_i = lanes_i(tl.where(n > -1, 1, 0), P, Q, R)
-        a, start_top = _ends(start, spread_i, L, C)
-        z, stop_top = _ends(stop, spread_i, L, C)
-        tops, cost, unknown, lowest, forbidden = prepare(
+        a, start_top, start_low = _ends(start, spread_i, L, C)
+        z, stop_top, stop_low = _ends(stop, spread_i, L, C)
+        tops, cost, unknown, lowest = prepare(
             node, node_t, index, labels, labels_t, edge, edge_i, edge_j, rows, None, n, L, BLOCK, LP, C
         )
-        E, F, edge_top = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
+        E, F, edge_top, edge_low = _table(edge, edge_i, edge_j, L, P, Q, R, S, C)
         more = start_top + stop_top + tl.where(n > 1, (n - 1) * edge_top, 0.0)
         tops += more
         if labels is not None:
             cost += more - _gold_ends(labels, labels_t, index, start, 0)
             cost -= _gold_ends(labels, labels_t, index, stop, n - 1)
-        least = tl.minimum(
-            tl.min(tl.where((i < L) & (a > 0.0), a, 1.0)), tl.min(tl.where((i < L) & (z > 0.0), z, 1.0))
-        )
-        holes = tl.max(((i < L) & ((a == 0.0) | (z == 0.0))).to(tl.int32))
-        if n > 1:
-            least = tl.minimum(least, tl.min(tl.where(E > 0.0, E, 1.0)))
-            holes |= tl.max(((i < L) & (j < L) & (E == 0.0)).to(tl.int32))
-        spread = -lowest - tl.log(least)
+        spread = -lowest - tl.minimum(tl.minimum(start_low, stop_low), tl.where(n > 1, edge_low, 0.0))
         tl.debug_barrier()
         a *= tl.load(rows + spread_i, mask=spread_i < L, other=0.0)
         a, exponent, smallest = _forward(rows, None, a, E, F, n, L, P, Q, R, S)
         result = tl.max(log_of(sum_i(a * z)) + exponent.to(tl.float64) * LN2)
-        whole = (holes | forbidden) == 0
-        room = tl.log(tl.max(smallest)) > spread - 690.0
-        safe = (spread < 600.0) & (whole | room)
+        safe = tl.log(tl.min(smallest)) > spread - 690.0
         if labels is not None:
             safe = safe & (unknown == 0)
             result += cost
