@@ -23,6 +23,8 @@ def covers(name: str, duration: Tensor) -> bool:
 
 def run(name: str, *args: Any) -> Any:
     """Answer an operator."""
+    # Kernels read vectors with stride 1; those that autograd expands (gradients of a sum) have stride 0.
+    args = tuple(x.contiguous() if isinstance(x, Tensor) and x.ndim == 1 else x for x in args)
     module = "crfkit.torch.cuda.segments" if covers(name, args[8]) else "crfkit.torch.segment_general"
     return getattr(import_module(module), name)(*args)
 
