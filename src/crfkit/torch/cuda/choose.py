@@ -47,9 +47,9 @@ TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
     ("small", _SUMS, lambda s: not s.by_position and s.L <= 64),
     ("by_position", _SUMS, lambda s: s.by_position and s.L <= 1024),
     ("paths", frozenset({"best", "sample"}), lambda s: True),
-    # 64 x 128, 384 labels: 1.7 ms, against 3.9 by steps; 32 x 512, 1000 labels: 33 ms against 13 (H200)
-    ("streamed", _SUMS, lambda s: not s.by_position and 64 < s.L <= 384),
-    ("wide", _SUMS, lambda s: not s.by_position and s.L > 384),
+    # 64 x 128, 512 labels: 2.0 ms, against 3.2 by steps; 32 x 512, 1000 labels: 33 ms against 13 (H200)
+    ("streamed", _SUMS, lambda s: not s.by_position and 64 < s.L <= 512),
+    ("wide", _SUMS, lambda s: not s.by_position and s.L > 512),
     ("curvature", frozenset({"hvp"}), lambda s: s.L <= 64),
 ]
 

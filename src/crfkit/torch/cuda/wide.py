@@ -23,7 +23,7 @@ def sweep(sums: streamed.Sums) -> None:
         return
     if sums.passes == 2:
         streamed.stream(sums, 1)
-    BB, BJ, BK = (16 if sums.B <= 16 else 32), 16, 16
+    BB, BJ, BK = (16 if sums.B <= 16 else 32), 16, 64
     blocks = streamed.over(sums.L, BJ)
     grid = (blocks, 2, streamed.over(sums.B, BB))
     exchange = torch.zeros(2, 2, sums.B, sums.LR, device=sums.node.device)
@@ -33,7 +33,7 @@ def sweep(sums: streamed.Sums) -> None:
         maxima,
     )  # fmt: skip
     after = (sums.L, sums.LR, sums.LS, sums.B, sums.form, streamed.power_above(blocks), BB, BJ, BK)
-    made = step[grid](*before, 0, *after, num_warps=2, num_stages=4)
+    made = step[grid](*before, 0, *after, num_warps=4, num_stages=4)
     # What was compiled for the first step is right for all: the launch costs a fifth of one that looks it up.
     launch = step[grid] if made is None else made[grid]
     for i in range(1, sums.T + 1):

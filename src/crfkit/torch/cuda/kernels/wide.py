@@ -12,12 +12,6 @@ from crfkit.torch.cuda.kernels.parts import power_below
 from crfkit.torch.cuda.kernels.streamed import exponential, place
 
 
-@triton.jit
-def _added(r, a, e, scale):
-    """Return r + (a * scale) e for a block of rows and a block of the table."""
-    return tl.dot(tl.load(a) * scale[:, None], tl.load(e), r, input_precision="tf32x3")
-
-
 @triton.jit(do_not_specialize=["sb", "st", "T", "places", "i", "B"])
 def step(
     node, sb, st, length, first, index, T, tops, table, begin, rows, exponents, places, exchange, maxima, i,
@@ -49,19 +43,19 @@ def step(
         active = i < n
         t = tl.where(active, i + back * (n - 1 - 2 * i), 0)
         cells = active[:, None] & (j < L)[None, :]
-        k = tl.arange(0, BK)
-        a = exchange + (before * B + tl.minimum(b, B - 1))[:, None] * LR + k[None, :]
-        e = table + (back * LR + k)[:, None] * LS + tl.minimum(j, LS - 1)[None, :]
-        # Four sums, because a product of tensor cores waits for the one that it is added to.
-        r = tl.zeros([BB, BJ], tl.float32)
-        r1, r2, r3 = r, r, r
-        for k0 in range(0, tl.where(i > 0, LR, 0), 4 * BK):
-            r = _added(r, a + k0, e + k0 * LS, scale)
-            r1 = _added(r1, a + k0 + BK, e + (k0 + BK) * LS, scale)
-            r2 = _added(r2, a + k0 + 2 * BK, e + (k0 + 2 * BK) * LS, scale)
-            r3 = _added(r3, a + k0 + 3 * BK, e + (k0 + 3 * BK) * LS, scale)
-        r = (r + r1) + (r2 + r3)
-        r = tl.where(i > 0, r, tl.load(begin + back * LS + j, mask=j < L, other=0.0)[None, :])
+        if i > 0:
+            k = tl.arange(0, BK)
+            a_at = exchange + (before * B + b)[:, None] * LR + k[None, :]
+            e_at = table + (back * LR + k)[:, None] * LS + j[None, :]
+            r = tl.zeros([BB, BJ], tl.float32)
+            for k0 in range(0, LR, BK):
+                a = tl.load(a_at + k0, mask=active[:, None], other=0.0) * scale[:, None]
+                e = tl.load(e_at + k0 * LS, mask=j[None, :] < LS, other=0.0)
+                r = tl.dot(a, e, r, input_precision="tf32x3")
+        else:
+            r = tl.load(begin + back * LS + j, mask=j < L, other=0.0)[None, :] + tl.zeros(
+                [BB, BJ], tl.float32
+            )
         outer, row = place(b, t, first, index, T, FORM)
         x = tl.load(node + (outer * sb + row * st)[:, None] + j[None, :], mask=cells, other=float("-inf"))
         f = r * exponential(x.to(tl.float32) - tl.load(tops + base + t, mask=active, other=0.0)[:, None])
