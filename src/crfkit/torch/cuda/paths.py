@@ -122,7 +122,8 @@ def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chun
     sizes = (*sizes, chunks, Lp)
     constants, warps = (Lp, 4, _kind(C), edge.ndim > 2), max(1, Lp // 32)
     rows = (node, length, first, index, edge, made, taken, *sizes)
-    launch(viterbi_chunks.operators, B * chunks * L, rows, constants, warps)
+    alone = 1 if C is torch.float32 and edge.ndim == 2 else warps  # one warp holds the table, keeping nothing
+    launch(viterbi_chunks.operators, B * chunks * L, rows, constants, alone)
     ends = (*args, labels, back, made, taken, maps, last, *sizes)
     launch(viterbi_chunks.borders, B * chunks, ends, constants, warps)
     whole = (*args, labels, back, maps, last, parts, *sizes)
@@ -138,8 +139,8 @@ def _streamed(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> 
     alpha = labels.new_empty(labels.numel() * L, dtype=C)
     Lp = _padded(L)
     BJ = min(Lp, 256)
-    held = BJ // 2 if L <= 256 and edge.ndim == 2 and C is torch.float32 else 0
-    BI = 16 if held else min(Lp, 64 if C is torch.float32 else 32)
+    held = 3 * BJ // 4 if L <= 256 and edge.ndim == 2 and C is torch.float32 else 0
+    BI = 8 if held else min(Lp, 64 if C is torch.float32 else 32)
     constants = (Lp, BI, BJ, 4, _kind(C), edge.ndim > 2, held)
     launch(forward.best, B, (*args, labels, score, alpha, *sizes), constants, max(1, BJ // 32))
     return score

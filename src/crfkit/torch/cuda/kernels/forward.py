@@ -37,7 +37,7 @@ def maxima(
 ):  # fmt: skip
     """Write the rows alpha [n, L] of a sequence; return 1 if a score is NaN or +inf, else 0.
 
-    The first HELD rows of the table stay in registers: none, or half of the BJ labels that there may be then.
+    The first HELD rows of the table stay in registers: none, or three quarters of BJ, which is all labels.
     """
     inf = float("inf")
     wrong = tl.zeros([BJ], tl.int32)
@@ -60,7 +60,8 @@ def maxima(
         table = edge + (row_of(index, n * 0 + 1, True) - shift) * edge_t
     ahead = tile(table, HELD, 0, edge_i, tl.where(n > 1, L, 1), BI, BJ, Q)
     if HELD > 0:
-        held = tile(table, 0, 0, edge_i, tl.where(n > 1, L, 1), HELD, BJ, Q).to(C)
+        held = tile(table, 0, 0, edge_i, tl.where(n > 1, L, 1), BJ // 2, BJ, Q).to(C)
+        more = tile(table, BJ // 2, 0, edge_i, tl.where(n > 1, L, 1), BJ // 4, BJ, Q).to(C)
         label = tl.arange(0, BJ)
         new = tl.load(alpha + label, label < L, -inf)
     k = tl.arange(0, Q)[:, None] * (BI // Q) + tl.arange(0, BI // Q)[None, :]
@@ -79,8 +80,11 @@ def maxima(
             wrong = wrong | (~(x < inf)).to(tl.int32)
             top = tl.full([BJ], -inf, C)
             if HELD > 0:
-                half, _ = tl.split(tl.permute(tl.reshape(new, [2, HELD]), [1, 0]))
-                top = tl.max(tl.max(tl.reshape(half, [Q, HELD // Q])[:, :, None] + held, 1), 0)
+                half, rest = tl.split(tl.permute(tl.reshape(new, [2, BJ // 2]), [1, 0]))
+                top = tl.max(tl.max(tl.reshape(half, [Q, BJ // 2 // Q])[:, :, None] + held, 1), 0)
+                third, _ = tl.split(tl.permute(tl.reshape(rest, [2, BJ // 4]), [1, 0]))
+                third = tl.reshape(third, [Q, BJ // 4 // Q])[:, :, None]
+                top = tl.maximum(top, tl.max(tl.max(third + more, 1), 0))
             for i0 in range(HELD, L, BI):
                 cells = ahead
                 a = a_ahead
