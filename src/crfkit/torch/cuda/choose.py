@@ -35,14 +35,14 @@ def sizes_of(node: Tensor, length: Tensor, first: Tensor | None, edge: Tensor) -
 
 def _few_and_long(s: Sizes) -> bool:
     """Whether a scan over chunks, which does L times the work, ends before one program for each sequence."""
-    return not s.by_position and s.L <= 64 and (1024 if s.L <= 16 else 512) <= s.T and s.B * s.L <= 2048
+    return not s.by_position and s.L <= 64 and (1024 if s.L <= 16 else 512) <= s.T and s.B * s.L <= 3072
 
 
 # Module of crfkit.torch.cuda, its operators, the sizes that it is for.
 _SUMS = frozenset({"log_partition", "loss", "marginals"})
 TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
     # ms on an H200, chunks / small: 23 labels 64 x 512 0.29 / 0.56, 256 x 512 0.76 / 0.57; 9 labels
-    # 64 x 512 0.44 / 0.30, 64 x 2048 0.46 / 1.14; 45 labels 64 x 1024 1.9 / 5.2
+    # 64 x 512 0.44 / 0.30, 64 x 2048 0.46 / 1.14, 256 x 2048 0.97 / 1.22; 45 labels 64 x 1024 1.9 / 5.2
     ("chunks", _SUMS, _few_and_long),
     ("small", _SUMS, lambda s: not s.by_position and s.L <= 64),
     ("by_position", _SUMS, lambda s: s.by_position and s.L <= 1024),
