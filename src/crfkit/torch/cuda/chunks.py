@@ -20,12 +20,12 @@ def chunk_length(B: int, T: int) -> int:
     A chunk costs S steps and the fold T / S, which balance near the root of T; where there are many
     sequences, more chunks than the GPU runs at a time gain nothing.
     """
-    return max(16, round(math.sqrt(0.5 * T)), -(-B * T // 1024))
+    return max(16, round(math.sqrt(0.5 * T)), -(-B * T // 2048))
 
 
 def _warps(Lp: int) -> tuple[int, int, int]:
     """Return the warps of a program of each pass: measured on an H200."""
-    return {16: (1, 1, 1), 32: (1, 4, 1), 64: (4, 4, 4)}[Lp]
+    return {16: (1, 1, 1), 32: (4, 4, 1), 64: (4, 4, 4)}[Lp]
 
 
 def _run(
