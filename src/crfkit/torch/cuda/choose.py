@@ -70,5 +70,7 @@ def run(name: str, node: Tensor, length: Tensor, first: Tensor | None, *rest: An
         if name in names and covers(sizes):
             answer = _function(f"crfkit.torch.cuda.{module}", name)
             break
-    with torch.cuda.device_of(node):  # Triton launches on the current device
+    if not node.is_cuda or node.device.index == torch.cuda.current_device():
+        return answer(node, length, first, *rest)
+    with torch.cuda.device(node.device):  # Triton launches on the current device
         return answer(node, length, first, *rest)
