@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import torch
@@ -139,14 +140,21 @@ Loss = Callable[[Tensor, dict[str, Tensor], list[int]], Tensor]
 
 
 def trained(
-    data: Sentences, net: nn.Module, head: nn.Module, loss: Loss, epochs: int, seed: int, size: int = 32
+    data: Sentences,
+    net: nn.Module,
+    head: nn.Module,
+    loss: Loss,
+    epochs: int,
+    seed: int,
+    size: int = 32,
+    steps: int | None = None,
 ) -> list[float]:
-    """Train by Adam and return the loss of every step."""
+    """Train by Adam and return the loss of every step; so many at the most."""
     optimiser = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=2e-3)
     losses = []
     net.train()
     for epoch in range(epochs):
-        for chosen, batch in data.batches(size, seed + 1000 * epoch):
+        for chosen, batch in islice(data.batches(size, seed + 1000 * epoch), steps):
             optimiser.zero_grad()
             value = loss(net(batch), batch, chosen)
             value.backward()
