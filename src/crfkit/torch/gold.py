@@ -22,7 +22,7 @@ def known_labels(labels: Tensor, rows: Sequences, look: bool = False) -> Tensor:
     if (look or visible(labels)) and labels.numel():
         L = rows.node.shape[-1]
         low, high = torch.aminmax(labels)
-        if low < -1 or high >= L:
+        if low.item() < -1 or high.item() >= L:
             known = (labels >= 0) & (labels < L)
             for unknown in UNKNOWN:
                 known |= labels == unknown
