@@ -5,6 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent
 NEEDS_TORCH = [
+    "src/crfkit/papers/neural.py",
+    "src/crfkit/papers/neural_models.py",
     "src/crfkit/torch",
     "src/crfkit/compat/torchcrf",
     "src/crfkit/compat/torch_struct",
