@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from crfkit.torch import cpu, cuda
+from crfkit.torch.registry import register
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
@@ -153,17 +154,11 @@ _FAKES: dict[str, Callable[..., Any]] = {
     "sample": _fake_sample,
 }
 
-_LIBRARY = torch.library.Library("crfkit", "DEF")
-
 
 def _register(name: str) -> Callable[..., Any]:
     more, returns = _SCHEMAS[name]
-    _LIBRARY.define(f"chain_{name}({_CHAIN}{more}) -> {returns}")
-    _LIBRARY.impl(f"chain_{name}", getattr(cpu, name), "CPU")
-    _LIBRARY.impl(f"chain_{name}", getattr(cuda, name), "CUDA")
-    torch.library.register_fake(f"crfkit::chain_{name}", _FAKES[name])
-    made: Callable[..., Any] = getattr(torch.ops.crfkit, f"chain_{name}").default
-    return made
+    devices = getattr(cpu, name), getattr(cuda, name)
+    return register(f"chain_{name}", _CHAIN + more, returns, *devices, _FAKES[name])
 
 
 log_partition = _register("log_partition")

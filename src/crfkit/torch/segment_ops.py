@@ -33,6 +33,7 @@ from torch import Tensor
 
 from crfkit.torch import segment_cpu
 from crfkit.torch.cuda import segment_choose as segment_cuda
+from crfkit.torch.registry import register
 from crfkit.torch.segment_reference import rows_like, total_dtype
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
@@ -126,17 +127,11 @@ _FAKES: dict[str, Callable[..., Any]] = {
     "sample": _fake_sample,
 }
 
-_LIBRARY = torch.library.Library("crfkit", "FRAGMENT")
-
 
 def _register(name: str) -> Callable[..., Any]:
     more, returns = _SCHEMAS[name]
-    _LIBRARY.define(f"segment_{name}({_SEGMENTS}{more}) -> {returns}")
-    _LIBRARY.impl(f"segment_{name}", getattr(segment_cpu, name), "CPU")
-    _LIBRARY.impl(f"segment_{name}", getattr(segment_cuda, name), "CUDA")
-    torch.library.register_fake(f"crfkit::segment_{name}", _FAKES[name])
-    made: Callable[..., Any] = getattr(torch.ops.crfkit, f"segment_{name}").default
-    return made
+    devices = getattr(segment_cpu, name), getattr(segment_cuda, name)
+    return register(f"segment_{name}", _SEGMENTS + more, returns, *devices, _FAKES[name])
 
 
 log_partition = _register("log_partition")
