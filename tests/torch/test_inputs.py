@@ -16,6 +16,7 @@ from crfkit.torch.inputs import check_device_type
 NODE, EDGE = torch.zeros(2, 3, 4), torch.zeros(4, 4)
 LABELS = torch.zeros(2, 3, dtype=torch.int64)
 JAGGED = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(1, 4)], layout=torch.jagged)
+OTHER = torch.nested.nested_tensor([LABELS[0, :1], LABELS[0, :2]], layout=torch.jagged)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,16 @@ JAGGED = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(1, 4)], layo
         ({"weight": torch.ones(2, dtype=torch.int64)}, "weight has type torch.int64"),
         ({"weight": 2.0}, "weight has shape float"),
         ({"reduction": "avg"}, "reduction is 'avg', expected"),
+        ({"node": NODE.to_sparse()}, "node has layout torch.sparse_coo, expected a dense tensor"),
+        ({"edge": EDGE.to_sparse()}, "edge has layout torch.sparse_coo"),
+        ({"labels": LABELS.to_sparse()}, "labels has layout torch.sparse_coo"),
+        ({"mask": LABELS.to_sparse()}, "mask has layout torch.sparse_coo"),
+        ({"lengths": LABELS[:, 0].to_sparse()}, "lengths has layout torch.sparse_coo"),
+        ({"node": JAGGED, "labels": OTHER}, "labels and node have sequences of different lengths"),
+        (
+            {"node": pack_sequence([NODE[0], NODE[0, :2]]), "labels": pack_sequence([LABELS[0], LABELS[0]])},
+            "labels and node have sequences of different lengths",
+        ),
     ],
 )
 def test_refused(given: dict[str, Any], message: str) -> None:
@@ -95,10 +106,19 @@ def test_other_queries_refuse_too() -> None:
         functional.chain_best(NODE, EDGE).names()
     with pytest.raises(ValueError, match=r"start has shape \(3,\), expected \(4,\): node has 4 labels"):
         ChainCRF(3).decode(NODE)
+    with pytest.raises(ValueError, match="labels is None, expected"):
+        ChainCRF(None)  # type: ignore[arg-type]
     with pytest.warns(UserWarning, match="prototype"):
         nested = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(1, 4)])
     with pytest.raises(ValueError, match=r"expected layout torch\.jagged"):
         functional.chain_best(nested, EDGE)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_small_types_of_lengths(dtype: torch.dtype) -> None:
+    node = torch.zeros(2, 300, 2)
+    found = functional.chain_log_partition(node, EDGE[:2, :2], lengths=torch.tensor([100, 3], dtype=dtype))
+    torch.testing.assert_close(found / found[1], torch.tensor([100.0, 3.0]).double() / 3)
 
 
 def test_devices_without_operators_are_refused() -> None:

@@ -280,4 +280,6 @@ def _chain(
         if order is not None or constraints is not None:
             raise ValueError("a Chain has its own order and constraints: do not give them again")
         return labels
+    if labels is None:
+        raise ValueError("labels is None, expected their names, their number or a Chain")
     return Chain(labels, 1 if order is None else order, constraints or ())

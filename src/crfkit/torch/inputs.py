@@ -15,7 +15,7 @@ would wait for all work in flight. There, lengths and offsets are held within th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -57,6 +57,11 @@ def check_device_type(device: torch.device) -> None:
         raise ValueError(f"node is on {device}: crfkit.torch computes on the CPU and on CUDA devices")
 
 
+def _check_dense(x: Tensor, name: str) -> None:
+    if x.layout != torch.strided:
+        raise ValueError(f"{name} has layout {x.layout}, expected a dense tensor")
+
+
 def _is_jagged(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_nested
 
@@ -81,10 +86,15 @@ class Sequences(NamedTuple):
         if isinstance(x, PackedSequence):
             if self.first is not None:
                 raise ValueError(f"{name} is a PackedSequence, but node is not")
-            x = pad_packed_sequence(x, batch_first=True)[0]
+            x, lengths = pad_packed_sequence(x, batch_first=True)
+            if visible(self.length) and not torch.equal(lengths, self.length.long()):
+                raise ValueError(f"{name} and node have sequences of different lengths")
         if _is_jagged(x):
             if not self.nested:
                 raise ValueError(f"{name} is a nested tensor, but node is not")
+            ends = x.offsets()
+            if ends is not self.offsets and visible(ends) and not torch.equal(ends, self.offsets):
+                raise ValueError(f"{name} and node have sequences of different lengths")
             x = x.values()
         if not isinstance(x, Tensor):
             raise ValueError(f"{name} is {type(x).__name__}, expected a tensor")
@@ -95,7 +105,8 @@ class Sequences(NamedTuple):
         return x
 
     def check_device(self, x: Tensor, name: str) -> None:
-        """Raise unless a tensor is on the device of `node`."""
+        """Raise unless a tensor is dense and on the device of `node`."""
+        _check_dense(x, name)
         if x.device != self.node.device:
             raise ValueError(f"{name} is on {x.device}, but node is on {self.node.device}")
 
@@ -119,6 +130,19 @@ class Sequences(NamedTuple):
             t = row - int(self.offsets[b])
         return f"sequence {b}, position {t}"
 
+    def marked(self, x: Tensor, scores: Sequence[Any], log_partition: Callable[[], Tensor]) -> Tensor:
+        """Return an answer by position, NaN for sequences whose log Z is, where the CPU's operators say 0."""
+        if not visible(x) or all(s is None or s.detach().sum() < torch.inf for s in scores):
+            return x
+        bad = log_partition().isnan()  # [B]
+        if not bad.any():
+            return x
+        if self.first is not None:
+            wrong = bad.repeat_interleave(self.length, output_size=x.shape[0])
+        else:
+            wrong = (bad[:, None] & self.inside())[:, self.node.shape[1] - x.shape[1] :]
+        return x.masked_fill(wrong.view(*wrong.shape, *(1,) * (x.ndim - wrong.ndim)), torch.nan)
+
     def given_back(self, x: Tensor, leading: int = 0) -> Tensor:
         """Return an answer by position, nested where `node` was; `leading` axes come before positions."""
         if not self.nested:
@@ -136,10 +160,11 @@ def _int_vector(x: Lengths, name: str, size: int | None, device: torch.device) -
             raise ValueError(f"{name} is {str(x)[:80]}, expected whole numbers") from None
         if not x.numel():
             x = x.to(torch.int64)
+    _check_dense(x, name)
     if x.dtype not in _WHOLE or x.ndim != 1 or (size is not None and x.shape[0] != size):
         wanted = "one axis" if size is None else f"shape ({size},)"
         raise ValueError(f"{name} has shape {_shape(x)} and type {x.dtype}, expected {wanted}, whole numbers")
-    return x
+    return x.to(torch.int64)  # int8 cannot be compared with 200
 
 
 def _padded(node: Tensor, mask: Tensor | None, lengths: Lengths | None) -> Sequences:
@@ -147,6 +172,7 @@ def _padded(node: Tensor, mask: Tensor | None, lengths: Lengths | None) -> Seque
     if mask is not None:
         if not isinstance(mask, Tensor):
             raise ValueError(f"mask is {type(mask).__name__}, expected a tensor")
+        _check_dense(mask, "mask")
         if not has_shape(mask, (B, T)):
             raise ValueError(f"mask has shape {_shape(mask)}, expected ({B}, {T})")
         if mask.dtype != torch.bool and mask.dtype not in _WHOLE:
@@ -179,9 +205,9 @@ def _packed(node: Tensor, lengths: Lengths | None, offsets: Lengths | None, nest
     if offsets is None:
         assert lengths is not None
         length = _int_vector(lengths, "lengths", None, node.device)
-        ends = torch.cat([length.new_zeros(1, dtype=torch.int64), length.cumsum(0, dtype=torch.int64)])
+        ends = torch.cat([length.new_zeros(1), length.cumsum(0)])
     else:
-        ends = _int_vector(offsets, "offsets", None, node.device).to(torch.int64)
+        ends = _int_vector(offsets, "offsets", None, node.device)
         if ends.shape[0] < 1:
             raise ValueError("offsets is empty, expected 0 and the end of each sequence")
     if visible(ends):
@@ -231,6 +257,7 @@ def sequences(
         raise ValueError(f"node is {type(node).__name__}, expected a tensor")
     if node.dtype not in _SCORES:
         raise ValueError(f"node has type {node.dtype}, expected float16, bfloat16, float32 or float64")
+    _check_dense(node, "node")
     check_device_type(node.device)
     if node.ndim not in (2, 3) or node.shape[-1] == 0:
         raise ValueError(f"node has shape {_shape(node)}, expected (B, T, L), or packed (P, L)")

@@ -160,7 +160,8 @@ def chains_of(
         between = not packed and table.ndim == 4 and table.shape[1] == places - 1
         leading = (places,) if packed else (B, places - between)
         _check("edge", table, _FLOATS, (*leading, L, L))
-        edge = _widened(table, 2)
+        # A row that is never read stands for none: the address of no rows is 0, "not by position".
+        edge = _widened(table, 2) if table.numel() else torch.zeros((1,) * len(leading) + (L, L))
     else:
         for h, table in enumerate(tables, 1):
             _check("edge" if len(tables) == 1 else f"edge {h}", table, _FLOATS, (L,) * (h + 1))
