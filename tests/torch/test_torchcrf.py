@@ -113,6 +113,10 @@ def test_types_sizes_and_what_lies_under_the_mask() -> None:
         crf(emissions, tags, mask.long())
     with pytest.raises(IndexError, match="tag 4 of sequence 0, position 2 is out of range for 4 tags"):
         crf(emissions, tags.index_put((torch.tensor(0), torch.tensor(2)), torch.tensor(4)), mask)
+    with pytest.raises(IndexError, match=r"tags must be whole numbers, got torch.float32"):
+        crf(emissions, tags.float(), mask)
+    with pytest.raises(RuntimeError, match="tags is on meta, but emissions are on cpu"):
+        crf(emissions, tags.to("meta"), mask)
     with pytest.raises(IndexError, match="no time steps"):
         crf(emissions[:, :0], tags[:, :0])
     assert crf(emissions[:0], tags[:0], reduction="none").shape == (0,)

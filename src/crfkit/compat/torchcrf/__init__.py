@@ -120,7 +120,11 @@ class CRF(nn.Module):
             raise ValueError(
                 f"expected last dimension of emissions is {self.num_tags}, got {emissions.size(2)}"
             )
+        if tags is not None and (tags.dtype.is_floating_point or tags.dtype == torch.bool):
+            raise IndexError(f"tags must be whole numbers, got {tags.dtype}")
         for name, other in (("tags", tags), ("mask", mask)):
+            if other is not None and other.device != emissions.device:
+                raise RuntimeError(f"{name} is on {other.device}, but emissions are on {emissions.device}")
             if other is not None and emissions.shape[:2] != other.shape:
                 raise ValueError(
                     f"the first two dimensions of emissions and {name} must match, "
