@@ -225,6 +225,24 @@ def test_kl_is_zero_to_itself_and_differentiable() -> None:
     torch.testing.assert_close(gradient, torch.zeros_like(gradient))
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_kl_is_infinite_where_only_q_forbids(order: int) -> None:
+    node = torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    node[1, 1:, 2] = -torch.inf  # p does not take the steps into label 2 of the second sequence
+    wide, narrow = torch.zeros(3, 3).double(), torch.zeros(3, 3).double()
+    narrow[:, 2] = -torch.inf
+    p, q = ([x, torch.zeros(3, 3, 3).double()] if order == 2 else x for x in (wide, narrow))
+    node.requires_grad_()
+    value = functional.chain_kl(node, p, node.detach(), q)
+    assert value[0] == torch.inf
+    torch.testing.assert_close(value[1], torch.tensor(0.0).double())
+    (gradient,) = torch.autograd.grad(value.sum(), node)
+    torch.testing.assert_close(gradient, torch.zeros_like(gradient))
+    nothing = torch.full((3,), -torch.inf).double()
+    for how in ({"start": nothing}, {"other_start": nothing}, {"start": nothing, "other_start": nothing}):
+        assert (functional.chain_kl(node, p, node.detach(), q, **how) == torch.inf).all()
+
+
 def test_draws_follow_the_generator_and_the_distribution() -> None:
     node = torch.tensor([[[0.0, 1.0], [2.0, 0.0]]], device=DEVICE)
     edge = torch.tensor([[0.0, 1.0], [0.5, 0.0]], device=DEVICE)
@@ -283,6 +301,35 @@ def test_gold_that_is_forbidden_costs_infinity_and_leaves_the_others_alone() -> 
     assert functional.chain_loss(node, edge, labels[[1, 1, 2]], check=True).isfinite()
 
 
+def test_distributions_where_nothing_is_allowed() -> None:
+    node, edge = torch.zeros(2, 2, 2, requires_grad=True), torch.full((2, 2), -torch.inf)
+    value = functional.chain_loss(node, edge, allowed=torch.full((2, 2, 2), 0.5), reduction="sum")
+    assert value == torch.inf
+    assert (torch.autograd.grad(value, node)[0] == 0).all()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "token", "none"])
+def test_a_weight_of_zero_leaves_a_sequence_out(reduction: Any) -> None:
+    node = torch.zeros(2, 2, 2, device=DEVICE)
+    edge = torch.tensor([[0.0, -torch.inf], [0.0, 0.0]], device=DEVICE)
+    labels = torch.tensor([[0, 1], [1, 0]], device=DEVICE)  # the first cannot be
+    weight = torch.tensor([0.0, 2.0], device=DEVICE)
+    for learned in (False, True):
+        weight.requires_grad_(learned)
+        value = functional.chain_loss(node, edge, labels, weight=weight, reduction=reduction)
+        assert value.isfinite().all()
+        assert value.sum() > 0
+
+
+def test_a_scaled_loss_of_half_scores_does_not_overflow() -> None:
+    node = torch.zeros(2, 3, 4, dtype=torch.float16, device=DEVICE, requires_grad=True)
+    edge = torch.zeros(4, 4, device=DEVICE)
+    labels = torch.zeros(2, 3, dtype=torch.int64, device=DEVICE)
+    (65536.0 * functional.chain_loss(node, edge, labels)).backward()  # what a GradScaler starts with
+    assert node.grad is not None
+    torch.testing.assert_close(node.grad[0, 0].tolist(), [-24576.0, 8192.0, 8192.0, 8192.0])
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (0, 0, 2), (1, 1, 1)])
 def test_empty_batches_and_sequences(shape: tuple[int, int, int]) -> None:
     node, edge = (
@@ -298,3 +345,6 @@ def test_empty_batches_and_sequences(shape: tuple[int, int, int]) -> None:
     assert functional.chain_entropy(node, edge).shape == shape[:1]
     assert functional.chain_kbest(node, edge, 2).labels.shape == (shape[0], 2, shape[1])
     assert functional.chain_sample(node, edge, 2).shape == (shape[0], 2, shape[1])
+    between = edge.expand(shape[0], max(shape[1] - 1, 0), *edge.shape)
+    assert functional.chain_marginals(node, between, edges=True)[1].shape == between.shape
+    assert functional.chain_best(node, between).labels.shape == shape[:2]

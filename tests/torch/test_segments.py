@@ -193,6 +193,19 @@ def test_scores_of_ten_thousand_and_long_segments() -> None:
     torch.testing.assert_close(cover[0].sum(-1), torch.ones(40, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "token", "none"])
+def test_weights_are_learned_and_zero_leaves_a_sequence_out(reduction: Any) -> None:
+    crf, node = layer(), torch.zeros(2, 4, 3)
+    labels, begins = torch.tensor([[0, 1, 0, 0], [0, 0, 0, 0]]), torch.tensor([[1, 0, 0, 0], [1, 1, 1, 1]])
+    weight = torch.tensor([0.0, 2.0])
+    given = crf.loss(node, labels, begins, weight=weight, reduction=reduction)
+    learned = crf.loss(node, labels, begins, weight=weight.requires_grad_(), reduction=reduction)
+    assert given.isfinite().all()  # the first label changes within its segment: a loss of +inf
+    torch.testing.assert_close(given, learned)
+    (gradient,) = torch.autograd.grad(learned.sum(), weight)
+    torch.testing.assert_close(gradient[1] * 2, given.sum().to(gradient.dtype))
+
+
 def test_the_loss_has_one_derivative() -> None:
     crf, node = layer(), torch.randn(1, 2, 3, requires_grad=True)
     value = crf.loss(node, torch.tensor([[0, 1]]), torch.tensor([[1, 1]]))

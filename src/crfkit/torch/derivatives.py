@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from crfkit.torch import ops
+from crfkit.torch.gold import weighted
+from crfkit.torch.inputs import visible
 
 __all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals"]
 
@@ -83,6 +85,8 @@ class Loss(Function):
         *chain, labels, weight, scale = args
         grad = any(ctx.needs_input_grad)
         total, each, *made, _ = ops.loss(*chain, labels, weight, scale, grad)
+        if weight is not None:  # the operator's total is NaN where a weight of 0 meets a loss of +inf
+            total = (weighted(each, weight).sum() * scale).to(total.dtype)
         ctx.save_for_backward(*chain, labels, weight, *made)
         ctx.scale = scale
         ctx.mark_non_differentiable(each)
@@ -101,7 +105,8 @@ class Loss(Function):
         if node.dtype == start.dtype == edge.dtype == stop.dtype == grad.dtype:
             made = torch._foreach_mul([node, start, edge, stop], grad)  # one launch
         else:
-            made = [x * grad.to(x.dtype) for x in (node, start, edge, stop)]
+            # In the type of `grad`: a loss scaled by 65536 would be infinite in float16.
+            made = [(x * grad.expand_as(x)).to(x.dtype) for x in (node, start, edge, stop)]
         return _by_chain(made, 3)
 
 
@@ -153,17 +158,25 @@ class Divergence(Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
         """Take the arguments of the chains p, then (node, start, edge, stop) of the chains q."""
-        ctx.save_for_backward(*args)
         chain, others = args[:7], args[7:]
         ones = torch.ones_like(chain[1], dtype=torch.float64)
         *_, dot, logz = ops.hvp(*chain, ones, *_differences(chain, others))
         other, _ = ops.log_partition(others[0], *chain[1:4], *others[1:])
-        return dot - logz + other
+        infinite = (logz == -torch.inf) | (other == -torch.inf)
+        outside = [(p > -torch.inf) & (q == -torch.inf) for p, q in zip(_scores(chain), others, strict=True)]
+        if not visible(chain[0]) or any(bool(x.any()) for x in outside):
+            indicators = (x.to(p.dtype) for x, p in zip(outside, _scores(chain), strict=True))
+            infinite |= ops.hvp(*chain, ones, *indicators)[4] > 0  # p expects something that q forbids
+        value = dot - logz + other
+        value = torch.where(infinite & ~logz.isnan() & ~other.isnan(), torch.inf, value)
+        ctx.save_for_backward(*args, value)
+        return value
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> _Grads:
         """Return the Hessian of p times the difference; by q, the difference of marginals."""
-        chain, others = ctx.saved_tensors[:7], ctx.saved_tensors[7:]
+        chain, others = ctx.saved_tensors[:7], ctx.saved_tensors[7:11]
+        grad = torch.where(ctx.saved_tensors[11].isfinite(), grad, 0.0)
         of_p = ops.hvp(*chain, grad, *_differences(chain, others))[:4]
         mine = ops.marginals(*chain, grad)[:4]
         theirs = ops.marginals(others[0], *chain[1:4], *others[1:], grad)[:4]
@@ -171,6 +184,10 @@ class Divergence(Function):
 
 
 def _differences(chain: tuple[Any, ...], others: tuple[Tensor, ...]) -> list[Tensor]:
-    """Return scores of p minus those of q: 0 where p forbids, +inf where only q does."""
-    pairs = zip(_scores(chain), others, strict=True)
-    return [torch.where(p == -torch.inf, 0.0, p - q) for p, q in pairs]
+    """Return scores of p minus those of q, 0 where one of them forbids."""
+    return [difference(p, q) for p, q in zip(_scores(chain), others, strict=True)]
+
+
+def difference(p: Tensor, q: Tensor) -> Tensor:
+    """Return p - q, 0 where one of them is -inf."""
+    return torch.where((p == -torch.inf) | (q == -torch.inf), 0.0, p - q)

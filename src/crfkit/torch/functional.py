@@ -28,7 +28,7 @@ from torch import Tensor
 
 from crfkit.checks import check_choice, check_number
 from crfkit.torch import derivatives
-from crfkit.torch.gold import check_shares, known_labels
+from crfkit.torch.gold import check_shares, known_labels, weighted
 from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, has_shape, tables
 from crfkit.torch.queries import Chains
 from crfkit.torch.results import Paths
@@ -111,7 +111,7 @@ def chain_loss(
         a distribution over the labels of each position, and the loss is log Z minus the expected score if
         positions are drawn from it independently (steps that are forbidden do not count).
     weight : tensor [B], optional
-        Factors of the losses.
+        Factors of the losses. 0 leaves a sequence out, whatever its loss is.
     reduction : {"mean", "sum", "token", "none"}
         Divide the sum of the weighted losses by B, not at all, by the number of positions; or return [B].
     check : bool
@@ -153,7 +153,7 @@ def chain_loss(
     else:
         each = chains.losses(gold, sets)
         if factor is not None:
-            each = each * factor
+            each = weighted(each, factor)
         if reduction != "none":
             total = (each.sum() * scale).to(torch.float64 if chains.wide() else torch.float32)
     if check:
@@ -201,7 +201,9 @@ def chain_marginals(
     """Return the probability of each label at each position, shaped as `node`, 0 at rows that are masked.
 
     With ``edges=True`` return also those of steps, [B, T, L, L] or packed [P, L, L]: entry t is for the step
-    into row t, from the position of the chain before it. Differentiable; in float32 for half precision.
+    into row t, from the position of the chain before it; shaped as `edge` where that lies by position. NaN
+    where the scores of a sequence hold NaN or +inf, 0 where they allow nothing. Differentiable; in float32
+    for half precision.
 
     Examples
     --------
@@ -251,6 +253,8 @@ def chain_kl(
     offsets: Lengths | None = None,
 ) -> Tensor:
     """Return KL(p || q) [B] of two distributions over the labellings of the same chains; differentiable once.
+
+    +inf, with the gradient 0, where q forbids what p allows and where one of them allows nothing.
 
     Examples
     --------

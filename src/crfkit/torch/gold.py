@@ -9,7 +9,7 @@ from torch import Tensor
 
 from crfkit.torch.inputs import Sequences, visible
 
-__all__ = ["check_shares", "clamped", "expected_score", "known_labels"]
+__all__ = ["check_shares", "clamped", "expected_score", "known_labels", "weighted"]
 
 UNKNOWN = (-1, -100)
 
@@ -46,6 +46,11 @@ def check_shares(share: Tensor, rows: Sequences) -> None:
         if wrong.numel():
             place = rows.place(int(wrong[0]))
             raise ValueError(f"{place}: allowed is not a distribution: it is negative or does not sum to 1")
+
+
+def weighted(each: Tensor, weight: Tensor) -> Tensor:
+    """Return losses times weights: a weight of 0 leaves a sequence out, though its loss is not finite."""
+    return each.masked_fill((weight == 0) & ~each.isfinite(), 0.0) * weight
 
 
 def clamped(node: Tensor, labels: Tensor | None, allowed: Tensor | None) -> Tensor:

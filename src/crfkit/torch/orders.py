@@ -22,7 +22,28 @@ from crfkit.torch.tensors import Chains, chains_of
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
-hvp = reference.hvp
+
+def hvp(
+    node: Tensor,
+    length: Tensor,
+    first: Tensor | None,
+    index: Tensor | None,
+    start: Tensor,
+    edges: Sequence[Tensor],
+    stop: Tensor,
+    weight: Tensor,
+    *along: Tensor,
+) -> tuple[Tensor, ...]:
+    """Return the Hessian times a direction by the reference, and <marginals, direction> and log Z.
+
+    A sequence with NaN or +inf among its scores has NaN for both, and no part in the products.
+    """
+    args = (node, length, first, index, start, edges, stop)
+    with torch.no_grad():
+        bad = log_partition(*args).isnan()
+    weights = torch.where(bad, 0.0, weight)
+    *made, dot, logz = reference.hvp(*reference.numbers(args), weights, *reference.numbers(along))
+    return (*made, torch.where(bad, torch.nan, dot), torch.where(bad, torch.nan, logz))
 
 
 def _check_tables(edges: Sequence[Tensor], L: int) -> None:
@@ -95,7 +116,7 @@ class _Marginals(Function):
 
     @staticmethod
     def backward(ctx: Any, *along: Tensor) -> _Grads:
-        *made, dot, _ = reference.hvp(*_in_order(ctx.saved_tensors), ctx.saved_tensors[6], *along)
+        *made, dot, _ = hvp(*_in_order(ctx.saved_tensors), ctx.saved_tensors[6], *along)
         return _grads(made, dot.to(ctx.saved_tensors[6].dtype))
 
 

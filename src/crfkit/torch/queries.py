@@ -65,23 +65,28 @@ class Chains:
             return each
         else:
             gold = self.log_partition(clamped(self.rows.node, labels, allowed))
-        return torch.where(gold == -torch.inf, torch.inf, self.log_partition() - gold)
+        logz = self.log_partition()
+        value = torch.where(logz.isnan() | gold.isnan(), torch.nan, logz - gold)  # without a gradient there
+        return torch.where((gold == -torch.inf) | (logz == -torch.inf), torch.inf, value)
 
     def marginals(self, edges: bool) -> tuple[Tensor, Tensor | None]:
         """Return probabilities of labels, and of steps where they are asked for."""
         node = self.rows.node
-        args = list(self.args)
+        args: Any = list(self.args)
         if node.dtype in (torch.float16, torch.bfloat16):
             args[0] = node.float()
         ones = torch.ones_like(self.rows.length, dtype=torch.float64)
+        scores = (node, self.start, self.stop, *([self.edge] if isinstance(self.edge, Tensor) else self.edge))
         if self.higher:
             if edges:
                 raise ValueError("edges=True needs a chain of order 1")
-            return orders.marginals(*_leaves(args), ones)[0], None
+            single: Tensor = orders.marginals(*args, ones)[0]
+            return self.rows.marked(single, scores, self.log_partition), None
         if edges and args[5].ndim == 2:  # a table for each row, all of them the same memory
             args[5] = args[5].expand(*node.shape[:-1], *args[5].shape)
         found = derivatives.Marginals.apply(*args, ones)
-        return found[0], found[2] if edges else None
+        single = self.rows.marked(found[0], scores, self.log_partition)
+        return single, self.rows.marked(found[2], scores, self.log_partition) if edges else None
 
     def entropy(self) -> Tensor:
         """Return entropies [B]."""
@@ -89,7 +94,8 @@ class Chains:
             value: Tensor = derivatives.Entropy.apply(*self.args)
             return value
         node, _, _, _, start, edge, stop = self.args
-        return self._minus_expected([_finite(x) for x in (node, start, *edge, stop)])
+        logz, expected = self._expected([_finite(x) for x in (node, start, *edge, stop)])
+        return logz - expected
 
     def divergence(self, other: Tensor, start: Tensor, edge: Edges, stop: Tensor) -> Tensor:
         """Return KL(p || q) [B], q with these scores."""
@@ -99,23 +105,21 @@ class Chains:
         if isinstance(edge, Tensor) or isinstance(self.edge, Tensor) or len(edge) != len(self.edge):
             raise ValueError("other_edge must have as many tables as edge")
         mine, theirs = (self.rows.node, self.start, *self.edge, self.stop), (other, start, *edge, stop)
-        pairs = zip(mine, theirs, strict=True)
-        along = [torch.where(p == -torch.inf, 0.0, p - q) for p, q in pairs]
-        logz = reference.log_partition(other, *self.rows.chain[1:], start, edge, stop)
-        return logz - self._minus_expected(along)
+        pairs = list(zip(mine, theirs, strict=True))
+        mine_logz, expected = self._expected([derivatives.difference(p, q) for p, q in pairs])
+        outside = self._expected([((p > -torch.inf) & (q == -torch.inf)).double() for p, q in pairs])[1]
+        logz = orders.log_partition(other, *self.rows.chain[1:], start, edge, stop)
+        infinite = (outside > 0) | (mine_logz == -torch.inf) | (logz == -torch.inf)
+        bad = logz.isnan() | mine_logz.isnan()
+        value = torch.where(bad, torch.nan, expected - mine_logz + logz)
+        return torch.where(infinite & ~bad, torch.inf, value)
 
-    def _minus_expected(self, along: list[Tensor]) -> Tensor:
-        """Return log Z minus the expectation of other scores, [B], in the graph of both."""
-        graph = torch.is_grad_enabled()
-        with torch.enable_grad():
-            args = _leaves(list(self.args))
-            weight = torch.ones(self.rows.length.shape, dtype=torch.float64, device=args[0].device)
-            weight.requires_grad_()
-            *made, logz = reference.marginals(*args, weight, True)
-            total = sum(((m.double() * v).sum() for m, v in zip(made, along, strict=True)), weight.sum() * 0)
-            (expected,) = torch.autograd.grad(total, weight, create_graph=graph)
-        value: Tensor = logz - expected
-        return value if graph else value.detach()
+    def _expected(self, along: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """Return log Z and the expectation of other scores, [B], in the graph of both; order 2 and more."""
+        bad = self.log_partition().detach().isnan()
+        found = _expectation(reference.numbers(self.args), reference.numbers(along))
+        logz, expected = (torch.where(bad, torch.nan, x) for x in found)  # without a gradient there
+        return logz, expected
 
     def raise_for(self, each: Tensor, labels: Tensor | None) -> None:
         """Raise where a loss is not finite, and say why; this waits for the device."""
@@ -136,12 +140,16 @@ def _finite(x: Tensor) -> Tensor:
     return x.masked_fill(x == -torch.inf, 0.0)
 
 
-def _leaves(args: list[Any]) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
-    """Return the arguments of a chain with scores that need gradients, if any is to be made."""
-
-    def leaf(x: Tensor) -> Tensor:
-        return x if x.requires_grad or not torch.is_grad_enabled() else x.detach().requires_grad_()
-
-    node, length, first, index, start, edge, stop = args
-    tables = leaf(edge) if isinstance(edge, Tensor) else [leaf(x) for x in edge]
-    return leaf(node), length, first, index, leaf(start), tables, leaf(stop)
+@reference.with_graphs
+def _expectation(args: Any, along: Any) -> tuple[Tensor, Tensor]:
+    node, length, first, index, start, edges, stop = args
+    scores = [node, start, *edges, stop]
+    graph = torch.is_grad_enabled() and any(x.requires_grad for x in [*scores, *along])
+    scores = [x if graph and x.requires_grad else x.detach().requires_grad_() for x in scores]
+    with torch.enable_grad():
+        weight = torch.ones(length.shape, dtype=torch.float64, device=node.device).requires_grad_()
+        chain = (scores[0], length, first, index, scores[1], scores[2:-1], scores[-1])
+        *made, logz = reference.marginals(*chain, weight, True)
+        total = sum(((m.double() * v).sum() for m, v in zip(made, along, strict=True)), weight.sum() * 0)
+        (expected,) = torch.autograd.grad(total, weight, create_graph=graph)
+    return (logz, expected) if graph else (logz.detach(), expected.detach())

@@ -9,16 +9,60 @@ Sums are those of Sutton & McCallum (2006) eq. 1.29, 1.34 and 1.35, with -inf fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
 from crfkit.torch.rows import padded_rows, scattered
 
-__all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
+__all__ = [
+    "best",
+    "hvp",
+    "kbest",
+    "log_partition",
+    "loss",
+    "marginals",
+    "numbers",
+    "sample",
+    "with_graphs",
+]
+
+_Answer = TypeVar("_Answer")
 
 Edges: TypeAlias = "Tensor | Sequence[Tensor]"  # [L, L], by position, or a table for each order
+
+
+def _each(x: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    """Return tensors in lists of lists with a function applied to them; what is not a tensor stays."""
+    if isinstance(x, list | tuple):
+        return [_each(one, function) for one in x]
+    return function(x) if isinstance(x, Tensor) else x
+
+
+def numbers(x: Any) -> Any:
+    """Return scores with 0 for NaN and +inf, which have no gradient then."""
+
+    def sound(one: Tensor) -> Tensor:
+        if not one.dtype.is_floating_point:
+            return one
+        return torch.where(one.isnan() | (one == torch.inf), 0.0, one)
+
+    return _each(x, sound)
+
+
+def with_graphs(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
+    """Let a function that makes gradients by autograd answer under `torch.inference_mode` too."""
+
+    @wraps(function)
+    def outside(*args: Any, **how: Any) -> _Answer:
+        if not torch.is_inference_mode_enabled():
+            return function(*args, **how)
+        with torch.inference_mode(False):
+            return function(*_each(args, lambda x: x.clone() if x.is_inference() else x), **how)
+
+    return outside
 
 
 def logsumexp(x: Tensor, dim: int) -> Tensor:
@@ -101,9 +145,10 @@ def log_partition(
     for t, alpha in enumerate(alphas):
         ended = logsumexp((alpha + stop.to(dtype)).flatten(1), 1)
         value = torch.where(length == t + 1, ended, value)
-    return value
+    return torch.where(value == torch.inf, torch.nan, value)  # +inf is among the scores
 
 
+@with_graphs
 def marginals(
     node: Tensor,
     length: Tensor,
@@ -127,6 +172,7 @@ def marginals(
     return (*grads, logz if create_graph else logz.detach())
 
 
+@with_graphs
 def hvp(
     node: Tensor,
     length: Tensor,

@@ -23,14 +23,13 @@ from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.structures.semimarkov_gold import add_segment_counts
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials, coverage, sums_over_segments
 from crfkit.torch import segment_reference
+from crfkit.torch.reference import numbers
 from crfkit.torch.rows import in_chain, positions
 from crfkit.torch.segment_reference import total_dtype
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
 BLOCK = 1 << 26  #: bytes of scores of segments at a time
-
-hvp = segment_reference.hvp
 
 
 @dataclass(frozen=True)
@@ -184,6 +183,15 @@ def marginals(*args: Any) -> tuple[Tensor, ...]:
         flags.append(in_logs)
     made = gradient.tensors(*scores[:2], *scores[5:])
     return (*made, torch.from_numpy(np.concatenate(values)), torch.from_numpy(np.concatenate(flags)))
+
+
+def hvp(*args: Any) -> tuple[Tensor, ...]:
+    """Return Hessian products by the reference; a sequence with NaN or +inf has no part in them."""
+    scores, weight, along = args[:9], args[9], args[10:]
+    bad = log_partition(*scores)[0].isnan()
+    weights = torch.where(bad, 0.0, weight)
+    *made, dot, logz = segment_reference.hvp(*numbers(scores), weights, *numbers(along))
+    return (*made, torch.where(bad, torch.nan, dot), torch.where(bad, torch.nan, logz))
 
 
 def _gold(batch: Batch, block: Block, labels: Tensor, begins: Tensor) -> tuple[Path, Bools]:

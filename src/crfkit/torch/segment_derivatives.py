@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from crfkit.torch import segment_ops as ops
+from crfkit.torch.gold import weighted
 
 __all__ = ["Entropy", "LogPartition", "Loss", "Losses", "Marginals"]
 
@@ -77,6 +78,8 @@ class Loss(Function):
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
         """Take the arguments of segments, labels, begins, weight [B] or None, scale."""
         total, each, *made, _ = ops.loss(*args, any(ctx.needs_input_grad))
+        if args[11] is not None:  # the operator's total is NaN where a weight of 0 meets a loss of +inf
+            total = (weighted(each, args[11]).sum() * args[12]).to(total.dtype)
         ctx.save_for_backward(*args[:9], *made)
         ctx.mark_non_differentiable(each)
         return total, each
@@ -86,7 +89,7 @@ class Loss(Function):
         """Scale the gradient that the forward call made."""
         _differentiated_again()
         args, made = ctx.saved_tensors[:9], ctx.saved_tensors[9:]
-        return _by_argument(args, [x * grad.to(x.dtype) for x in made], 4)
+        return _by_argument(args, [(x * grad.expand_as(x)).to(x.dtype) for x in made], 4)
 
 
 class Losses(Function):

@@ -30,8 +30,9 @@ from crfkit.checks import check_choice, check_number
 from crfkit.torch import segment_derivatives as derivatives
 from crfkit.torch import segment_ops as ops
 from crfkit.torch.functional import Reduction, _weights
-from crfkit.torch.gold import known_labels
+from crfkit.torch.gold import known_labels, weighted
 from crfkit.torch.inputs import Lengths, Rows, sequences, tables
+from crfkit.torch.segment_reference import total_dtype
 from crfkit.torch.segment_results import Segmentations
 
 __all__ = [
@@ -182,18 +183,21 @@ def segment_loss(
     gold = segments.gold(labels, begins)
     factor = _weights(weight, segments.rows)
     length = segments.rows.length
-    if reduction == "none":
-        each: Tensor = derivatives.Losses.apply(*segments.args, *gold)
-        total = each if factor is None else each * factor
+    divisor = max(length.shape[0], 1) if reduction == "mean" else 1
+    each: Tensor
+    if reduction == "none" or (factor is not None and factor.requires_grad):
+        each = derivatives.Losses.apply(*segments.args, *gold)
+        total = each if factor is None else weighted(each, factor)
+        if reduction != "none":
+            total = (total.sum() / divisor).to(total_dtype(segments.node, segments.segment, segments.edge))
     else:
-        divisor = max(length.shape[0], 1) if reduction == "mean" else 1
         # A compiled graph would hold 1 / B as a constant: there B divides the answer.
         scale = 1.0 if torch.compiler.is_compiling() else 1.0 / divisor
         total, each = derivatives.Loss.apply(*segments.args, *gold, factor, scale)
         if torch.compiler.is_compiling():
             total = total / divisor
-        if reduction == "token":
-            total = total / length.sum().clamp(min=1)
+    if reduction == "token":
+        total = total / length.sum().clamp(min=1)
     if check:
         _raise_for(each.detach(), segments)
     return total
@@ -240,6 +244,7 @@ def segment_marginals(node: Rows | None, edge: Tensor, *, segments: bool = False
             [0.5000, 0.0000]])
     """
     batch = _Segments(node, edge, **scores)
+    given = batch.plain()
     leading, (D, L) = batch.rows.node.shape[:-1], batch.duration.shape
     if batch.node is None:
         batch.node = batch.duration.new_zeros(*leading, L)
@@ -251,9 +256,11 @@ def segment_marginals(node: Rows | None, edge: Tensor, *, segments: bool = False
             args[i] = args[i].to(torch.promote_types(args[i].dtype, torch.float32))
     ones = torch.ones_like(batch.rows.length, dtype=torch.float64)
     cover, whole, *_ = derivatives.Marginals.apply(*args, ones)
-    if not segments:
-        return batch.rows.given_back(cover)
-    return batch.rows.given_back(cover), batch.rows.given_back(whole)
+    made = []
+    for x in (cover, whole) if segments else (cover,):
+        marked = batch.rows.marked(x, batch.args[:2] + batch.args[5:], lambda: ops.log_partition(*given)[0])
+        made.append(batch.rows.given_back(marked))
+    return (made[0], made[1]) if segments else made[0]
 
 
 def segment_entropy(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from crfkit.torch.reference import logsumexp
+from crfkit.torch.reference import logsumexp, with_graphs
 from crfkit.torch.rows import padded_rows
 
 __all__ = [
@@ -166,6 +166,7 @@ def loss(
     return torch.where((gold == -torch.inf) & ~free.isnan(), torch.inf, free - gold)
 
 
+@with_graphs
 def marginals(
     node: Tensor | None,
     segment: Tensor | None,
@@ -199,6 +200,7 @@ def marginals(
     return (*grads, logz if create_graph else logz.detach())
 
 
+@with_graphs
 def hvp(
     node: Tensor | None,
     segment: Tensor | None,
