@@ -44,6 +44,11 @@ def test_models_answer_the_same_without_torch(order: int, tmp_path: Path) -> Non
     np.testing.assert_allclose(probability, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_model_of_scores_says_what_it_takes() -> None:
+    with pytest.raises(ValueError, match=r"give arrays of floats \[T, 3\], which text files cannot hold"):
+        trained().to_model().predict([[{"word": "a"}]])
+
+
 def test_a_layer_with_infinite_scores_is_refused() -> None:
     crf = trained()
     crf.edge.data[0, 0] = -torch.inf

@@ -250,7 +250,10 @@ def with_bases(layout: Layout, batch: Batch, by_score: Scores) -> dict[str, Floa
 def _dense(layout: Layout, batch: Batch) -> Floats | None:
     columns = 0 if batch.dense is None else batch.dense.shape[1]
     if columns != layout.dense:
-        raise ValueError(f"batch.dense has {columns} columns, the layout expects {layout.dense}")
+        remedy = (
+            "" if columns else f": give arrays of floats [T, {layout.dense}], which text files cannot hold"
+        )
+        raise ValueError(f"batch.dense has {columns} columns, the layout expects {layout.dense}{remedy}")
     return batch.dense if columns else None
 
 
