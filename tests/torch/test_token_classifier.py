@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from crfkit.constraints import Scheme
 from crfkit.torch import ChainCRF, TokenClassifier
-from crfkit.torch.token_classifier import word_mask
+from crfkit.torch.token_classifier import token_labels, word_mask
 from tests.cases.torch.devices import DEVICE
 
 NAMES = ["O", "B-X", "I-X"]
@@ -84,6 +84,18 @@ def test_masks_of_words() -> None:
     assert word_mask([[0, 1]], 3).tolist() == [[True, True, False]]
     with pytest.raises(ValueError, match="length is 1, but a sequence has 2 tokens"):
         word_mask([[0, 1]], 1)
+
+
+def test_labels_of_words_at_their_tokens() -> None:
+    words = [[None, 0, 1, 1], [0, None]]
+    assert token_labels(words, [["B", "O"], ["B", "O"]], ["O", "B"]) == [[-100, 1, 0, -100], [1, -100]]
+    for labels, message in [
+        ([["B"]], "labels are of 1 sequences, but the encoding has 2"),
+        ([["B"], ["B"]], "sequence 0 has more words than its 1 labels"),
+        ([["B", "O"], ["I"]], "sequence 1: the alphabet does not have the label 'I'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            token_labels(words, labels, ["O", "B"])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
