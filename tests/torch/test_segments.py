@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from crfkit import SemiMarkov, inference
 from crfkit.constraints import Forbid
@@ -215,26 +219,29 @@ def test_the_loss_has_one_derivative() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_operators_are_sound_for_the_compiler() -> None:
-    segments = random_segments(3, 4, 2, 3, parts="both")
-    gold = random_gold(segments)
     weight = torch.ones(3, dtype=torch.float64)
-    names: dict[str, tuple[Any, ...]] = {
-        "log_partition": (),
-        "loss": (*gold, None, 1.0, True),
-        "marginals": (weight,),
-        "best": (),
-        "kbest": (2,),
-        "sample": (2, torch.tensor([1])),
-    }
-    for name, more in names.items():
-        op = getattr(torch.ops.crfkit, f"segment_{name}").default
-        torch.library.opcheck(op, (*segments.args, *more), test_utils=("test_schema", "test_faketensor"))
-    only = random_segments(3, 4, 2, 3, parts="node")
-    torch.library.opcheck(
-        torch.ops.crfkit.segment_loss.default,
-        (*only.args, *gold, None, 1.0, True),
-        test_utils=("test_schema", "test_faketensor"),
-    )
+    for parts in ("both", "node", "segment"):
+        segments = random_segments(3, 4, 2, 3, parts=parts, dtype=torch.float64)
+        gold = random_gold(segments)
+        names: dict[str, tuple[Any, ...]] = {
+            "log_partition": (),
+            "loss": (*gold, None, 1.0, True),
+            "marginals": (weight,),
+            "hvp": (weight, *segments.scores),
+            "best": (),
+            "kbest": (2,),
+            "sample": (2, torch.tensor([1])),
+        }
+        for name, more in names.items():
+            op = getattr(torch.ops.crfkit, f"segment_{name}").default
+            torch.library.opcheck(op, (*segments.args, *more), test_utils=("test_schema", "test_faketensor"))
+
+
+def test_entropy_where_operators_are_counted() -> None:
+    crf, node = layer(), torch.randn(1, 3, 3)
+    with FlopCounterMode(display=False):
+        found = crf.entropy(node)
+    torch.testing.assert_close(found, crf.entropy(node))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while it traces
@@ -305,6 +312,51 @@ def test_bad_input() -> None:
         ("has its own lengths", lambda: SegmentCRF(SemiMarkov(3, max_length=2), max_length=2)),
         ("no max_length yet", lambda: SegmentCRF(SemiMarkov(["a"]))),
         ("these labels have no names", lambda: queries.segment_best(node, edge, length=length).names()),
+    ]
+    for message, call in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def integers(*values: int) -> Tensor:
+    return torch.tensor(values, dtype=torch.int32)
+
+
+def test_operators_refuse_what_does_not_fit() -> None:
+    segments = random_segments(2, 4, 2, 3, parts="both")
+    packed = random_segments(2, 4, 2, 3, form="packed")
+    labels, begins = random_gold(segments)
+
+    def scores(**other: Any) -> tuple[Any, ...]:
+        return replace(segments, **other).args
+
+    ones = torch.ones(1)
+    cases: list[tuple[str, Callable[[], Any]]] = [
+        ("length does not fit", lambda: segment_ops.best(*scores(length=integers(5, 1)))),
+        ("length does not fit", lambda: segment_ops.best(*scores(length=integers(-1, 1)))),
+        ("length has type int64", lambda: segment_ops.best(*scores(length=torch.tensor([1, 1])))),
+        ("length has shape", lambda: segment_ops.best(*scores(length=integers(1)))),
+        (
+            "index names a row",
+            lambda: segment_ops.best(*scores(index=torch.full((2, 4), 4, dtype=torch.int32))),
+        ),
+        (
+            "length does not fit",
+            lambda: segment_ops.best(*replace(packed, first=torch.tensor([2**62, 2**62])).args),
+        ),
+        (
+            "first is negative",
+            lambda: segment_ops.best(*replace(packed, first=torch.tensor([-1, 0])).args),
+        ),
+        ("duration has shape", lambda: segment_ops.best(*scores(duration=torch.zeros(2, 1)))),
+        ("edge has shape", lambda: segment_ops.best(*scores(edge=torch.zeros(2, 3)))),
+        ("weight has shape", lambda: segment_ops.marginals(*scores(), ones)),
+        ("weight has shape", lambda: segment_ops.loss(*scores(), labels, begins, ones, 1.0, True)),
+        (
+            "labels has shape",
+            lambda: segment_ops.loss(*scores(), labels[:, :2], begins, None, 1.0, True),
+        ),
+        ("n is -1", lambda: segment_ops.sample(*scores(), -1, torch.tensor([1]))),
     ]
     for message, call in cases:
         with pytest.raises(ValueError, match=message):

@@ -138,3 +138,12 @@ def test_the_trainer_of_transformers(tmp_path: Path) -> None:
     model.eval()
     given = tokens.to(DEVICE)
     torch.testing.assert_close(again(given).logits, model(given).logits)
+
+
+def test_what_it_is_made_of_is_checked() -> None:
+    wrong: Any = "all"
+    with pytest.raises(ValueError, match="reduction is 'all', expected"):
+        TokenClassifier(nn.Identity(), ChainCRF(2), hidden=4, reduction=wrong)
+    other: Any = nn.Linear(2, 2)
+    with pytest.raises(ValueError, match="crf is Linear, expected a ChainCRF"):
+        TokenClassifier(nn.Identity(), other, hidden=4)

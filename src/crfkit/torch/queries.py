@@ -80,7 +80,7 @@ class Chains:
         if self.higher:
             if edges:
                 raise ValueError("edges=True needs a chain of order 1")
-            single: Tensor = orders.marginals(*args, ones)[0]
+            single: Tensor = orders.marginals(*[*args, ones])[0]
             return self.rows.marked(single, scores, self.log_partition), None
         if edges and args[5].ndim == 2:  # a table for each row, all of them the same memory
             args[5] = args[5].expand(*node.shape[:-1], *args[5].shape)

@@ -9,6 +9,7 @@ Sums are those of Sutton & McCallum (2006) eq. 1.29, 1.34 and 1.35, with -inf fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from typing import Any, TypeAlias, TypeVar
 
@@ -53,16 +54,31 @@ def numbers(x: Any) -> Any:
 
 
 def with_graphs(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
-    """Let a function that makes gradients by autograd answer under `torch.inference_mode` too."""
+    """Let a function that makes gradients by autograd answer where autograd is off, without a graph.
+
+    It is off in `torch.inference_mode`, and within operators under a `TorchDispatchMode` such as
+    `FlopCounterMode`. These are settings of a thread, so that another one answers.
+    """
 
     @wraps(function)
     def outside(*args: Any, **how: Any) -> _Answer:
-        if not torch.is_inference_mode_enabled():
+        if torch.compiler.is_compiling() or _autograd_is_on():
             return function(*args, **how)
-        with torch.inference_mode(False):
-            return function(*_each(args, lambda x: x.clone() if x.is_inference() else x), **how)
+        stream = torch.cuda.current_stream() if torch.cuda.is_initialized() else None
+
+        def answer() -> _Answer:
+            with torch.cuda.stream(stream):
+                return function(*_each(args, lambda x: x.clone().detach()), **how)
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(answer).result()
 
     return outside
+
+
+def _autograd_is_on() -> bool:
+    with torch.enable_grad():
+        return bool((torch.zeros((), requires_grad=True) * 1).requires_grad)
 
 
 def logsumexp(x: Tensor, dim: int) -> Tensor:

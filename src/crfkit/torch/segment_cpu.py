@@ -23,9 +23,11 @@ from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.structures.semimarkov_gold import add_segment_counts
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials, coverage, sums_over_segments
 from crfkit.torch import segment_reference
+from crfkit.torch.cpu import check_count, checked_weight
 from crfkit.torch.reference import numbers
 from crfkit.torch.rows import in_chain, positions
 from crfkit.torch.segment_reference import total_dtype
+from crfkit.torch.tensors import FLOATS, check_tensor
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
@@ -60,6 +62,13 @@ class Batch:
         self.node, self.segment, self.packed = node, segment, first is not None
         self.like = segment_reference.rows_like(node, segment)
         self.leading = self.like.shape[: 1 if self.packed else 2]
+        D, L = duration.shape[0], self.like.shape[-1]
+        scores = {"node": (node, (*self.leading, L)), "segment": (segment, (*self.leading, D, L))}
+        tables = {"start": (start, (L,)), "edge": (edge, (L, L)), "stop": (stop, (L,))}
+        for name, (x, shape) in (scores | tables | {"duration": (duration, (D, L))}).items():
+            if x is not None:
+                check_tensor(name, x, FLOATS, shape)
+        _check_places(self.leading, length, first, index)
         places = positions(self.like, length, first, index)
         self.rows = places[in_chain(length, places.shape[1])].numpy()  # [P]
         self.seq_ptr = np.append(0, np.cumsum(length.numpy(), dtype=np.int64))  # [B + 1]
@@ -117,6 +126,25 @@ class Batch:
         return Block(slice(n, end), rows, made, bad)
 
 
+def _check_places(leading: torch.Size, length: Tensor, first: Tensor | None, index: Tensor | None) -> None:
+    """Raise unless the rows of every chain exist."""
+    B, rows = length.shape[0] if first is not None else leading[0], leading[-1]
+    check_tensor("length", length, (torch.int32,), (B,))
+    end = length.long()
+    if first is not None:
+        check_tensor("first", first, (torch.int64,), (B,))
+        end = torch.where(length > 0, first.clamp(max=rows) + end, 0)
+        if ((length > 0) & (first < 0)).any():
+            raise ValueError("first is negative, expected the row where a sequence begins")
+    if (length < 0).any() or (end > rows).any():
+        raise ValueError(f"length does not fit: a sequence is negative or runs past the {rows} rows")
+    if index is not None:
+        check_tensor("index", index, (torch.int32,), tuple(leading))
+        used = index[in_chain(length, rows)]
+        if ((used < 0) | (used >= rows)).any():
+            raise ValueError(f"index names a row that does not exist, expected 0 to {rows - 1}")
+
+
 class Gradient:
     """Gradients by all scores, added up block by block."""
 
@@ -143,8 +171,10 @@ class Gradient:
     def tensors(self, *like: Tensor | None) -> tuple[Tensor, ...]:
         """Return them in the shapes and types of the scores."""
         made = (self.node, self.segment, self.start, self.edge, self.stop, self.duration)
+        (start,) = like[2:3]
+        assert start is not None
         return tuple(
-            torch.empty(0) if x is None or y is None else torch.from_numpy(y).to(x.dtype).view(x.shape)
+            start.new_empty(0) if x is None or y is None else torch.from_numpy(y).to(x.dtype).view(x.shape)
             for x, y in zip(like, made, strict=True)
         )
 
@@ -174,7 +204,7 @@ def marginals(*args: Any) -> tuple[Tensor, ...]:
     """Return gradients, log Z and flags."""
     *scores, weight = args
     batch = Batch(*scores)
-    weights, gradient = weight.detach().double().numpy(), Gradient(batch)
+    weights, gradient = checked_weight(weight, scores[2]).numpy(), Gradient(batch)
     values, flags = [np.zeros(0)], [np.zeros(0, np.uint8)]
     for block in batch.blocks():
         value, in_logs, counts = _sums(block, weights[block.sequences], block.potentials)
@@ -214,7 +244,9 @@ def loss(*args: Any) -> tuple[Tensor, ...]:
     *scores, labels, begins, weight, scale, grad = args
     batch = Batch(*scores)
     N = len(batch.seq_ptr) - 1
-    weights = np.full(N, scale) if weight is None else weight.detach().double().numpy() * scale
+    weights = np.full(N, scale) if weight is None else checked_weight(weight, scores[2]).numpy() * scale
+    for name, x, dtype in (("labels", labels, torch.int64), ("begins", begins, torch.bool)):
+        check_tensor(name, x, (dtype,), tuple(batch.leading))
     gradient = Gradient(batch)
     each, flags = np.zeros(N), np.zeros(N, np.uint8)
     for block in batch.blocks():
@@ -299,6 +331,7 @@ def kbest(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
 def sample(*args: Any) -> tuple[Tensor, Tensor]:
     """Return labels and begins of n draws."""
     *scores, n, seed = args
+    check_count("n", n)
     first = int(seed)
 
     def query(block: Block) -> _Found:

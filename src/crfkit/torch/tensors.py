@@ -15,7 +15,7 @@ from torch import Tensor
 
 from crfkit import _native
 
-__all__ = ["Chains", "Gradient", "chains_of", "threads_for"]
+__all__ = ["FLOATS", "Chains", "Gradient", "chains_of", "check_tensor", "threads_for"]
 
 _WIDE = {torch.float32: False, torch.float64: True}
 # (address, float64 rather than float32, stride of sequences, stride of positions)
@@ -40,7 +40,8 @@ def _widened(x: Tensor, row_axes: int) -> Tensor:
     return x
 
 
-def _check(name: str, x: Tensor, dtypes: Sequence[torch.dtype], shape: tuple[int, ...]) -> None:
+def check_tensor(name: str, x: Tensor, dtypes: Sequence[torch.dtype], shape: tuple[int, ...]) -> None:
+    """Raise unless a tensor has one of these types and this shape."""
     if tuple(x.shape) != shape:
         raise ValueError(f"{name} has shape {tuple(x.shape)}, expected {shape}")
     if x.dtype not in dtypes:
@@ -48,7 +49,7 @@ def _check(name: str, x: Tensor, dtypes: Sequence[torch.dtype], shape: tuple[int
         raise ValueError(f"{name} has type {str(x.dtype).removeprefix('torch.')}, expected {names}")
 
 
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Chains:
 
     def labels(self, labels: Tensor) -> tuple[int, int, int]:
         """Return the place of labels at the rows of `node`, checked."""
-        _check("labels", labels, (torch.int64,), tuple(self.node.shape[:-1]))
+        check_tensor("labels", labels, (torch.int64,), tuple(self.node.shape[:-1]))
         return labels.data_ptr(), 0 if self.packed else labels.stride(0), labels.stride(-1)
 
     def gradient(self) -> Gradient:
@@ -139,19 +140,19 @@ def chains_of(
     B = length.shape[0] if packed else node.shape[0]
     if L < 1:
         raise ValueError("node has no labels: its last axis is 0")
-    _check("node", node, _FLOATS, tuple(node.shape))
-    _check("length", length, (torch.int32,), (B,))
+    check_tensor("node", node, FLOATS, tuple(node.shape))
+    check_tensor("length", length, (torch.int32,), (B,))
     length = length.contiguous()
     if first is not None:
-        _check("first", first, (torch.int64,), (B,))
+        check_tensor("first", first, (torch.int64,), (B,))
         first = first.contiguous()
         if index is not None:
             raise ValueError("packed rows (first) have no index")
     if index is not None:
-        _check("index", index, (torch.int32,), (B, places))
+        check_tensor("index", index, (torch.int32,), (B, places))
         index = index if places < 2 or index.stride(1) == 1 else index.contiguous()
     for name, x in (("start", start), ("stop", stop)):
-        _check(name, x, _FLOATS, (L,))
+        check_tensor(name, x, FLOATS, (L,))
     scores = _widened(node, 1)
     ends = [x.detach().double().contiguous() for x in (start, stop)]
     edge, between, shared = None, False, []
@@ -159,12 +160,12 @@ def chains_of(
         table = tables[0]
         between = not packed and table.ndim == 4 and table.shape[1] == places - 1
         leading = (places,) if packed else (B, places - between)
-        _check("edge", table, _FLOATS, (*leading, L, L))
+        check_tensor("edge", table, FLOATS, (*leading, L, L))
         # A row that is never read stands for none: the address of no rows is 0, "not by position".
         edge = _widened(table, 2) if table.numel() else torch.zeros((1,) * len(leading) + (L, L))
     else:
         for h, table in enumerate(tables, 1):
-            _check("edge" if len(tables) == 1 else f"edge {h}", table, _FLOATS, (L,) * (h + 1))
+            check_tensor("edge" if len(tables) == 1 else f"edge {h}", table, FLOATS, (L,) * (h + 1))
             shared.append(table.detach().double().contiguous())
     native = _native.TensorChains.at(
         B,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from crfkit.checks import check_choice
 from crfkit.structures.chain import Chain
 from crfkit.torch.chain import ChainCRF
 from crfkit.torch.functional import Reduction
@@ -144,6 +145,9 @@ class TokenClassifier(nn.Module):
         reduction: Reduction = "mean",
     ) -> None:
         super().__init__()
+        check_choice("reduction", reduction, ("mean", "sum", "token"))
+        if not isinstance(crf, ChainCRF):
+            raise ValueError(f"crf is {type(crf).__name__}, expected a ChainCRF")
         if hidden is None:
             hidden = getattr(getattr(encoder, "config", None), "hidden_size", None)
             if hidden is None:
