@@ -177,6 +177,17 @@ def test_limits_on_segment_lengths_against_all_labellings() -> None:
     assert crf.loss(node, torch.tensor([[1, 0, 0, 0]], device=DEVICE)) == torch.inf
 
 
+def test_limits_on_segment_lengths_refuse_other_numbers_of_labels() -> None:
+    crf, node = limited(), torch.zeros(1, 2, 4, device=DEVICE)
+    with pytest.raises(ValueError, match="expected 3 labels in the last axis"):
+        crf.decode(node)
+    with pytest.raises(ValueError, match="expected 3 labels in the last axis"):
+        crf.loss(node[..., :3], allowed=node == 0)
+    sets: Any = [[1, 1]]
+    with pytest.raises(ValueError, match="allowed is list, expected a tensor"):
+        crf.loss(node[..., :3], allowed=sets)
+
+
 def test_limits_on_segment_lengths_in_other_forms() -> None:
     crf = limited()
     node = torch.randn(3, 3, device=DEVICE)

@@ -95,6 +95,18 @@ def test_onnx_files_decode_batches_of_any_size(tmp_path: Path) -> None:
         found = crf.decode(decoder.network(x), mask)  # type: ignore[misc]
         np.testing.assert_array_equal(labels, found.labels)
         np.testing.assert_allclose(score, found.score.detach(), rtol=1e-6)
+    x, mask = torch.randn(3, 4, 4), torch.ones(3, 4, dtype=torch.bool)
+    x[0, 2], x[1, 1] = torch.nan, torch.inf
+    labels, score = session.run(None, {"inputs": x.numpy(), "mask": mask.numpy()})
+    assert np.isnan(score).tolist() == [True, True, False]
+    np.testing.assert_array_equal(labels, crf.decode(decoder.network(x), mask).labels)  # type: ignore[misc]
+    other: Any = decoder.network
+    with pytest.raises(ValueError, match="module is Linear, expected a ChainCRF or a Decoder"):
+        onnx.export(other, tmp_path / "net.onnx")
+    bad = trained()
+    bad.edge.data[0, 0] = torch.nan
+    with pytest.raises(ValueError, match="the scores of the layer hold NaN"):
+        onnx.export(bad, tmp_path / "net.onnx")
     with pytest.raises(ValueError, match=r"give \(inputs, mask\) that the network takes"):
         onnx.export(decoder, tmp_path / "net.onnx")
     with pytest.raises(ValueError, match="chains of order 0 or 1, not 2"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from crfkit.structures.chain import Chain, is_chain
 from crfkit.structures.constraints import Constraint
@@ -252,6 +253,8 @@ class ChainCRF(nn.Module):
     ) -> tuple[Rows, None, Rows | None]:
         assert self.states is not None
         sets = None if labels is None else self.states.of_labels(labels)
+        if allowed is not None and not isinstance(allowed, Tensor | PackedSequence):
+            raise ValueError(f"allowed is {type(allowed).__name__}, expected a tensor")
         if allowed is not None and allowed.data.dtype.is_floating_point:  # a PackedSequence has `data` too
             raise ValueError("limits on segment lengths and distributions over labels exclude each other")
         if allowed is not None and sets is not None:

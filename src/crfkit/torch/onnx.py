@@ -13,6 +13,7 @@ crfkit; it takes sequences of one position or more in a batch.
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -86,8 +87,13 @@ def _best(node, length, first, index, start, edge, stop):
     one = op.Constant(value_int=1)
     place = op.CumSum(op.Expand(one, op.Shape(path)), one, exclusive=1)  # [B, T] 0, 1, ...
     inside = op.Less(place, op.Unsqueeze(n, axis))
-    possible = op.Unsqueeze(op.Not(op.IsInf(score, detect_positive=0)), axis)
+    wrong = op.Or(op.IsNaN(rows), op.IsInf(rows, detect_negative=0))  # [B, T, L]
+    wrong = op.ReduceMax(op.Cast(wrong, to=_INT64), op.Constant(value_ints=[2]), keepdims=0)
+    wrong = op.ReduceMax(op.Where(inside, wrong, op.Constant(value_int=0)), axis, keepdims=0)  # [B]
+    sound = op.Equal(wrong, op.Constant(value_int=0))
+    possible = op.Unsqueeze(op.And(sound, op.Not(op.IsInf(score, detect_positive=0))), axis)
     path = op.Where(op.And(inside, possible), path, none)
+    score = op.Where(sound, score, op.Cast(op.Constant(value_float=math.nan), to=_DOUBLE))
     zero = op.Cast(op.Constant(value_float=0.0), to=_DOUBLE)
     score = op.Where(op.Equal(n, op.Constant(value_int=0)), zero, score)
     return path if index is None else op.ScatterElements(path, index, path, axis=1), score
@@ -125,7 +131,11 @@ def export(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     export(ChainCRF(["A", "B"]), os.path.join(folder, "crf.onnx"))
     """
+    if not isinstance(module, ChainCRF | Decoder):
+        raise ValueError(f"module is {type(module).__name__}, expected a ChainCRF or a Decoder")
     decoder = module if isinstance(module, Decoder) else Decoder(module)
+    if any((x.isnan() | (x == torch.inf)).any() for x in decoder.crf.parameters()):
+        raise ValueError("the scores of the layer hold NaN or +inf")
     if decoder.crf.chain.order > 1:
         raise ValueError(f"ONNX files are for chains of order 0 or 1, not {decoder.crf.chain.order}")
     if example is None:

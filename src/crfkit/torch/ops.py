@@ -16,7 +16,8 @@ and answer in these forms: values (log Z, losses, scores) [B] float64; gradients
 are gradients of, 0 at rows that are in no chain; labels int64 [B, T] or packed [P], -1 at such rows and where
 nothing is allowed. An empty sequence has one labelling, of score 0. Where nothing is allowed log Z is -inf,
 the loss +inf, and all gradients of that sequence are 0. NaN or +inf among the scores of a sequence makes its
-own values NaN. Every implementation is deterministic: sums over sequences are made in their order.
+own values NaN; on the CPU all gradients of that sequence are 0, on CUDA devices they may be NaN. Every
+implementation is deterministic: sums over sequences are made in their order.
 """
 
 from __future__ import annotations

@@ -57,7 +57,16 @@ class States(nn.Module):
 
     def scores(self, x: Rows) -> Rows:
         """Return scores or sets of labels [..., L] as those of states [..., S]."""
-        return _each(x, lambda rows: rows[..., self.label])
+
+        def over_states(rows: Tensor) -> Tensor:
+            if rows.ndim == 0 or rows.shape[-1] != self.count:
+                raise ValueError(
+                    f"scores or sets of labels have shape {tuple(rows.shape)}, "
+                    f"expected {self.count} labels in the last axis"
+                )
+            return rows[..., self.label]
+
+        return _each(x, over_states)
 
     def of_labels(self, labels: Rows) -> Rows:
         """Return the states [..., S] that each label may be; all of them where it is unknown."""
