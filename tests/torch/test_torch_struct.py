@@ -106,6 +106,14 @@ def test_hidden_markov_models() -> None:
         torch.testing.assert_close(dist.partition[b], alpha.logsumexp(0))
 
 
+def test_nan_is_seen_in_its_own_marginals() -> None:
+    chains, segments = torch.zeros(2, 3, 2, 2), torch.zeros(2, 3, 2, 2, 2)
+    chains[0, 1, 0, 0] = segments[0, 0, 1, 0, 0] = torch.nan
+    for found in (LinearChainCRF(chains), SemiMarkovCRF(segments)):
+        assert found.marginals.isnan().flatten(1).any(1).tolist() == [True, False]
+        assert found.entropy.isnan().tolist() == [True, False]
+
+
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match=r"shape \(2, 3\), expected \[batch, N - 1, C, C\]"):
         LinearChainCRF(torch.zeros(2, 3))

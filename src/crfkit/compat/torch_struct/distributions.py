@@ -14,6 +14,7 @@ from crfkit.compat.torch_struct import segments
 from crfkit.compat.torch_struct.events import LinearChain, SemiMarkov
 from crfkit.torch import ops
 from crfkit.torch.derivatives import LogPartition, Marginals
+from crfkit.torch.inputs import visible
 
 __all__ = ["HMM", "LinearChainCRF", "SemiMarkovCRF", "StructDistribution"]
 
@@ -82,7 +83,11 @@ class StructDistribution(Distribution):
     @cached_property
     def marginals(self) -> Tensor:
         """Probabilities of all parts [batch, ...]; they can be differentiated."""
-        return self._marginals(self.log_potentials)
+        found, scores = self._marginals(self.log_potentials), self.log_potentials
+        if not visible(found) or scores.detach().sum() < torch.inf:
+            return found
+        bad = self.partition.detach().isnan()  # NaN or +inf is among the scores
+        return found.masked_fill(bad.view(-1, *(1,) * (found.ndim - 1)), torch.nan)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return log probabilities [..., batch] of events [..., batch, ...]."""
