@@ -56,6 +56,16 @@ def test_a_layer_with_infinite_scores_is_refused() -> None:
         crf.to_model()
 
 
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.*torch.jit.*:DeprecationWarning")
+def test_traced_programs_decode_masks_that_they_have_not_seen() -> None:
+    decoder = Decoder(trained(constraints=[Scheme("BIO")]))
+    full = torch.ones(2, 4, dtype=torch.bool, device=DEVICE)
+    program = torch.jit.trace(decoder, (torch.zeros(2, 4, 3, device=DEVICE), full))
+    node, mask = torch.randn(5, 7, 3, device=DEVICE), torch.rand(5, 7, device=DEVICE) < 0.5
+    for found, expected in zip(program(node, mask), decoder(node, mask), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
 def test_exported_programs_decode_batches_of_any_size() -> None:
     crf = trained(constraints=[Scheme("BIO")])
     decoder = Decoder(crf, nn.Linear(4, 3).to(DEVICE))

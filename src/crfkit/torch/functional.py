@@ -32,6 +32,7 @@ from crfkit.torch.gold import check_shares, known_labels, weighted
 from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, has_shape, tables
 from crfkit.torch.queries import Chains
 from crfkit.torch.results import Paths
+from crfkit.torch.rows import traced
 
 __all__ = [
     "Reduction",
@@ -146,7 +147,7 @@ def chain_loss(
     factor = _weights(weight, rows)
     divisor = rows.length.shape[0] if reduction == "mean" else 1
     # A compiled graph would hold 1 / B as a constant: there B divides the answer.
-    scale = 1.0 if torch.compiler.is_compiling() else 1.0 / max(divisor, 1)
+    scale = 1.0 if traced() else 1.0 / max(divisor, 1)
     learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
     if sets is None and not chains.higher and reduction != "none" and not learned:
         total, each = derivatives.Loss.apply(*chains.args, gold, factor, scale)
@@ -162,7 +163,7 @@ def chain_loss(
         return each
     if reduction == "token":
         return total / rows.length.sum().clamp(min=1)
-    return total / divisor if torch.compiler.is_compiling() and reduction == "mean" else total
+    return total / divisor if traced() and reduction == "mean" else total
 
 
 def chain_log_prob(

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
-from crfkit.torch.rows import in_chain, kept
+from crfkit.torch.rows import in_chain, kept, traced
 
 __all__ = ["Edges", "Lengths", "Rows", "Sequences", "sequences", "tables"]
 
@@ -48,7 +48,7 @@ def has_shape(x: Tensor, expected: Sequence[int]) -> bool:
 
 def visible(x: Tensor) -> bool:
     """Tell whether values may be looked at: on the CPU, and not while a graph is being traced."""
-    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+    return x.device.type == "cpu" and not traced()
 
 
 def check_device_type(device: torch.device) -> None:

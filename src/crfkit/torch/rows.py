@@ -17,7 +17,12 @@ from importlib import import_module
 import torch
 from torch import Tensor
 
-__all__ = ["in_chain", "kept", "padded_rows", "positions", "scattered"]
+__all__ = ["in_chain", "kept", "padded_rows", "positions", "scattered", "traced"]
+
+
+def traced() -> bool:
+    """Tell whether a graph is being made that will run on other values: compiled, exported or traced."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-any-return]
 
 
 def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,7 +33,7 @@ def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
     >>> kept(torch.tensor([[False, True, False, True]]))
     (tensor([2], dtype=torch.int32), tensor([[1, 3, 0, 2]], dtype=torch.int32))
     """
-    if mask.is_cuda and not torch.compiler.is_compiling():
+    if mask.is_cuda and not traced():
         return import_module("crfkit.torch.cuda.compact").kept(mask)  # type: ignore[no-any-return]
     place = torch.arange(mask.shape[1], dtype=torch.int32, device=mask.device).expand(mask.shape)
     seen, length = mask.cumsum(1), mask.sum(1)  # seen: kept up to each place, itself included

@@ -32,6 +32,7 @@ from crfkit.torch import segment_ops as ops
 from crfkit.torch.functional import Reduction, _weights
 from crfkit.torch.gold import known_labels, weighted
 from crfkit.torch.inputs import Lengths, Rows, sequences, tables
+from crfkit.torch.rows import traced
 from crfkit.torch.segment_reference import total_dtype
 from crfkit.torch.segment_results import Segmentations
 
@@ -192,9 +193,9 @@ def segment_loss(
             total = (total.sum() / divisor).to(total_dtype(segments.node, segments.segment, segments.edge))
     else:
         # A compiled graph would hold 1 / B as a constant: there B divides the answer.
-        scale = 1.0 if torch.compiler.is_compiling() else 1.0 / divisor
+        scale = 1.0 if traced() else 1.0 / divisor
         total, each = derivatives.Loss.apply(*segments.args, *gold, factor, scale)
-        if torch.compiler.is_compiling():
+        if traced():
             total = total / divisor
     if reduction == "token":
         total = total / length.sum().clamp(min=1)
