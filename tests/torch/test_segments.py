@@ -128,6 +128,8 @@ def test_tags_of_any_scheme_are_the_same_gold() -> None:
     )
     with pytest.raises(ValueError, match="'C' is not a label"):
         crf.gold([["B-C"]])
+    with pytest.raises(ValueError, match="sequence 1, position 0: the gold segment 'A' of 9 pos"):
+        crf.gold([["O"], ["B-A"] + ["I-A"] * 8])
     with pytest.raises(ValueError, match="give width="):
         crf.gold([[(0, 1, "A")]])
     with pytest.raises(ValueError, match="width is 1, but a sequence has 2"):

@@ -198,6 +198,11 @@ class SegmentCRF(nn.Module):
         width : int, optional
             T; that of the longest sequence where omitted. Triples need it: sequences are as long.
 
+        Raises
+        ------
+        ValueError
+            A label is not one of the layer, or a segment is longer than it may be, or constraints forbid it.
+
         Examples
         --------
         >>> SegmentCRF(["O", "NAME"], max_length=3).gold([["U-NAME", "O"], ["B-NAME"]])
@@ -219,6 +224,7 @@ class SegmentCRF(nn.Module):
         if new:
             raise ValueError(f"{new[0]!r} is not a label: expected one of {', '.join(self.labels)}")
         batch = data.batch
+        self.structure.gold(batch)  # raises where a segment is too long or a constraint forbids it
         assert batch.label is not None
         assert batch.begin is not None
         labels, begins = np.full((len(y), T), -1), np.zeros((len(y), T), np.bool_)
