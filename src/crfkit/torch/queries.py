@@ -72,7 +72,7 @@ class Chains:
     def marginals(self, edges: bool) -> tuple[Tensor, Tensor | None]:
         """Return probabilities of labels, and of steps where they are asked for."""
         node = self.rows.node
-        args: Any = list(self.args)
+        args = list(self.args)
         if node.dtype in (torch.float16, torch.bfloat16):
             args[0] = node.float()
         ones = torch.ones_like(self.rows.length, dtype=torch.float64)
