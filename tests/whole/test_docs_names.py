@@ -48,8 +48,10 @@ def has_file(name: str) -> bool:
 def has_name(dotted: str) -> bool:
     """Tell whether a dotted name is a module, or an attribute of one."""
     parts = dotted.split(".")
-    if find_spec("torch") is None and dotted.startswith(("crfkit.torch", "crfkit.compat.torch")):
-        return {*parts} <= words("src")  # these modules cannot be imported here
+    if find_spec("torch") is None and dotted.startswith(
+        ("crfkit.torch", "crfkit.compat.torch", "bench.torch")
+    ):
+        return {*parts} <= words("src", "bench")  # these modules cannot be imported here
     for i in range(len(parts), 0, -1):
         try:
             found: object = import_module(".".join(parts[:i]))
