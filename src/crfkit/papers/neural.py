@@ -16,6 +16,7 @@ from typing import Any
 
 from crfkit import data as corpora
 from crfkit.constraints import Scheme
+from crfkit.linear.features import Features
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
 from crfkit.papers.experiment import Given, Quantity
@@ -118,8 +119,13 @@ class Neural:
     @cached_property
     def linear(self) -> Model:
         """The linear CRF that crfkit trains, certified."""
-        objective, stop = Likelihood(l2=L2), Stop(tolerance=1e-5)
-        return train(self.data.items[0], objective=objective, stop=stop, threads=self.given.threads)
+        return train(
+            self.data.items[0],
+            objective=Likelihood(l2=L2),
+            features=Features(transitions="observed"),  # as CRFsuite
+            stop=Stop(tolerance=1e-5),
+            threads=self.given.threads,
+        )
 
     def _epoch(
         self, who: str, seed: int, dtype: torch.dtype = torch.float32, steps: int | None = None
