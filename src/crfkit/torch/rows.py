@@ -22,7 +22,7 @@ __all__ = ["in_chain", "kept", "padded_rows", "positions", "scattered", "traced"
 
 def traced() -> bool:
     """Tell whether a graph is being made that will run on other values: compiled, exported or traced."""
-    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-any-return]
+    return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
 
 
 def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -34,7 +34,8 @@ def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
     (tensor([2], dtype=torch.int32), tensor([[1, 3, 0, 2]], dtype=torch.int32))
     """
     if mask.is_cuda and not traced():
-        return import_module("crfkit.torch.cuda.compact").kept(mask)  # type: ignore[no-any-return]
+        found: tuple[Tensor, Tensor] = import_module("crfkit.torch.cuda.compact").kept(mask)
+        return found
     place = torch.arange(mask.shape[1], dtype=torch.int32, device=mask.device).expand(mask.shape)
     seen, length = mask.cumsum(1), mask.sum(1)  # seen: kept up to each place, itself included
     rank = torch.where(mask, seen - 1, length[:, None] + place - seen)  # no sort: ONNX has no stable one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ def _times(weights: Tensor, scores: Tensor) -> Tensor:
     return torch.where(weights == 0, 0.0, weights * torch.where(weights == 0, 0.0, scores)).flatten(1).sum(1)
 
 
-class StructDistribution(Distribution):
+class StructDistribution(Distribution, ABC):
     """What all of them have: subclasses say how sums, best structures and draws are found.
 
     Parameters
@@ -63,17 +64,21 @@ class StructDistribution(Distribution):
         self._length = self.lengths.to(self.log_potentials.device, torch.int32)
 
     # What a subclass gives.
+    @abstractmethod
     def _log_partition(self, scores: Tensor) -> Tensor:
-        raise NotImplementedError
+        """Return log Z [batch]."""
 
+    @abstractmethod
     def _marginals(self, scores: Tensor) -> Tensor:
-        raise NotImplementedError
+        """Return probabilities of parts."""
 
-    def _best(self, k: int) -> tuple[Tensor, Tensor]:  # events [k, batch, ...], scores [k, batch]
-        raise NotImplementedError
+    @abstractmethod
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
+        """Return events [k, batch, ...] and scores [k, batch]."""
 
-    def _draws(self, n: int) -> Tensor:  # events [n, batch, ...]
-        raise NotImplementedError
+    @abstractmethod
+    def _draws(self, n: int) -> Tensor:
+        """Return events [n, batch, ...]."""
 
     @cached_property
     def partition(self) -> Tensor:
@@ -142,10 +147,6 @@ class StructDistribution(Distribution):
         if len(sample_shape) != 1:
             raise ValueError(f"sample_shape is {tuple(sample_shape)}, expected one number: (n,)")
         return self._draws(sample_shape[0]).to(self.log_potentials.dtype)
-
-    def enumerate_support(self, expand: bool = True) -> tuple[Tensor, Tensor]:
-        """Return all events [structures, batch, ...] and how many there are for each batch element."""
-        raise NotImplementedError
 
     def to_event(self, sequence: Tensor, extra: Any, lengths: Tensor | None = None) -> Tensor:
         """Return the event of a sequence."""
