@@ -14,6 +14,14 @@ inline constexpr int kMaxOrder = 8;
 
 enum class Shape { chain, segments, tree };
 
+// The steps (from, to) of a chain of order 1 whose scores may differ from the common one, by
+// target.
+struct Pairs {
+  std::int64_t count;
+  const std::int32_t* ptr;   // [L + 1]
+  const std::int32_t* from;  // [count], rising for each target
+};
+
 // A batch of scored structures.  Scores are logarithms; -inf forbids a part.
 struct Problem {
   Shape shape;
@@ -30,7 +38,10 @@ struct Problem {
   const double* edge[kMaxOrder];  // table h = 1..k: [L, ..., L] (h + 1 axes) over the last h + 1
                                   // labels; tree: edge[0] flat
   std::int64_t
-      edge_step;  // 0: shared by all positions; L * L: edge[0] is [P, L, L], entry p enters p
+      edge_step;       // 0: shared by all positions; L * L: edge[0] is [P, L, L], entry p enters p
+  const Pairs* pairs;  // or null: any step may have a score of its own.  Where given, all cells of
+                       // edge[0] [L, L] outside the pairs have one score; forbidden cells are pairs
+                       // too, unless that one score is -inf.  Credits of steps are then [count]
 
   // Tree: variables of one sequence are contiguous; parents are relative to its first variable.
   const std::int32_t* parent;    // [P] or -1 for a root
