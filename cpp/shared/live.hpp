@@ -68,16 +68,20 @@ struct Dual {
   LiveOf<float> live;            // v
   const Segmentation* segments;  // null for chains
   int tables;                    // rows of the tables that all places share: L, or L + D
-  const std::int64_t* seq_ptr;   // [N + 1] rows of each sequence
-  const std::int32_t* label;     // [P] gold of each row, -1 for one that the gold does not have
-  const double* weight;          // [N] of sequences, or null
-  float* node;                   // [P, step] marginals of each sequence's distribution
-  float* edge;        // [N, tables * step] sums of the marginals of transitions (lengths)
-  double* entropy;    // [N] a lower bound of its entropy; exact for exponentiated steps
-  double* curvature;  // [N] true over estimated |change of v|^2
-  float* theta_node;  // [P, step] log-potentials: exponentiated steps only
-  float* theta_edge;  // [N, tables * step]
-  double* rate;       // [N] their step lengths
+  std::int64_t kept;  // K numbers of the tables that each sequence has, and `live.transition`,
+                      // `live.steps`: tables * step, or the cells with weights, padded
+  const std::int32_t* cell;     // [cells] which of [tables, step] they are, rising; null: all
+  std::int64_t cells;           // without padding, where they are listed
+  const std::int64_t* seq_ptr;  // [N + 1] rows of each sequence
+  const std::int32_t* label;    // [P] gold of each row, -1 for one that the gold does not have
+  const double* weight;         // [N] of sequences, or null
+  float* node;                  // [P, step] marginals of each sequence's distribution
+  float* edge;                  // [N, K] sums of the marginals of transitions (lengths)
+  double* entropy;              // [N] a lower bound of its entropy; exact for exponentiated steps
+  double* curvature;            // [N] true over estimated |change of v|^2
+  float* theta_node;            // [P, step] log-potentials: exponentiated steps only
+  float* theta_edge;            // [N, K]
+  double* rate;                 // [N] their step lengths
   double l1, l2, transition_l1, transition_l2;
   double relax;              // share of the best step that is taken
   double threshold;          // changes of marginals below it are left for later
@@ -89,9 +93,9 @@ struct Dual {
 // One visit of one sequence.
 struct Visit {
   std::int64_t sequence;
-  const double *scores, *edge_scores;  // [T, step], [tables, L] that the sweep was made with
+  const double *scores, *edge_scores;  // [T, step], [K] that the sweep was made with
   double* node;                        // [T, step] change of weight * (gold - marginals)
-  double* edge;                        // [tables, step]
+  double* edge;                        // [K]
   std::int32_t* active;                // rows that change
   std::int32_t actives;
   bool moved_first, moved_last;  // whether the first and the last position are among them

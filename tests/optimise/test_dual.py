@@ -55,6 +55,21 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
         True,
     ),
     "some transitions": (batch(5), Chain(4), Likelihood(l2=1.0), {"transitions": "observed"}, False),
+    "few transitions": (
+        batch(9, L=12, A=150, N=12),
+        Chain(12),
+        Likelihood(l2=1.0, transition_l2=0.5),
+        {"transitions": "observed", "start": True, "stop": True},
+        False,
+    ),
+    "few transitions, constraints": (
+        without(batch(10, L=12, A=150, N=12), 1, 2),
+        Chain(12, constraints=[Forbid("1", "2")]),
+        Likelihood(l1=0.1, l2=1.0),
+        {"transitions": "observed"},
+        False,
+    ),
+    "no transitions": (batch(11), Chain(4), Likelihood(l2=1.0), {"transitions": "none"}, False),
     "70 labels": (batch(6, L=70, A=1200, N=120), Chain(70), Likelihood(l2=1.0), {"stop": True}, False),
     "constraints": (
         without(batch(7), 1, 2),
@@ -129,8 +144,9 @@ def test_warm_start_beyond_scaled_probabilities() -> None:
 
 
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])
-def test_threads_do_not_change_a_bit(step: Any) -> None:
-    problem, penalty = problem_of("start and stop, two strengths")
+@pytest.mark.parametrize("name", ["start and stop, two strengths", "few transitions"])
+def test_threads_do_not_change_a_bit(name: str, step: Any) -> None:
+    problem, penalty = problem_of(name)
     found = []
     for threads in (1, 2, 3, 8):
         run = Dual(step=step, finish=None, threads=threads).start(problem, penalty, np.zeros(problem.size))
@@ -140,9 +156,12 @@ def test_threads_do_not_change_a_bit(step: Any) -> None:
 
 
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])
-@pytest.mark.parametrize("after", [1, 4, 9, 12])
-def test_resumed_run_gives_the_same_bits(step: Any, after: int) -> None:
-    problem, penalty = problem_of("weights")
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("weights", 1), ("weights", 4), ("weights", 9), ("weights", 12), ("few transitions", 4)],
+)
+def test_resumed_run_gives_the_same_bits(step: Any, name: str, after: int) -> None:
+    problem, penalty = problem_of(name)
     optimiser = Dual(step=step, gap=1e-5)
     whole = optimiser.start(problem, penalty, np.zeros(problem.size))
     cut = optimiser.start(problem, penalty, np.zeros(problem.size))
@@ -152,6 +171,15 @@ def test_resumed_run_gives_the_same_bits(step: Any, after: int) -> None:
     resumed = optimiser.start(problem, penalty, np.zeros(problem.size), state=cut.state())
     assert run_to_end(resumed) == run_to_end(whole)
     assert resumed.w.tobytes() == whole.w.tobytes()
+
+
+def test_sequences_keep_marginals_of_transitions_with_weights_only() -> None:
+    problem, penalty = problem_of("few transitions")
+    run = Dual().start(problem, penalty, np.zeros(problem.size))
+    assert run.sequences is not None
+    cells = len(problem.layout.transition_cell)
+    assert 8 < cells < 12 * 12 // 2
+    assert len(run.sequences.trainer.state()["edge"]) == problem.batch.sequences * (-(-cells // 8) * 8)
 
 
 def test_seed_decides_the_order() -> None:

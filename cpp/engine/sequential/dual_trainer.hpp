@@ -24,6 +24,7 @@ class DualTrainer {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     check_threads(threads);
+    list_cells();
     compiled_ = std::make_unique<CompiledOf<float>>(
         data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),
         data_.row_ptr.data(), data_.column.data(), true, threads);
@@ -74,7 +75,7 @@ class DualTrainer {
       while (data_.seq_ptr.data()[n + 1] <= lone.position) ++n;
       read_lone(lone, data_.weight(n), v);
     }
-    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { v[k] = small_[i * step_ + j]; });
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { v[k] = small_[at(i, j)]; });
   }
 
   // v as the marginals now have it, without the rounding of the rows that the passes change.
@@ -85,8 +86,10 @@ class DualTrainer {
         out, false, threads,
         [&](std::int64_t p, int y) { return (label[p] == y ? 1.0 : 0.0) - node_[p * step_ + y]; },
         [&](std::int64_t n, double c, std::vector<double>& small) {
-          data_.visit_gold(n, [&](int i, int j) { small[i * step_ + j] += c; });
-          for (std::int64_t k = 0; k < table_; ++k) small[k] -= c * edge_[n * table_ + k];
+          data_.visit_gold(n, [&](int i, int j) {
+            if (at(i, j) >= 0) small[at(i, j)] += c;
+          });
+          for (std::int64_t k = 0; k < kept_; ++k) small[k] -= c * edge_[n * kept_ + k];
         });
   }
 
@@ -101,7 +104,7 @@ class DualTrainer {
           return mu * (1.0 - mu);
         },
         [&](std::int64_t n, double c, std::vector<double>& small) {
-          for (std::int64_t k = 0; k < table_; ++k) small[k] += c * edge_[n * table_ + k];
+          for (std::int64_t k = 0; k < kept_; ++k) small[k] += c * edge_[n * kept_ + k];
         });
   }
 
@@ -128,7 +131,7 @@ class DualTrainer {
   void write(Reals v) {
     data_.check_weights(v.size());
     compiled_->write(v.data());
-    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { small_[i * step_ + j] = v[k]; });
+    data_.visit_small([&](std::int64_t k, std::int64_t i, int j) { small_[at(i, j)] = v[k]; });
   }
 
  private:
@@ -145,12 +148,12 @@ class DualTrainer {
     parallel_for(2, threads, [&](std::int64_t half) {
       double* sum = half ? second.data() : out.data();
       std::fill_n(sum, out.size(), 0.0);
-      small[half].assign(table_ + 2 * step_, 0.0);
+      small[half].assign(kept_ + 2 * step_, 0.0);
       gather_some(half ? middle : 0, half ? N : middle, squares, node, edge, sum, small[half]);
     });
     for (std::size_t k = 0; k < second.size(); ++k) out.data()[k] += second[k];
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) {
-      out.data()[k] = small[0][i * step_ + j] + small[1][i * step_ + j];
+      out.data()[k] = small[0][at(i, j)] + small[1][at(i, j)];
     });
   }
 
@@ -166,8 +169,8 @@ class DualTrainer {
       for (std::int64_t p = first; p < data_.seq_ptr.data()[n + 1]; ++p) {
         for (int y = 0; y < L_; ++y) {
           credit[y] = c * node(p, y);
-          if (p == first) small[table_ + y] += credit[y];
-          if (p == last) small[table_ + step_ + y] += credit[y];
+          if (p == first) small[kept_ + y] += credit[y];
+          if (p == last) small[kept_ + step_ + y] += credit[y];
         }
         for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
           const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
@@ -181,32 +184,59 @@ class DualTrainer {
     }
   }
 
+  // Lists the cells of the tables that have weights, where these are not most of them.
+  void list_cells() {
+    kept_ = table_;
+    cell_.reserve(1);  // a list of none is not null
+    data_.visit_small([&](std::int64_t, std::int64_t i, int j) {
+      if (i < data_.tables()) cell_.push_back(static_cast<std::int32_t>(i * step_ + j));
+    });
+    const std::int64_t cells = static_cast<std::int64_t>(cell_.size());
+    if (2 * cells > table_) {
+      cell_ = {};
+      return;
+    }
+    std::sort(cell_.begin(), cell_.end());
+    kept_ = padded(cells);
+    place_.assign(table_, -1);
+    for (std::int64_t k = 0; k < cells; ++k) place_[cell_[k]] = static_cast<std::int32_t>(k);
+  }
+  // The place of a cell among those that are kept, below 0 where it has no weight; start and stop
+  // follow.
+  std::int64_t at(std::int64_t row, int label) const {
+    if (row >= data_.tables()) return kept_ + (row - data_.tables()) * step_ + label;
+    const std::int64_t cell = row * step_ + label;
+    return place_.empty() ? cell : place_[cell];
+  }
+
   // Every sequence has its gold labels for sure: v = 0.
   void begin_at_gold() {
     const std::int64_t N = data_.sequences();
     const std::int32_t* label = data_.label.data();
     reserve_large(node_, data_.positions() * step_);
-    reserve_large(edge_, N * table_);
+    reserve_large(edge_, N * kept_);
     node_.assign(data_.positions() * step_, 0.0f);
-    edge_.assign(N * table_, 0.0f);
+    edge_.assign(N * kept_, 0.0f);
     entropy_.assign(N, 0.0);
     curvature_.assign(N, 2.0);
     for (std::int64_t p = 0; p < data_.positions(); ++p)
       if (label[p] >= 0) node_[p * step_ + label[p]] = 1.0f;
     for (std::int64_t n = 0; n < N; ++n)
-      data_.visit_gold(n, [&](int i, int j) { edge_[n * table_ + i * step_ + j] += 1.0f; });
+      data_.visit_gold(n, [&](int i, int j) {
+        if (at(i, j) >= 0) edge_[n * kept_ + at(i, j)] += 1.0f;
+      });
   }
 
   void connect(const double* strengths, bool exponentiated) {
-    small_.assign(table_ + 2 * step_, 0.0);
-    steps_.assign(table_ + 2 * step_, 0.0);
-    data_.visit_small([&](std::int64_t, std::int64_t i, int j) { steps_[i * step_ + j] = 1.0; });
+    small_.assign(kept_ + 2 * step_, 0.0);
+    steps_.assign(kept_ + 2 * step_, 0.0);
+    data_.visit_small([&](std::int64_t, std::int64_t i, int j) { steps_[at(i, j)] = 1.0; });
     dual_.live = compiled_->view();
     LiveOf<float>& live = dual_.live;
     live.transition = small_.data();
     live.steps = steps_.data();
-    live.start = data_.start ? small_.data() + table_ : nullptr;
-    live.stop = data_.stop ? small_.data() + table_ + step_ : nullptr;
+    live.start = data_.start ? small_.data() + kept_ : nullptr;
+    live.stop = data_.stop ? small_.data() + kept_ + step_ : nullptr;
     if (data_.forbidden) {
       forbidden_.assign(table_ + 2 * step_, 0.0);
       for (int i = 0; i < data_.tables() + 2; ++i)
@@ -217,6 +247,9 @@ class DualTrainer {
     if (data_.segments) segments_ = data_.segments->view();
     dual_.segments = data_.segments ? &segments_ : nullptr;
     dual_.tables = data_.tables();
+    dual_.kept = kept_;
+    dual_.cell = place_.empty() ? nullptr : cell_.data();
+    dual_.cells = static_cast<std::int64_t>(cell_.size());
     dual_.seq_ptr = data_.seq_ptr.data();
     dual_.label = data_.label.data();
     dual_.weight = data_or_null(data_.share);
@@ -254,11 +287,13 @@ class DualTrainer {
 
   Labelled data_;
   int L_;
-  std::int64_t step_, table_;  // cells of a row, and of the tables that all places share
+  std::int64_t step_, table_, kept_ = 0;  // cells of a row, of the shared tables, and of these kept
+  std::vector<std::int32_t> cell_, place_;  // kept cells of [tables, step], and where each is
   std::unique_ptr<CompiledOf<float>> compiled_;
   std::vector<float> node_, edge_, theta_node_, theta_edge_;
   std::vector<double> entropy_, curvature_, rate_;
-  std::vector<double> small_, steps_, forbidden_;  // [tables + 2, step]: tables, start, stop
+  std::vector<double> small_, steps_;  // [K + 2 * step]: tables, start, stop
+  std::vector<double> forbidden_;      // [tables + 2, step]
   Segmentation segments_ = {};
   Dual dual_ = {};
 };

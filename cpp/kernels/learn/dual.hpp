@@ -17,7 +17,9 @@
 // Exponentiated step (Collins et al. 2008; Gupta 2005 section 2.4.2): log-potentials theta_n move
 // to theta_n + rate (scores - theta_n); it is undone where D falls.
 //
-// What a row of marginals stands for matters to the sweep alone (segment_answer.hpp).
+// What a row of marginals stands for matters to the sweep alone (segment_answer.hpp).  Of the
+// tables that all places share only cells with weights are kept: the scores of the others are 0 or
+// -inf, so that neither v nor a gap depends on their marginals.
 //
 // Marginals are stored as floats; changes are taken between stored values, so v agrees with them.
 #pragma once
@@ -40,6 +42,7 @@ class DualVisit {
         L_(dual.live.labels),
         step_(dual.live.step),
         table_(static_cast<std::int64_t>(dual.tables) * step_),
+        kept_(dual.kept),
         arena_(arena) {}
 
   // Answers the present weights for sequences by falling length and takes their steps in the stored
@@ -62,7 +65,7 @@ class DualVisit {
     double quadratic = updater.total() / d_.l2;
     if (shard == 0) {
       Vec squares = {};
-      for (std::int64_t k = 0; k < table_; k += W)
+      for (std::int64_t k = 0; k < kept_; k += W)
         squares += add(w_.transition + k, load(visit.edge + k) * load(w_.steps + k));
       const std::int64_t last = last_position(n);
       for (int j = 0; j < step_; j += W) {
@@ -123,8 +126,8 @@ class DualVisit {
       }
       visit.alone += alone_change(p0 + t, change, c);
     }
-    for (std::int64_t k = 0; k < table_; k += W) {
-      float* stored = d_.edge + n * table_ + k;
+    for (std::int64_t k = 0; k < kept_; k += W) {
+      float* stored = d_.edge + n * kept_ + k;
       const Vec before = load(stored);
       const Vec after = rounded(before - f / c * load(visit.edge + k));
       store(stored, after);
@@ -156,12 +159,13 @@ class DualVisit {
     const EdgeSums sums = {arena_.take<double>(table_ * lanes, 0.0),
                            arena_.take<double>(table_ * lanes, 0.0), table_, nullptr};
     const auto copy = [&] { std::memcpy(found, score, cells * sizeof(double)); };
+    const double* edge_score = listed(p.edge[0], L_);
     copy();
     sum.run(found, one, w_.forbidden != nullptr, sums, log_z, copy);
     for (int b = 0; b < lanes; ++b) {
       double* edge = sums.edge + b * table_;
       add_credits(probabilities.table[0], 0, sums.products + b * table_, edge);
-      take({sequences[b], rows, b, score, found, p.edge[0], edge, log_z[b]}, visits[b]);
+      take({sequences[b], rows, b, score, found, edge_score, listed(edge), log_z[b]}, visits[b]);
     }
   }
 
@@ -175,6 +179,7 @@ class DualVisit {
                [&](int b, int t) { return score[b] + static_cast<std::ptrdiff_t>(t) * step_; });
     const Problem p = problem(Shape::segments);
     if (moves_theta()) approach(sequences[0], score[0], const_cast<double*>(p.edge[0]));
+    const double* edge_score = listed(p.edge[0], L_);
     const SegmentAnswer sum(*d_.segments, p, w_.forbidden_at != nullptr, arena_);
     for (int b = 0; b < count; ++b) {
       const std::int64_t n = sequences[b];
@@ -183,7 +188,7 @@ class DualVisit {
       double* found = arena_.take<double>(static_cast<std::size_t>(length) * step_);
       double* edge = arena_.take<double>(table_, 0.0);
       const double log_z = sum.run(n, d_.seq_ptr, score[b], found, edge);
-      take({n, rows, 0, score[b], found, p.edge[0], edge, log_z}, visits[b]);
+      take({n, rows, 0, score[b], found, edge_score, listed(edge), log_z}, visits[b]);
     }
   }
 
@@ -222,8 +227,9 @@ class DualVisit {
     const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
     for (const float* p = d_.node + first * step_; p < d_.node + last * step_; p += 16)
       __builtin_prefetch(p, 0, 2);
-    const float* edge = d_.edge + n * table_;
-    for (const float* p = edge; p < edge + table_ && L_ <= 64; p += 16) __builtin_prefetch(p, 0, 2);
+    const float* edge = d_.edge + n * kept_;
+    for (const float* p = edge; p < edge + kept_ && kept_ <= 4096; p += 16)
+      __builtin_prefetch(p, 0, 2);
     fetch_lists(w_, first, last);
   }
 
@@ -310,16 +316,37 @@ class DualVisit {
   // Scores of transitions [L, L] and of lengths [D, L] by the present weights.
   const double* tables() {
     if (d_.given) return d_.given_edge;
-    double* table = arena_.take<double>(static_cast<std::size_t>(d_.tables) * L_ + kPad);
+    double* table = arena_.take<double>(static_cast<std::size_t>(d_.tables) * L_ + kPad, 0.0);
     const double scale = 1.0 / d_.transition_l2;
-    for (int i = 0; i < d_.tables; ++i) {
-      for (int j = 0; j < L_; ++j) {
-        const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
-        table[i * L_ + j] = scale * soft(w_.transition[k], d_.transition_l1) +
-                            (w_.forbidden ? w_.forbidden[k] : 0.0);
-      }
-    }
+    each_cell([&](std::int64_t k, int i, int j) {
+      table[i * L_ + j] = scale * soft(w_.transition[k], d_.transition_l1);
+    });
+    for (int i = 0; w_.forbidden && i < d_.tables; ++i)
+      for (int j = 0; j < L_; ++j) table[i * L_ + j] += w_.forbidden[i * step_ + j];
     return table;
+  }
+
+  // Calls f(number, row, label) for the cells of the tables that are kept.
+  template <class F>
+  void each_cell(F f) const {
+    for (std::int64_t k = 0; d_.cell && k < d_.cells; ++k)
+      f(k, d_.cell[k] / step_, d_.cell[k] % step_);
+    for (int i = 0; !d_.cell && i < d_.tables; ++i)
+      for (int j = 0; j < L_; ++j) f(static_cast<std::int64_t>(i) * step_ + j, i, j);
+  }
+
+  // The cells of the tables that are kept, [K], of tables [tables, step].
+  const double* listed(const double* table) {
+    if (!d_.cell) return table;
+    double* out = arena_.take<double>(kept_, 0.0);
+    for (std::int64_t k = 0; k < d_.cells; ++k) out[k] = table[d_.cell[k]];
+    return out;
+  }
+  // The same of tables [tables, L], with zeros between their rows.
+  const double* listed(const double* table, int labels) {
+    double* out = arena_.take<double>(kept_, 0.0);
+    each_cell([&](std::int64_t k, int i, int j) { out[k] = table[i * labels + j]; });
+    return out;
   }
   const double* ends(const double* v, int which) {
     if (d_.given) return d_.given_ends ? d_.given_ends + which * L_ : nullptr;
@@ -342,9 +369,9 @@ class DualVisit {
     for (std::int64_t p = first; p < last; ++p)
       for (int j = 0; j < L_; ++j)
         nearer(score[(p - first) * step_ + j], d_.theta_node[p * step_ + j]);
-    for (int i = 0; i < d_.tables; ++i)
-      for (int j = 0; j < L_; ++j)
-        nearer(edge[i * L_ + j], d_.theta_edge[n * table_ + i * step_ + j]);
+    each_cell([&](std::int64_t k, int i, int j) {
+      nearer(edge[i * L_ + j], d_.theta_edge[n * kept_ + k]);
+    });
   }
   void keep_theta(const Visit& visit) const {
     const std::int64_t n = visit.sequence, first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
@@ -354,13 +381,13 @@ class DualVisit {
     for (std::int64_t p = first; p < last; ++p)
       for (int j = 0; j < L_; ++j)
         keep(d_.theta_node[p * step_ + j], visit.scores[(p - first) * step_ + j]);
-    for (int i = 0; i < d_.tables; ++i)
-      for (int j = 0; j < L_; ++j)
-        keep(d_.theta_edge[n * table_ + i * step_ + j], visit.edge_scores[i * L_ + j]);
+    each_cell([&](std::int64_t k, int, int) {
+      keep(d_.theta_edge[n * kept_ + k], visit.edge_scores[k]);
+    });
   }
 
   // What one sequence answers: scores and marginals [rows, step] among those of its group, the
-  // tables [tables, L] and the sums of their marginals [tables, step].
+  // scores of the tables [K] and the sums of their marginals [K].
   struct Answer {
     std::int64_t sequence;
     const Packed& rows;
@@ -377,7 +404,7 @@ class DualVisit {
     visit.scores = answer.score;
     visit.edge_scores = answer.edge_score;
     visit.node = arena_.take<double>(static_cast<std::size_t>(T) * step_);
-    visit.edge = arena_.take<double>(table_);
+    visit.edge = arena_.take<double>(kept_);
     visit.active = arena_.take<std::int32_t>(T);
     visit.before = d_.entropy[n];
     Vec scored_old = {}, scored_new = {}, squares = {}, edge_squares = {};
@@ -393,18 +420,13 @@ class DualVisit {
         store(visit.node + static_cast<std::int64_t>(t) * step_ + j, change);
       }
     }
-    for (int i = 0; i < d_.tables; ++i) {
-      for (int j = 0; j < step_; j += W) {
-        const std::int64_t k = static_cast<std::int64_t>(i) * step_ + j;
-        const Vec old = load(d_.edge + n * table_ + k), now = load(answer.edge_found + k);
-        const Vec s =
-            load_part(answer.edge_score + static_cast<std::int64_t>(i) * L_ + j, L_ - j, 0.0);
-        scored_old += product_or_zero(old, s);
-        scored_new += product_or_zero(now, s);
-        const Vec change = old - now;
-        edge_squares += i < L_ ? change * change : change * change * load(w_.steps + k);
-        store(visit.edge + k, change);
-      }
+    for (std::int64_t k = 0; k < kept_; k += W) {
+      const Vec old = load(d_.edge + n * kept_ + k), now = load(answer.edge_found + k);
+      const Vec s = load(answer.edge_score + k), change = old - now;
+      scored_old += product_or_zero(old, s);
+      scored_new += product_or_zero(now, s);
+      edge_squares += change * change * load(w_.steps + k);
+      store(visit.edge + k, change);
     }
     const double c = weight(n), h = visit.before;
     const double entropy = answer.log_z - sum_of(scored_new);
@@ -429,8 +451,8 @@ class DualVisit {
     d_.entropy[n] = visit.entropy;
     const std::int32_t last = last_position(n);
     for (std::int32_t t = 0; t < T; ++t) move(visit, t, last, c);
-    for (std::int64_t k = 0; k < table_; k += W) {
-      float* stored = d_.edge + n * table_ + k;
+    for (std::int64_t k = 0; k < kept_; k += W) {
+      float* stored = d_.edge + n * kept_ + k;
       const Vec old = load(stored);
       const Vec now = rounded(old - visit.gamma * load(visit.edge + k));
       store(stored, now);
@@ -459,13 +481,13 @@ class DualVisit {
   }
   void still(Visit& visit) const {
     visit.gamma = 0.0;
-    for (std::int64_t k = 0; k < table_; k += W) store(visit.edge + k, Vec{});
+    for (std::int64_t k = 0; k < kept_; k += W) store(visit.edge + k, Vec{});
   }
 
   const Dual& d_;
   const LiveOf<float>& w_;
   int L_, step_;
-  std::int64_t table_;  // cells of the tables that all places share
+  std::int64_t table_, kept_;  // cells of the tables that all places share; those that are kept
   Arena& arena_;
 };
 

@@ -37,7 +37,7 @@ from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
 _APART = 30.0  # of the scales of values, above which plain L-BFGS needs many times the steps
-_MOST_CELLS = 1 << 28  # the dual keeps a number for each transition, length and sequence: 1 GB
+_MOST_CELLS = 1 << 28  # the dual keeps a number for each weight of a transition or length, by sequence: 1 GB
 
 __all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "name_of", "objective_of"]
 
@@ -277,6 +277,9 @@ def _against_dual(problem: LinearLoss | BlockedProblem, penalty: Penalty) -> str
     if not np.all(np.asarray(penalty.l2) > 0.0):
         return "an L2 penalty of 0"
     assert isinstance(problem, LinearLoss)
-    slots = problem.layout.slots
-    cells = sum(slots[name].cells for name in ("transition", "length") if name in slots)
-    return "so many labels" if cells * problem.batch.sequences > _MOST_CELLS else ""
+    cells = sum(
+        len(problem.layout.block[name].cell)
+        for name in ("transition", "length")
+        if name in problem.layout.block
+    )
+    return "so many transitions" if cells * problem.batch.sequences > _MOST_CELLS else ""

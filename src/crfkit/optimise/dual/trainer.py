@@ -290,6 +290,7 @@ class DualRun:
     def _certify_anew(self, objective: float, sequences: DualPasses) -> Step:
         """Begin the dual at the weights of now: from here on its value is an exact bound."""
         self.phase, self.best = "certify", objective
+        self.finisher = None  # its history is as large as a dozen weight vectors
         self._begin(sequences)
         self.gaps = []
         return self._certified(sequences)
