@@ -117,7 +117,7 @@ def our_file(threads: int) -> Labels:
     tagger = tagging.Tagger(str(OURS), threads=threads)
     return [
         labels
-        for block in Reading().blocks(str(TEST), attributes=False)
+        for block in Reading().blocks(str(TEST), attributes=False, threads=threads)
         for labels in tagger.model.predict(tagger.batch(block), threads=threads)
     ]
 

@@ -116,6 +116,7 @@ class Features {
   // Only strings of these alphabets count from now on; others are dropped.
   void freeze(std::vector<std::shared_ptr<Frozen>> names) {
     frozen_ = std::move(names);
+    others_.clear();
     expander_ = std::make_unique<Expander>(views_, templates_, padding_, namings(names_));
     segment_expander_ =
         std::make_unique<SegmentExpander>(views_, segments_, namings(names_).back());
@@ -266,6 +267,8 @@ class Features {
       while (n < N && (t + 1 == threads || tokens.seq_ptr[n] * threads < P * (t + 1))) ++n;
       ranges[t].last = n;
     }
+    while (!frozen_.empty() && others_.size() + 1 < static_cast<std::size_t>(threads))
+      others_.push_back(std::make_unique<Expander>(views_, templates_, padding_, namings(names_)));
     parallel_for(threads, threads, [&](std::int64_t t) {
       Range& range = ranges[t];
       if (t == 0) {  // the first range knows what came before it, and needs no merging
@@ -274,8 +277,13 @@ class Features {
         return;
       }
       const Namings names = namings(range.names);
-      Expander local(views_, templates_, padding_, names);
       SegmentExpander local_segments(views_, segments_, names.back());
+      if (!frozen_.empty()) {
+        expand_range(*others_[t - 1], local_segments, tokens, range.first, range.last, longest,
+                     range.out);
+        return;
+      }
+      Expander local(views_, templates_, padding_, names);
       expand_range(local, local_segments, tokens, range.first, range.last, longest, range.out);
     });
     using Renaming = std::array<std::vector<std::int32_t>, kNamings>;
@@ -316,6 +324,7 @@ class Features {
   std::vector<SegmentTemplate> segments_;
   Alphabets names_;
   std::unique_ptr<Expander> expander_;
+  std::vector<std::unique_ptr<Expander>> others_;  // of further threads, where names are frozen
   std::unique_ptr<SegmentExpander> segment_expander_;
   std::vector<std::shared_ptr<Frozen>> frozen_;  // none, or one for each alphabet
 };
@@ -388,6 +397,7 @@ void bind_features(nb::module_& m) {
            [](ColumnParser& p,
               nb::bytes chunk) -> std::optional<std::tuple<std::int64_t, std::string>> {
              try {
+               const nb::gil_scoped_release release;
                p.feed({chunk.c_str(), chunk.size()});
              } catch (const BadLine& bad) {
                return std::tuple(bad.line, bad.what);

@@ -36,6 +36,7 @@ class ColumnParser {
 
   // Reads a chunk; throws BadLine.
   void feed(std::string_view chunk) {
+    nul_ = (nul_ && !partial_.empty()) || chunk.find('\0') != std::string_view::npos;
     while (!chunk.empty()) {
       const std::size_t newline = chunk.find('\n');
       if (newline == std::string_view::npos) {
@@ -94,7 +95,7 @@ class ColumnParser {
     if (line_ == 1 && text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
     if (!options_.comment.empty() && text.substr(0, options_.comment.size()) == options_.comment)
       return;
-    if (text.find('\0') != std::string_view::npos)
+    if (nul_ && text.find('\0') != std::string_view::npos)
       throw BadLine{line_, "holds a NUL byte; is this a text file?"};
     const bool ends = options_.blank_starts_end && !text.empty() && blank(text.front());
     if (ends || text.find_first_not_of(" \t") == std::string_view::npos) return end_sequence();
@@ -157,6 +158,8 @@ class ColumnParser {
 
   ColumnOptions options_;
   std::string partial_;
+  bool nul_ =
+      false;  // whether there is a NUL byte in the chunk at hand or in what is left of others
   std::int64_t line_ = 0, begin_line_ = 0;
   std::vector<std::string_view> fields_;
   std::vector<Alphabet> alphabets_;

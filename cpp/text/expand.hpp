@@ -3,145 +3,28 @@
 // A view turns each distinct token of a column into values (itself, lower case, a matched part, or
 // what Python says), once. A template joins literals and views at offsets.  Strings are built only
 // when a combination is new: a template of one field is an array look-up by value, one of several
-// fields a chain of exact pair look-ups.  Ids are given in order of first appearance, by position
-// and then by template; threads work on ranges of sequences with alphabets of their own, which are
-// merged in order, so the result does not depend on their number.
+// fields a chain of exact pair look-ups.  New strings of a frozen alphabet are looked up together,
+// those of 128 positions at a time, as a look-up waits for memory three times.  Ids are given in
+// order of first appearance, by position and then by template; threads work on ranges of sequences
+// with alphabets of their own, which are merged in order, so the result does not depend on their
+// number.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "text/alphabet.hpp"
+#include "text/key_map.hpp"
 #include "text/names.hpp"
-#include "text/wapiti_regex.hpp"
+#include "text/templates.hpp"
 
 namespace crfkit {
-
-enum class Padding { crfpp, wapiti };  // _B-1 .. _B-8; or _x-1 .. _x-4, _x-#
-
-struct View {
-  enum Kind { same, test, match, python };
-  int column;
-  Kind kind;
-  bool lower;         // ASCII, after the rest
-  WapitiRegex regex;  // test, match
-
-  Alphabet values;
-  std::vector<std::int64_t> ptr = {0};  // [tokens + 1] into `list`
-  std::vector<std::int32_t> list;       // values of each token
-
-  // What a native view makes of a text.
-  std::string of(std::string_view text) const {
-    std::string value(kind == test    ? (regex.search(text) ? "true" : "false")
-                      : kind == match ? regex.search(text).value_or(std::string_view())
-                                      : text);
-    if (lower)
-      for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    return value;
-  }
-  void add(std::string_view value) { list.push_back(values.add(value)); }
-  void close() { ptr.push_back(static_cast<std::int64_t>(list.size())); }
-  std::size_t known() const { return ptr.size() - 1; }
-
-  // Values of the tokens that have come since; Python's views are filled from outside.
-  void update(const Alphabet& tokens) {
-    if (kind == python) return;
-    for (std::size_t id = known(); id < tokens.size(); ++id) {
-      add(of(tokens.at(id)));
-      close();
-    }
-  }
-};
-
-struct Part {
-  std::string literal;  // before the field
-  int view = -1;        // -1: none, the literal ends the template
-  int offset = 0;
-  bool absolute = false;  // offset 1 is the first token, -1 the last
-};
-
-// What attributes belong to.  A template makes those of one kind, or of nodes and edges.
-enum Kind { kNode, kEdge, kBegin, kEnd, kSegment, kKinds };
-
-// Nodes, edges, and all that has to do with segments have an alphabet each.
-constexpr int kNamings = 3;
-constexpr int naming_of(int kind) { return kind < 2 ? kind : 2; }
-using Namings = std::array<Names, kNamings>;
-
-struct Template {
-  Kind kind;
-  bool both;  // kNode, and edges with the same names
-  std::vector<Part> parts;
-};
-
-// An exact map from 64-bit keys to ids.
-class KeyMap {
- public:
-  KeyMap() : slots_(256, Slot{0, 0}) {}
-
-  void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[first(key)]); }
-
-  // The place of the value of a key; a new one holds kUnset.
-  std::int32_t& operator[](std::uint64_t key) {
-    if (2 * count_ >= slots_.size()) grow();
-    Slot& slot = slots_[place(slots_, key)];
-    if (slot.key == 0) {
-      slot = {key + 1, kUnset};
-      ++count_;
-    }
-    return slot.value;
-  }
-
-  static constexpr std::int32_t kUnset = -1;
-
- private:
-  struct Slot {
-    std::uint64_t key;  // plus 1; 0 is empty
-    std::int32_t value;
-  };
-  std::size_t first(std::uint64_t key) const { return start(key) & (slots_.size() - 1); }
-  static std::uint64_t start(std::uint64_t key) {
-    const std::uint64_t h = key * 0x9e3779b97f4a7c15ULL;
-    return h ^ (h >> 32);
-  }
-  static std::size_t place(const std::vector<Slot>& slots, std::uint64_t key) {
-    std::size_t i = start(key) & (slots.size() - 1);
-    while (slots[i].key != 0 && slots[i].key != key + 1) i = (i + 1) & (slots.size() - 1);
-    return i;
-  }
-  void grow() {
-    std::vector<Slot> wider(2 * slots_.size(), Slot{0, 0});
-    for (const Slot& slot : slots_)
-      if (slot.key != 0) wider[place(wider, slot.key - 1)] = slot;
-    slots_ = std::move(wider);
-  }
-
-  std::vector<Slot> slots_;
-  std::size_t count_ = 0;
-};
-
-// Sequences of tokens as ids, one array per column.
-struct Tokens {
-  std::vector<const std::int32_t*> column;  // [columns][P]
-  const std::int64_t* seq_ptr;              // [N + 1]
-};
-
-// Attribute ids of positions: attr[ptr[p] .. ptr[p + 1]).
-struct Attributes {
-  std::vector<std::int64_t> ptr = {0};
-  std::vector<std::int32_t> attr;
-  void close() { ptr.push_back(static_cast<std::int64_t>(attr.size())); }
-};
-using Expanded = std::array<Attributes, kKinds>;
-
-// What stands for a token so far outside of the sequence: _B-1 .. _B-8, _B+1 .. _B+8.
-inline void append_pad(std::string& text, bool before, int distance) {
-  text += before ? "_B-" : "_B+";
-  text += std::to_string(distance < 8 ? distance : 8);
-}
 
 class Expander {
  public:
@@ -160,9 +43,11 @@ class Expander {
       for (const Part* field : memo.fields)
         memo.near &= !field->absolute && -kPads <= field->offset && field->offset <= kPads;
       memo.bits = memo.fields.empty() ? 0 : 64 / static_cast<int>(memo.fields.size());
+      if (memo.bits < 31) memo.most = (std::uint32_t{1} << memo.bits) - 1;
+      node_.push_back(t.kind == kNode && !t.both);
+      memo.ask = !t.both && std::holds_alternative<AlphabetView>(names[naming_of(t.kind)]);
       memos_.push_back(std::move(memo));
     }
-    keys_.resize(templates.size());
   }
 
   // Attributes of positions; calls after(n) when sequence n is done.
@@ -187,12 +72,8 @@ class Expander {
       length_ = tokens.seq_ptr[n + 1] - begin_;
       for (std::size_t v = 0; v < views_.size(); ++v)
         encode(v, tokens.column[views_[v].column] + begin_);
-      for (std::int64_t t = 0; t < length_; ++t) {
-        for (std::size_t i = 0; i < templates_.size(); ++i) prepare(i, t);
-        for (std::size_t i = 0; i < templates_.size(); ++i)
-          if (templates_[i].kind != kEdge || t > 0) apply(i, tokens, t, out);
-        for (Attributes* one : used) one->close();
-      }
+      for (std::int64_t t = 0; t < length_; t += kTogether)
+        expand_some(tokens, t, std::min(t + kTogether, length_), used, out);
       after(n);
     }
   }
@@ -201,13 +82,16 @@ class Expander {
   // A value of a view as a code: 0..7 before the start, 8..15 after the end, then the values; -1:
   // none or several.
   static constexpr int kPads = 8;
+  static constexpr std::int64_t kTogether = 128;  // positions whose strings are looked up together
   static constexpr std::uint64_t kSlow =
       ~std::uint64_t{0};  // no key: values are missing, several, or too many
 
   struct Memo {
     std::vector<const Part*> fields;
     bool near = true;                  // all fields lie within the padding
+    bool ask = false;                  // new strings are looked up together, in a frozen alphabet
     int bits = 0;                      // of a code in a packed key
+    std::uint32_t most = 0x7fffffff;   // the highest code that fits
     std::vector<std::int32_t> direct;  // one field: made string by code
     KeyMap packed;                     // several fields whose codes fit into one key
     std::vector<KeyMap> chain;         // several fields, key by key
@@ -217,6 +101,13 @@ class Expander {
   // A string that has been made: its ids, -1 where it is unknown or not wanted.
   struct Made {
     std::int32_t node, edge;
+  };
+  // A string that is to be looked up, and where its id is remembered.
+  struct Asked {
+    std::size_t tmpl;
+    std::uint64_t key;
+    std::size_t begin, size;  // in text_
+    std::uint64_t hash;
   };
 
   // Codes of one view along the sequence, with padding on both sides.
@@ -234,29 +125,82 @@ class Expander {
     }
   }
 
-  // The key of a template at a position, and a hint to fetch its slot.
-  void prepare(std::size_t i, std::int64_t t) {
-    const Memo& memo = memos_[i];
-    keys_[i] = kSlow;
-    if (!memo.near || memo.fields.empty()) return;
-    std::uint64_t key = 0;
-    for (const Part* field : memo.fields) {
-      const std::int32_t code = codes_[field->view][kPads + t + field->offset];
-      if (code < 0 || (memo.bits < 32 && code >> memo.bits)) return;
-      key = memo.bits == 64 ? static_cast<std::uint64_t>(code)
-                            : key << memo.bits | static_cast<std::uint64_t>(code);
+  // The positions from first to last of the sequence at hand: what is remembered, template by
+  // template, then new strings in order, then the look-ups that these asked for.
+  void expand_some(const Tokens& tokens, std::int64_t first, std::int64_t last,
+                   const std::vector<Attributes*>& used, Expanded& out) {
+    const std::size_t count = static_cast<std::size_t>(last - first), all = templates_.size();
+    keys_.resize(all * count);
+    known_.resize(all * count);
+    for (std::size_t i = 0; i < all; ++i) prepare(i, first, count, &keys_[i * count]);
+    for (std::size_t i = 0; i < all; ++i) remember(i, &keys_[i * count], count, &known_[i * count]);
+    std::vector<std::int32_t>& node = out[kNode].attr;
+    for (std::size_t t = 0; t < count; ++t) {
+      const bool inner = first > 0 || t > 0;
+      const std::int32_t* known = known_.data() + t;
+      for (std::size_t i = 0; i < all; ++i, known += count) {
+        const std::int32_t made = *known;
+        if (made == KeyMap::kUnset) {
+          apply(i, keys_[i * count + t], tokens, first + static_cast<std::int64_t>(t), out);
+        } else if (!node_[i]) {
+          emit(i, made, inner, out);
+        } else if (made != kUnknown) {
+          node.push_back(made);
+        }
+      }
+      for (Attributes* one : used) one->close();
     }
-    keys_[i] = key;
-    if (memo.fields.size() > 1) {
-      memo.packed.prefetch(key);
-    } else if (key < memo.direct.size()) {
-      __builtin_prefetch(&memo.direct[key]);
-    }
+    for (Attributes* one : used) settle(*one, count, static_cast<int>(one - out.data()));
+    for (std::vector<Asked>& asked : asked_) asked.clear();
+    text_.clear();
   }
 
-  void apply(std::size_t i, const Tokens& tokens, std::int64_t t, Expanded& out) {
+  // The keys of a template at some positions, and hints to fetch their slots.
+  void prepare(std::size_t i, std::int64_t first, std::size_t count, std::uint64_t* keys) const {
+    const Memo& memo = memos_[i];
+    if (!memo.near || memo.fields.empty()) {
+      std::fill_n(keys, count, kSlow);
+      return;
+    }
+    const auto code_of = [&](std::size_t f) {
+      const Part& field = *memo.fields[f];
+      return codes_[field.view].data() + kPads + first + field.offset;
+    };
+    const std::int32_t* code = code_of(0);
+    for (std::size_t t = 0; t < count; ++t)
+      keys[t] = fits(code[t], memo.most) ? static_cast<std::uint64_t>(code[t]) : kSlow;
+    const int shift = memo.bits & 63;
+    for (std::size_t f = 1; f < memo.fields.size(); ++f) {
+      code = code_of(f);
+      for (std::size_t t = 0; t < count; ++t)
+        keys[t] = fits(code[t], memo.most) & (keys[t] != kSlow)
+                      ? keys[t] << shift | static_cast<std::uint64_t>(code[t])
+                      : kSlow;
+    }
+    if (memo.fields.size() > 1)
+      for (std::size_t t = 0; t < count; ++t) memo.packed.prefetch(keys[t]);
+  }
+
+  static bool fits(std::int32_t code, std::uint32_t most) {
+    return static_cast<std::uint32_t>(code) <= most;
+  }
+
+  // What the memo of a template has for keys.
+  void remember(std::size_t i, const std::uint64_t* keys, std::size_t count,
+                std::int32_t* known) const {
+    const Memo& memo = memos_[i];
+    if (memo.fields.size() > 1) return memo.packed.find(keys, count, known);
+    const std::int32_t* direct = memo.direct.data();
+    const std::size_t size = memo.direct.size();
+    for (std::size_t t = 0; t < count; ++t)
+      known[t] = keys[t] < size ? direct[keys[t]] : KeyMap::kUnset;
+  }
+
+  // A string that is not remembered from before these positions.
+  void apply(std::size_t i, std::uint64_t key, const Tokens& tokens, std::int64_t t,
+             Expanded& out) {
     Memo& memo = memos_[i];
-    const std::uint64_t key = keys_[i];
+    if (templates_[i].kind == kEdge && t == 0) return;
     if (memo.fields.empty()) {
       if (memo.plain == KeyMap::kUnset) memo.plain = make(i, nullptr);
       return emit(i, memo.plain, t > 0, out);
@@ -265,21 +209,73 @@ class Expander {
       chosen_.assign(memo.fields.size(), 0);
       return choose(i, 0, tokens, t, out);
     }
-    if (memo.fields.size() == 1) {
-      if (key >= memo.direct.size()) memo.direct.resize(key + key / 2 + 64, KeyMap::kUnset);
-      if (memo.direct[key] == KeyMap::kUnset) memo.direct[key] = make_near(i, t);
-      return emit(i, memo.direct[key], t > 0, out);
-    }
-    std::int32_t& made = memo.packed[key];
-    if (made == KeyMap::kUnset) made = make_near(i, t);
+    std::int32_t& made = memo.fields.size() == 1 ? direct(memo, key) : memo.packed[key];
+    if (made == KeyMap::kUnset) made = memo.ask ? ask(i, key, t) : make_near(i, t);
     emit(i, made, t > 0, out);
   }
 
+  // The place of a string of one field.
+  static std::int32_t& direct(Memo& memo, std::uint64_t code) {
+    if (code >= memo.direct.size()) memo.direct.resize(code + code / 2 + 64, KeyMap::kUnset);
+    return memo.direct[code];
+  }
+
+  // Keeps a string until all of some positions are looked up; until then this stands for its id.
+  std::int32_t ask(std::size_t i, std::uint64_t key, std::int64_t t) {
+    near_codes(i, t);
+    const std::size_t begin = text_.size();
+    append_text(i, chosen_.data());
+    const std::string_view name(text_.data() + begin, text_.size() - begin);
+    std::vector<Asked>& asked = asked_[naming_of(templates_[i].kind)];
+    asked.push_back({i, key, begin, name.size(), hash_bytes(name)});
+    return kAsked - static_cast<std::int32_t>(asked.size() - 1);
+  }
+
+  // Ids in place of what stands for them at the last positions; unknown ones go.
+  void settle(Attributes& of, std::size_t positions, int kind) {
+    const std::vector<Asked>& asked = asked_[naming_of(kind)];
+    if (asked.empty()) return;
+    look_up_asked(naming_of(kind));
+    const std::size_t first = of.ptr.size() - 1 - positions;
+    std::int64_t from = of.ptr[first], into = from;
+    std::int32_t* attr = of.attr.data();
+    for (std::size_t p = first + 1; p < of.ptr.size(); ++p) {
+      for (const std::int64_t end = of.ptr[p]; from < end; ++from) {
+        const std::int32_t made = attr[from], id = made <= kAsked ? found_[kAsked - made] : made;
+        attr[into] = id;
+        into += id >= 0;
+      }
+      of.ptr[p] = into;
+    }
+    of.attr.resize(static_cast<std::size_t>(into));
+  }
+
+  void look_up_asked(int naming) {
+    const std::vector<Asked>& asked = asked_[naming];
+    found_.resize(asked.size());
+    find_many(
+        std::get<AlphabetView>(names_[naming]), asked.size(),
+        [&](std::size_t a) {
+          return std::pair(std::string_view(text_.data() + asked[a].begin, asked[a].size),
+                           asked[a].hash);
+        },
+        [&](std::size_t a, std::int32_t id) { found_[a] = id < 0 ? kUnknown : id; });
+    for (std::size_t a = 0; a < asked.size(); ++a) {
+      Memo& memo = memos_[asked[a].tmpl];
+      (memo.fields.size() == 1 ? direct(memo, asked[a].key) : memo.packed[asked[a].key]) =
+          found_[a];
+    }
+  }
+
   std::int32_t make_near(std::size_t i, std::int64_t t) {
+    near_codes(i, t);
+    return make(i, chosen_.data());
+  }
+
+  void near_codes(std::size_t i, std::int64_t t) {
     chosen_.clear();
     for (const Part* field : memos_[i].fields)
       chosen_.push_back(codes_[field->view][kPads + t + field->offset]);
-    return make(i, chosen_.data());
   }
 
   // Chooses a value for field f and the ones after it; several values make several strings, none
@@ -308,10 +304,9 @@ class Expander {
   std::int32_t look_up(std::size_t i) {
     Memo& memo = memos_[i];
     if (memo.fields.size() == 1) {
-      const std::size_t code = static_cast<std::size_t>(chosen_[0]);
-      if (code >= memo.direct.size()) memo.direct.resize(code + code / 2 + 64, KeyMap::kUnset);
-      if (memo.direct[code] == KeyMap::kUnset) memo.direct[code] = make(i, chosen_.data());
-      return memo.direct[code];
+      std::int32_t& made = direct(memo, static_cast<std::uint64_t>(chosen_[0]));
+      if (made == KeyMap::kUnset) made = make(i, chosen_.data());
+      return made;
     }
     std::uint64_t state = static_cast<std::uint64_t>(chosen_[0]);
     for (std::size_t f = 1; f < memo.fields.size(); ++f) {
@@ -326,27 +321,35 @@ class Expander {
   // Templates with one kind of attribute keep its id itself, kUnknown where a frozen alphabet lacks
   // it.
   static constexpr std::int32_t kUnknown = -2;
+  static constexpr std::int32_t kAsked = -3;  // from here on down: not looked up yet
 
   void emit(std::size_t i, std::int32_t made, bool inner, Expanded& out) const {
     if (templates_[i].both) {
       if (made_[made].node >= 0) out[kNode].attr.push_back(made_[made].node);
       if (inner && made_[made].edge >= 0) out[kEdge].attr.push_back(made_[made].edge);
-    } else if (made >= 0) {
+    } else if (made != kUnknown && (inner || templates_[i].kind != kEdge)) {
       out[templates_[i].kind].attr.push_back(made);
     }
   }
 
   std::int32_t make(std::size_t t, const std::int32_t* codes) {
-    text_.clear();
+    const std::size_t begin = text_.size();
+    append_text(t, codes);
+    const std::string_view name(text_.data() + begin, text_.size() - begin);
+    const Template& made = templates_[t];
+    const std::int32_t id = id_of(names_[naming_of(made.kind)], name);
+    const std::int32_t edge = made.both ? id_of(names_[kEdge], name) : -1;
+    text_.resize(begin);
+    if (!made.both) return id < 0 ? kUnknown : id;
+    made_.push_back({id, edge});
+    return static_cast<std::int32_t>(made_.size() - 1);
+  }
+
+  void append_text(std::size_t t, const std::int32_t* codes) {
     for (const Part& part : templates_[t].parts) {
       text_ += part.literal;
       if (part.view >= 0) append_value(*codes++, views_[part.view]);
     }
-    const Template& made = templates_[t];
-    const std::int32_t id = id_of(names_[naming_of(made.kind)], text_);
-    if (!made.both) return id < 0 ? kUnknown : id;
-    made_.push_back({id, id_of(names_[kEdge], text_)});
-    return static_cast<std::int32_t>(made_.size() - 1);
   }
 
   void append_value(std::int32_t code, const View& view) {
@@ -369,9 +372,13 @@ class Expander {
   std::vector<Made> made_;
   std::int64_t begin_ = 0, length_ = 0;           // of the sequence at hand
   std::vector<std::vector<std::int32_t>> codes_;  // [views][padding + T + padding]
-  std::vector<std::uint64_t> keys_;               // [templates] at the position at hand
+  std::vector<std::uint64_t> keys_;               // [templates, positions at hand]
+  std::vector<std::int32_t> known_;               // [templates, positions at hand]
   std::vector<std::int32_t> chosen_;              // [fields] of the template at hand
-  std::string text_;
+  std::string text_;                              // what is asked for, and the string at hand
+  std::vector<char> node_;                        // [templates] whether it makes nodes only
+  std::array<std::vector<Asked>, kNamings> asked_;
+  std::vector<std::int32_t> found_;  // [asked of one alphabet]
 };
 
 }  // namespace crfkit

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from crfkit import data
+from crfkit import _native, data
+from crfkit.data.blocks import ahead
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.source import EmptyInputError, FormatError
@@ -85,3 +86,30 @@ def test_marks_of_documents_decide_no_format() -> None:
     assert isinstance(block, Columns)
     (block,) = fresh(b"-DOCSTART- O\n\n" + TEXT, docstart="keep")
     assert len(block) == 3
+
+
+def test_a_block_ahead_and_its_error_come_in_their_turn() -> None:
+    begun: list[int] = []
+
+    def parts() -> Iterator[int]:
+        for n in range(3):
+            begun.append(n)
+            yield n
+        raise FormatError("a.txt", 7, "is bad")
+
+    found = ahead(parts())
+    assert [next(found), next(found), next(found)] == [0, 1, 2]
+    with pytest.raises(FormatError, match=r"a.txt, line 7: is bad"):
+        next(found)
+    early = ahead(parts())
+    next(early)
+    early.close()  # type: ignore[attr-defined]
+    assert begun in ([0, 1, 2, 0], [0, 1, 2, 0, 1])
+
+
+def test_nul_bytes_are_seen_wherever_the_input_is_cut() -> None:
+    text = b"the D\n\nd\0g N\n\ncat N\n"
+    for cut in range(len(text)):
+        parser = _native.ColumnParser(None, "", True, False)
+        found = parser.feed(text[:cut]) or parser.feed(text[cut:]) or parser.finish()
+        assert found == (3, "holds a NUL byte; is this a text file?")

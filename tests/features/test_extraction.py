@@ -66,6 +66,34 @@ def test_frozen_drops_what_is_unknown(threads: int) -> None:
     assert other.batch.label.tolist() == [-1, first.labels.find("NN")]
 
 
+@given(corpora, st.integers(1, 3), st.sampled_from([1, 7, 40]))
+def test_frozen_extraction_is_the_growing_one_without_what_is_unknown(
+    corpus: Rows, threads: int, times: int
+) -> None:
+    text = "w[-1..1]; w[0] & p[1]; w[0] & p[0] & w[1]; ngrams(w, 2, 2)[0]; both: p[0] & w[-1]; edge: w[0]"
+    text += "; begin: w[-1] & w[0]; end: w[1]"
+    recipe = Recipe.parse(text)
+    new = [[row for sequence in corpus for row in sequence] * times] * 4  # long ones, with known words
+    columns = Columns.from_rows([*corpus, *new], names=["w", "p"])
+    frozen = Extractor(recipe, None, longest=2)
+    known = frozen(Columns.from_rows(corpus[::2], names=["w", "p"]))
+    grown = Extractor(recipe, None, longest=2)(columns, threads=1)
+    frozen.freeze()
+    for _ in range(2):  # with nothing remembered, and with everything
+        found = frozen(columns, threads=threads)
+        for kind, names, mine in (
+            ("attr", known.attributes, grown.attributes),
+            ("edge_attr", known.edge_attributes, grown.edge_attributes),
+            ("begin_attr", known.segment_attributes, grown.segment_attributes),
+            ("end_attr", known.segment_attributes, grown.segment_attributes),
+        ):
+            ids = names.freeze().ids(mine.strings())[getattr(grown.batch, kind)]
+            np.testing.assert_array_equal(getattr(found.batch, kind), ids[ids >= 0])
+            ptr = kind.replace("attr", "ptr") if kind != "attr" else "attr_ptr"
+            before = np.concatenate([[0], np.cumsum(ids >= 0)])[getattr(grown.batch, ptr)]
+            np.testing.assert_array_equal(getattr(found.batch, ptr), before)
+
+
 def test_hashed_attributes() -> None:
     recipe = Recipe.parse("w[-1..1]; both: p[0]")
     columns = Columns.from_rows(ROWS * 3, names=["w", "p"])

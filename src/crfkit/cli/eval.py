@@ -156,7 +156,7 @@ def _of_models(
     stretches = any(tagger.model.segmental and tagger.model.scheme is None for tagger in taggers)
     gold: Labels = []
     found: list[Labels] = [[] for _ in taggers]
-    for block in reading.blocks(data, attributes=first.attributes):
+    for block in reading.blocks(data, attributes=first.attributes, threads=threads):
         labels = first.gold(block)
         if None in labels:
             raise ValueError(f"{data} has positions without a label; give labelled data")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
@@ -55,7 +56,12 @@ class Reading:
         return {"format": self.format, "columns": names, "separator": between, "comment": self.comment}
 
     def blocks(
-        self, path: str, *, attributes: bool | None = None, docstart: str | None = None
+        self,
+        path: str,
+        *,
+        attributes: bool | None = None,
+        docstart: str | None = None,
+        threads: int | None = 1,
     ) -> Iterator[Columns | Dataset]:
         """Read data in blocks of whole sequences, as they come; an empty input has none.
 
@@ -67,14 +73,21 @@ class Reading:
             Whether data with attributes are needed (True) or columns (False): decides where guesses differ.
         docstart : str, optional
             As in `crfkit.data.read`.
+        threads : int, optional
+            With more than one (None: one for each core) a file is read on a thread, a block ahead.
         """
         from crfkit import data
+        from crfkit.data.blocks import ahead
         from crfkit.data.source import EmptyInputError
+        from crfkit.native import threads_or_all
 
         needs = None if attributes is None else "attributes" if attributes else "columns"
         given = {**self.keywords, "needs": needs, "docstart": docstart}
+        parts = data.stream(path, alphabets="fresh", **given)
+        if threads_or_all(threads) > 1 and path != "-" and os.path.isfile(path):  # a pipe would be waited for
+            parts = ahead(parts)
         try:
-            yield from data.stream(path, alphabets="fresh", **given)
+            yield from parts
         except EmptyInputError:
             return
 

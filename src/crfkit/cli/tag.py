@@ -106,7 +106,7 @@ def tag(
         return
     asked.check(tagger.model)
     # The sequences of the answer are those of the input, also where they are marks of documents.
-    blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep")
+    blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
     if not _write(output, _answers(tagger, blocks, asked)):
         say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
     tagger.tell(quiet)

@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
@@ -20,14 +21,20 @@ from crfkit.data.formats.registry import find
 from crfkit.data.reading import Options
 from crfkit.data.source import EmptyInputError, FormatError, Input
 
-__all__ = ["blocks"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["ahead", "blocks"]
+
+T = TypeVar("T")
 
 _BLANK_LINE = re.compile(rb"\n *\r?\n")
 
 
 def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
     """Read an input block by block; `crfkit.data.stream` with ``alphabets="fresh"`` is the way to use it."""
-    record, found = find(options.choose(source, waiting=False).format), False
+    chosen = options.choose(source, waiting=False)
+    record, found = find(chosen.format), False
     if record.whole:
         yield from replace(options, format=record.name).parts(source)
         return
@@ -35,8 +42,8 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
     if "docstart" not in record.options:
         given = replace(given, docstart=None)
     if record.name == "columns" and given.separator is None:  # for all blocks alike
-        tabs = Sample(source.peek_line()[:SAMPLE], False, given.comment).tabs
-        given = replace(given, separator="\t" if tabs else "blanks")
+        sample = chosen.sample or Sample(source.peek_line()[:SAMPLE], False, given.comment)
+        given = replace(given, separator="\t" if sample.tabs else "blanks")
     elif record.name == "conllu" and options.format is None:
         given = replace(given, separator=None)  # it has its own
     options = Options(record.name, given)
@@ -89,3 +96,21 @@ def _read(options: Options, name: str, line: int, piece: bytes) -> Columns | Dat
     except FormatError as error:
         at = None if error.line is None else error.line + line - 1
         raise FormatError(name, at, error.what) from None
+
+
+def ahead(parts: Iterator[T]) -> Iterator[T]:
+    """Yield what an iterator yields; it makes the next one, on a thread, while the caller has this one.
+
+    Examples
+    --------
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    from concurrent.futures import ThreadPoolExecutor  # not before it is needed: it takes 10 ms to load
+
+    nothing = object()
+    with ThreadPoolExecutor(1) as thread:
+        coming: Future[T | object] = thread.submit(next, parts, nothing)
+        while (part := coming.result()) is not nothing:
+            coming = thread.submit(next, parts, nothing)
+            yield cast("T", part)

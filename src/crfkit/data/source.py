@@ -7,6 +7,7 @@ a byte order mark at the start is dropped. Every error is a `FormatError` that n
 from __future__ import annotations
 
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ CHUNK = 1 << 18  # of 64 KiB to 1 MiB the quickest: what becomes of a block stay
 BINARY = "is a binary file, such as a model or text in UTF-16; give text in UTF-8, plain or gzip"
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+#: A whole line that is neither blank nor a comment.
+_LINE = re.compile(rb"^(?!#)[^\S\n]*[^\s][^\n]*\n", re.MULTILINE)
 
 
 class FormatError(ValueError):
@@ -78,7 +81,7 @@ class Input:
     def peek_line(self) -> bytes:
         """Return the first bytes up to a line that is neither blank nor a comment, and what came with it."""
         beginning = b"".join(self._held)
-        while not any(x.strip() and not x.startswith(b"#") for x in beginning.split(b"\n")[:-1]):
+        while not _LINE.search(beginning):
             if not (chunk := next(self._chunks, b"")):
                 break
             self._held.append(chunk)

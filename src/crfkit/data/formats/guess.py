@@ -32,6 +32,7 @@ class Guess:
 
     format: str
     why: str
+    sample: Sample | None = None  #: what was looked at
 
 
 def guess(sample: bytes, whole: bool = True, comment: str | None = None) -> Guess | None:
@@ -42,5 +43,5 @@ def guess(sample: bytes, whole: bool = True, comment: str | None = None) -> Gues
     looked_at = Sample(sample, whole, comment)
     for one in records():
         if one.guess is not None and (why := one.guess(looked_at)):
-            return Guess(one.name, why)
+            return Guess(one.name, why, looked_at)
     return None

@@ -61,15 +61,19 @@ class Sample:
         lines = [] if b"\0" in data else text.split("\n")
         if not whole and len(lines) > 1:
             lines.pop()
-        self.blank = any(not line.strip() for line in lines[:-1])  #: whether there are blank lines
+        full = [line for line in lines if line and not line.isspace()]
+        last = bool(full) and full[-1] is lines[-1]
+        self.blank = len(full) - last < len(lines) - 1  #: whether there are blank lines before the last
         #: those that hold something; none where it is not text
-        self.lines = [x for x in lines if x.strip() and not (comment and x.startswith(comment))]
+        self.lines = [line for line in full if not line.startswith(comment)] if comment else full
 
     @cached_property
     def tabs(self) -> int:
         """How many fields nearly all lines have between TABs; 0 if some lack a TAB or all end in one."""
+        if any("\t" not in line and not line.startswith("-DOCSTART-") for line in self.lines):
+            return 0
         tokens = [line for line in self.lines if not line.startswith("-DOCSTART-")]
-        if not tokens or not all("\t" in x for x in tokens) or all(x.endswith("\t") for x in tokens):
+        if not tokens or all(line.endswith("\t") for line in tokens):
             return 0
         return _common([line.count("\t") + 1 for line in tokens])
 
