@@ -32,6 +32,7 @@ void bind_features(nb::module_& m);
 void bind_induction(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
+void bind_readers(nb::module_& m);
 void bind_render(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_elimination(nb::module_& m);
@@ -290,6 +291,7 @@ NB_MODULE(_native, m) {
   bind_evaluate(m);
   bind_decoder(m);
   bind_dictionary(m);
+  bind_readers(m);
   bind_render(m);
   bind_graph(m);
   bind_cuts(m);

@@ -75,3 +75,25 @@ def dataset(
         weight=None if weight is None else np.array([weight]),
     )
     return Dataset(batch, labels, names, Alphabet())
+
+
+def same_bits(one: Columns | Dataset, two: Columns | Dataset) -> None:
+    """Hold two data sets to the same arrays and alphabets."""
+    arrays: list[tuple[Any, Any]]
+    if isinstance(one, Columns):
+        assert isinstance(two, Columns)
+        arrays = [(one.seq_ptr, two.seq_ptr), *zip(one.ids, two.ids, strict=True)]
+        alphabets = list(zip(one.alphabets, two.alphabets, strict=True))
+        assert one.names == two.names
+    else:
+        assert isinstance(two, Dataset)
+        names = ("seq_ptr", "attr_ptr", "attr", "value", "label", "weight")
+        arrays = [(getattr(one.batch, name), getattr(two.batch, name)) for name in names]
+        alphabets = [(one.labels, two.labels), (one.attributes, two.attributes)]
+    for a, b in arrays:
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert a.dtype == b.dtype
+            assert a.tobytes() == b.tobytes()
+    for mine, other in alphabets:
+        assert mine.strings() == other.strings()

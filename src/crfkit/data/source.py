@@ -20,6 +20,7 @@ __all__ = ["BINARY", "CHUNK", "EmptyInputError", "FormatError", "Input", "Place"
 Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 CHUNK = 1 << 18  # of 64 KiB to 1 MiB the quickest: what becomes of a block stays in the cache
+WIDE = 32  #: chunks at a time for readers that share them out to threads
 #: What messages say of a file that is not text.
 BINARY = "is a binary file, such as a model or text in UTF-16; give text in UTF-8, plain or gzip"
 _GZIP = b"\x1f\x8b"
@@ -61,6 +62,7 @@ class Input:
         self.name = name
         self.bytes_read = 0  #: after decompression
         self._held: list[bytes] = []
+        self._times = 1
         chunks = self._raw(read)
         beginning = b""
         for chunk in chunks:
@@ -80,16 +82,16 @@ class Input:
 
     def peek_line(self) -> bytes:
         """Return the first bytes up to a line that is neither blank nor a comment, and what came with it."""
-        beginning = b"".join(self._held)
-        while not _LINE.search(beginning):
-            if not (chunk := next(self._chunks, b"")):
+        new = b"".join(self._held)
+        while b"\n" not in new or not _LINE.search(b"".join(self._held)):
+            if not (new := next(self._chunks, b"")):
                 break
-            self._held.append(chunk)
-            beginning += chunk
-        return beginning
+            self._held.append(new)
+        return b"".join(self._held)
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes as they come."""
+    def chunks(self, wide: bool = False) -> Iterator[bytes]:
+        """Yield the bytes as they come; `wide` asks for more of them at a time."""
+        self._times = WIDE if wide else 1
         while self._held:
             chunk = self._held.pop(0)
             self.bytes_read += len(chunk)
@@ -101,7 +103,7 @@ class Input:
     def blocks(self) -> Iterator[tuple[int, str]]:
         """Yield the number of a line and the text from it on, in whole lines that all end in LF."""
         for line, block in self.whole_lines():
-            yield line, self._text(block, line)
+            yield line, self.decode(_unmarked(block) if line == 1 else block, line)
 
     def whole_lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of a line and the bytes from it on, in whole lines that all end in LF."""
@@ -121,7 +123,7 @@ class Input:
 
     def text(self) -> str:
         """Return the whole input with its line ends as they are."""
-        return self._decode(b"".join(self.chunks()), 1)
+        return self._decode(_unmarked(b"".join(self.chunks())), 1)
 
     def error(self, line: int | None, what: str) -> FormatError:
         """Return an error in this input, to be raised."""
@@ -134,13 +136,12 @@ class Input:
             what = "the file is empty; give one with at least one sequence"
         return EmptyInputError(self.name, None, what)
 
-    def _text(self, block: bytes, line: int) -> str:
+    def decode(self, block: bytes, line: int) -> str:
+        """Return whole lines, the first of which has a number, as text whose lines end in LF."""
         text = self._decode(block, line)
         return text.replace("\r\n", "\n") if "\r" in text else text
 
     def _decode(self, block: bytes, line: int) -> str:
-        if line == 1:
-            block = block.removeprefix(_BOM)
         if b"\0" in block:
             at = line + block.count(b"\n", 0, block.index(b"\0"))
             raise self.error(at, "holds a NUL byte, so it is not text; give text in UTF-8")
@@ -151,7 +152,7 @@ class Input:
             raise self.error(at, "is not valid UTF-8; convert the file to UTF-8") from None
 
     def _raw(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
-        while chunk := read(CHUNK):
+        while chunk := read(CHUNK * self._times):
             if not isinstance(chunk, bytes):
                 raise TypeError(f"{self.name} gives {type(chunk).__name__}; open it in binary mode")
             yield chunk
@@ -165,7 +166,7 @@ class Input:
                     if not begun and not (data := data.lstrip(b"\0")):
                         break  # zeros may fill up the room behind a member
                     begun = True
-                    if piece := member.decompress(data, CHUNK):
+                    if piece := member.decompress(data, CHUNK * self._times):
                         yield piece
                     data = member.unused_data if member.eof else member.unconsumed_tail
                     if member.eof:
@@ -174,6 +175,11 @@ class Input:
             raise self.error(None, f"is damaged gzip ({error}); fetch or compress it again") from None
         if begun:
             raise self.error(None, "ends in the middle of its gzip data; fetch or compress it again")
+
+
+def _unmarked(block: bytes) -> bytes:
+    """Return the first bytes of an input without a byte order mark."""
+    return block.removeprefix(_BOM)
 
 
 def _again(beginning: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -16,192 +16,21 @@ A written name cannot hold TAB, line feed or NUL nor end in CR; a label cannot b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit.arrays import Bools, Floats, Ids, Pointers
-from crfkit.data.assemble import DatasetBuilder
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import spell
+from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
 
 __all__ = ["parts", "render"]
 
-# Escapes are replaced by unpaired surrogates, which valid UTF-8 never decodes to.
-_BACKSLASH, _COLON = "\udc5c", "\udc3a"
-_TAB, _LF, _COLON_BYTE = b"\t\n:"
-_PLAIN = b"0123456789.eE+-"
-_NUMBER = re.compile(
-    r"[ \t\v\f\r]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    r"|(?P<hex>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?))[ \t\v\f\r]*"
-)
-
 
 def parts(source: Input) -> Iterator[Dataset]:
     """Read attributes, and yield finished sequences as soon as there are any."""
-    reader = _Reader(source)
-    for first, text in source.blocks():
-        reader.read(first, text)
-        yield from reader.take()
-    reader.finish()
-    yield from reader.take()
-
-
-class _Reader:
-    def __init__(self, source: Input) -> None:
-        self.source = source
-        self.builder = DatasetBuilder()
-        self.declared: tuple[int, float] | None = None  # line and value of a weight whose sequence goes on
-
-    def take(self) -> Iterator[Dataset]:
-        try:
-            yield from self.builder.take()
-        except ValueError as error:
-            raise self.source.error(None, str(error)) from None
-
-    def read(self, first: int, text: str) -> None:
-        """Read whole lines, the first of which has a number."""
-        if text.startswith("\t") or "\n\t" in text:
-            at = 0 if text.startswith("\t") else text.index("\n\t") + 1
-            what = "begins with a TAB, so it has no label; begin with a label or a placeholder"
-            raise self.source.error(first + text.count("\n", 0, at), what)
-        escapes = "\\" in text
-        if escapes:
-            text = text.replace("\\\\", _BACKSLASH).replace("\\:", _COLON)
-        while "\t\t" in text:
-            text = text.replace("\t\t", "\t")
-        text = text.replace("\t\n", "\n")
-
-        # How a token ends decides what comes next: a head after LF, a name after TAB, a value after a colon.
-        letters = np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8)
-        marks = letters[(letters == _TAB) | (letters == _LF) | (letters == _COLON_BYTE)]
-        tokens = np.empty(len(marks), dtype=object)
-        tokens[:] = text.replace("\n", "\t").replace(":", "\t").split("\t")[:-1]
-        before = np.roll(marks, 1)
-        is_value: Bools = before == _COLON_BYTE
-        begins = np.flatnonzero(before == _LF)
-        width = np.diff(begins, append=len(tokens))
-        heads: list[str] = tokens[begins].tolist()
-        is_row: Bools = (width > 1) | np.array([head != "" for head in heads], dtype=bool)
-        blanks = np.flatnonzero(~is_row)
-        weights = {}
-        if text.startswith("@") or "\n@" in text:
-            weights = self._declarations(first, tokens, begins, width, is_value)
-            is_row[list(weights)] = False
-        valued = np.flatnonzero(is_row & np.append(is_value, False)[begins + 1])
-        if valued.size:
-            what = f"gives the label {_restore(heads[valued[0]])!r} a value; write \\: for a colon in a label"
-            raise self.source.error(first + int(valued[0]), what)
-
-        # An attribute is a name, or a value behind a value (a:1:2), which has the empty name.
-        is_attribute = ~is_value | (np.roll(is_value, 1) & is_value)
-        is_attribute[begins] = False
-        line = np.repeat(np.arange(len(width)), width)
-        is_attribute &= is_row[line]
-        is_value &= is_row[line]
-        value = None
-        if is_value.any():
-            value = self._values(tokens, is_value, is_attribute, first, line)
-            tokens[is_value & is_attribute] = ""
-        names: list[str] = tokens[is_attribute].tolist()
-        labels: list[str] = tokens[begins[is_row]].tolist()
-        count = np.bincount(line[is_attribute], minlength=len(width))[is_row]
-        if escapes:
-            names, labels = list(map(_restore, names)), list(map(_restore, labels))
-        builder = self.builder
-        ends = builder.rows + np.cumsum(is_row)[blanks]  # [blank lines]
-        real = np.diff(ends, prepend=builder.last_end) > 0
-        self._weigh(first, weights, blanks, real)
-        builder.add(builder.labels.ids(labels), count, builder.attributes.ids(names), value, ends[real])
-
-    def finish(self) -> None:
-        """End the last sequence."""
-        builder = self.builder
-        if builder.rows > builder.last_end:
-            nothing: Ids = np.zeros(0, dtype=np.int32)
-            builder.add(nothing, np.zeros(0, dtype=np.int64), nothing, None, np.array([builder.rows]))
-        elif self.declared:
-            raise self._alone(self.declared[0])
-
-    def _values(
-        self, tokens: NDArray[np.object_], is_value: Bools, is_attribute: Bools, first: int, line: Pointers
-    ) -> Floats:
-        """Return the values of the attributes; `line` is that of each token, counted from `first`."""
-        numbers: list[str] = tokens[is_value].tolist()
-        written = "".join(numbers)
-        try:
-            if not written.isascii() or written.encode().translate(None, _PLAIN):
-                raise ValueError
-            given = np.fromiter(map(float, numbers), dtype=np.float64, count=len(numbers))
-        except ValueError:
-            given = np.array(list(map(_number, numbers)))
-        places = np.flatnonzero(is_value)
-        owner = places - ~is_attribute[places]  # the name before it, or itself
-        if not np.isfinite(given).all():
-            at = int(np.argmin(np.isfinite(given)))
-            name = "" if is_value[owner[at]] else _restore(tokens[owner[at]])
-            raise self.source.error(first + int(line[places[at]]), _bad(f"attribute {name!r}", numbers[at]))
-        value = np.ones(len(tokens))
-        value[owner] = given
-        chosen: Floats = value[is_attribute]
-        return chosen
-
-    def _declarations(
-        self, first: int, tokens: NDArray[np.object_], begins: Pointers, width: Pointers, is_value: Bools
-    ) -> dict[int, float]:
-        found = {}
-        for i, begin in enumerate(begins.tolist()):
-            if not tokens[begin].startswith("@"):
-                continue
-            if tokens[begin] != "@weight" or width[i] != 2 or not is_value[begin + 1]:
-                what = (
-                    f"begins with {tokens[begin]!r}; the only declaration is @weight:NUMBER, on its own line"
-                )
-                raise self.source.error(first + i, what)
-            number = tokens[begin + 1]
-            found[i] = _number(number)
-            if not np.isfinite(found[i]):
-                raise self.source.error(first + i, _bad("@weight", number))
-        return found
-
-    def _weigh(self, first: int, weights: dict[int, float], blanks: Pointers, real: Bools) -> None:
-        """Give declared weights to their sequences: those that end at the next blank line."""
-        before = self.builder.sequences
-        pending = {} if self.declared is None else {self.declared[0] - first: self.declared[1]}
-        self.declared = None
-        for i, weight in {**pending, **weights}.items():
-            blank = int(np.searchsorted(blanks, i))
-            if blank == len(blanks):
-                self.declared = first + i, weight
-            elif not real[blank]:
-                raise self._alone(first + i)
-            self.builder.weights[before + int(real[:blank].sum())] = weight
-
-    def _alone(self, line: int) -> Exception:
-        return self.source.error(line, "weighs a sequence that has no items; put @weight inside its sequence")
-
-
-def _number(text: str) -> float:
-    """Return the number that C would read from the whole text, or NaN."""
-    match = _NUMBER.fullmatch(text)
-    if not match:
-        return np.nan
-    try:
-        return float.fromhex(text.strip()) if match["hex"] else float(text)
-    except OverflowError:
-        return np.inf
-
-
-def _bad(name: str, number: str) -> str:
-    what = f"gives {name} the value {_restore(number)!r}, which is not a finite number"
-    return f"{what}; write \\: for a colon in a name"
-
-
-def _restore(text: str) -> str:
-    return text.replace(_BACKSLASH, "\\").replace(_COLON, ":")
+    return RowReader(source, "crfsuite").parts()
 
 
 def _escape(text: str) -> str:

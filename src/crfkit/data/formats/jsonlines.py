@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite
@@ -30,10 +31,10 @@ import numpy as np
 
 from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.assemble import DatasetBuilder
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, spell
 from crfkit.data.formats.crfsuite_text import check_plain
+from crfkit.data.formats.rows import RowReader
 from crfkit.data.segmentation import tagged
 from crfkit.data.source import Input
 
@@ -46,30 +47,55 @@ _TAKEN = {"tokens", "labels", "segments", "items", "weight"}
 
 def parts(source: Input, *, names: Sequence[str] | None = None) -> Iterator[Columns | Dataset]:
     """Read sequences, a block of lines at a time; `names` chooses columns and their order."""
-    reader: _Items | _Tokens | None = None
-    decode = json.JSONDecoder(parse_constant=_no_constant).decode  # json.loads would make one for each line
+    return _Items(source, "jsonl").parts() if _begins_with_items(source) else _columns(source, names)
+
+
+_decode = json.JSONDecoder(parse_constant=lambda name: _no_constant(name)).decode
+
+
+def _begins_with_items(source: Input) -> bool:
+    """Whether the first line has items; a line that is not right has none."""
+    lines = source.peek_line().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    first = next((line for line in lines if line.strip(b" \t\r")), b"")
+    try:
+        record = _decode(source.decode(first, 1))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and "items" in record
+
+
+def _columns(source: Input, names: Sequence[str] | None) -> Iterator[Columns]:
+    reader: _Tokens | None = None
     for first, text in source.blocks():
         for line, written in enumerate(text.split("\n")[:-1], start=first):
             if not written.strip(" \t"):
                 continue
-            try:
-                record = decode(written)
-                if not isinstance(record, dict):
-                    raise ValueError(f"is a JSON {type(record).__name__}, expected an object")
+            with _explained(source, line):
+                record = _record(written)
                 if reader is None:
-                    known = _with_labels(record)
-                    reader = _Items() if "items" in record else _Tokens.of(known, names, source.name)
-                reader.add(_with_labels(record))
-            except RecursionError:
-                raise source.error(line, "is nested too deeply") from None
-            except (ValueError, OverflowError) as error:
-                what = f"is not JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
-                raise source.error(line, f"{what}; see the JSON lines format") from None
+                    reader = _Tokens.of(record, names, source.name)
+                reader.add(record)
         if reader is not None:
-            try:
-                yield from reader.take()
-            except ValueError as error:
-                raise source.error(None, str(error)) from None
+            yield from reader.take()
+
+
+@contextmanager
+def _explained(source: Input, line: int) -> Iterator[None]:
+    """Make an error of this line of what is raised within."""
+    try:
+        yield
+    except RecursionError:
+        raise source.error(line, "is nested too deeply") from None
+    except (ValueError, OverflowError) as error:
+        what = f"is not JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise source.error(line, f"{what}; see the JSON lines format") from None
+
+
+def _record(written: str) -> dict[str, Any]:
+    record = _decode(written)
+    if not isinstance(record, dict):
+        raise ValueError(f"is a JSON {type(record).__name__}, expected an object")
+    return _with_labels(record)
 
 
 def _with_labels(record: dict[str, Any]) -> dict[str, Any]:
@@ -151,20 +177,14 @@ class _Tokens:
             yield Columns(ids, self.alphabets, made, tuple(self.names), self.source, "jsonl")
 
 
-class _Items:
-    def __init__(self) -> None:
-        self.builder = DatasetBuilder()
-        self._clear()
+class _Items(RowReader):
+    """Items are read natively; here is what that refuses: what is rare, and what is wrong."""
 
-    def _clear(self) -> None:
-        self.labels: list[str] = []
-        self.known: list[bool] = []
-        self.counts: list[int] = []
-        self.names: list[str] = []
-        self.values: list[float] = []
-        self.ends: list[int] = []
+    def refused(self, line: int, text: str) -> None:
+        with _explained(self.source, line):
+            self._add(_record(text))
 
-    def add(self, record: dict[str, Any]) -> None:
+    def _add(self, record: dict[str, Any]) -> None:
         items, labels, weight = record.get("items"), record.get("labels"), record.get("weight", 1)
         if not isinstance(items, list):
             raise ValueError('has no list "items"')
@@ -178,57 +198,42 @@ class _Items:
         _strings([label for label in labels if label is not None], "labels")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not isfinite(float(weight)):
             raise ValueError(f"has the weight {json.dumps(weight)}, expected a finite number")
-        for t, item in enumerate(items):
-            before = len(self.names)
+        rows = []
+        for t, (item, label) in enumerate(zip(items, labels, strict=True)):
+            names: list[str] = []
+            values: list[float] = []
             if isinstance(item, list):
-                self.names += _strings(item, f"item {t}")
-                self.values += [1.0] * len(item)
+                names += _strings(item, f"item {t}")
+                values += [1.0] * len(item)
             elif isinstance(item, dict):
-                self._object(item, "")
+                _object(item, "", names, values)
             else:
                 raise ValueError(f"has {json.dumps(item)} as item {t}, expected a list or an object")
-            self.counts.append(len(self.names) - before)
-        self.labels += [label for label in labels if label is not None]
-        self.known += [label is not None for label in labels]
-        self.ends.append(self.builder.rows + len(self.counts))
-        if weight != 1:
-            self.builder.weights[self.builder.sequences + len(self.ends) - 1] = float(weight)
+            rows.append((label, names, values))
+        self.native.add(rows, float(weight))
 
-    def _object(self, item: dict[str, Any], prefix: str) -> None:
-        for key, value in item.items():
-            name = prefix + key
-            if isinstance(value, dict):
-                self._object(value, name + ":")
-                continue
-            _valid(name)
-            if isinstance(value, list):
-                self.names += [f"{name}:{one}" for one in _strings(value, name)]
-                self.values += [1.0] * len(value)
-            elif isinstance(value, str):
-                _valid(value)
-                self.names.append(f"{name}:{value}")
-                self.values.append(1.0)
-            elif isinstance(value, int | float):
-                if not isfinite(float(value)):
-                    raise ValueError(f"gives attribute {name!r} a value that is not finite")
-                self.names.append(name)
-                self.values.append(float(value))
-            else:
-                raise ValueError(f"gives attribute {name!r} the value {json.dumps(value)}")
 
-    def take(self) -> Iterator[Dataset]:
-        builder = self.builder
-        label = np.full(len(self.known), -1, dtype=np.int32)
-        label[np.array(self.known, dtype=bool)] = builder.labels.ids(self.labels)
-        builder.add(
-            label,
-            np.array(self.counts, dtype=np.int64),
-            builder.attributes.ids(self.names),
-            np.array(self.values, dtype=np.float64),
-            np.array(self.ends, dtype=np.int64),
-        )
-        self._clear()
-        yield from builder.take()
+def _object(item: dict[str, Any], prefix: str, names: list[str], values: list[float]) -> None:
+    for key, value in item.items():
+        name = prefix + key
+        if isinstance(value, dict):
+            _object(value, name + ":", names, values)
+            continue
+        _valid(name)
+        if isinstance(value, list):
+            names += [f"{name}:{one}" for one in _strings(value, name)]
+            values += [1.0] * len(value)
+        elif isinstance(value, str):
+            _valid(value)
+            names.append(f"{name}:{value}")
+            values.append(1.0)
+        elif isinstance(value, int | float):
+            if not isfinite(float(value)):
+                raise ValueError(f"gives attribute {name!r} a value that is not finite")
+            names.append(name)
+            values.append(float(value))
+        else:
+            raise ValueError(f"gives attribute {name!r} the value {json.dumps(value)}")
 
 
 def render(data: Columns | Dataset) -> str:

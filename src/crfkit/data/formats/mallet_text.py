@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from crfkit.arrays import Bools, Ids
-from crfkit.data.assemble import DatasetBuilder
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import spell
 from crfkit.data.formats.crfsuite_text import check_plain
+from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
 
 __all__ = ["parts", "render"]
@@ -29,29 +26,7 @@ _SPACE = " \t\v\f\r"  # \s of Java's regular expressions, within a line
 
 def parts(source: Input, *, labelled: bool = True) -> Iterator[Dataset]:
     """Read features, and yield finished sequences as soon as there are any."""
-    builder = DatasetBuilder(once=True)
-    for _, text in source.blocks():
-        lines = [line.rstrip(" ") if line.strip(_SPACE) else "" for line in text.split("\n")[:-1]]
-        is_row: Bools = np.array([line != "" for line in lines], dtype=bool)
-        width = np.array([line.count(" ") for line in lines], dtype=np.int64) + 1
-        fields = np.empty(int(width.sum()), dtype=object)
-        fields[:] = " ".join(lines).split(" ")
-        ends = np.cumsum(width)
-        is_feature: Bools = np.repeat(is_row, width)
-        count = width[is_row]
-        label: Ids = np.full(len(count), -1, dtype=np.int32)
-        if labelled:
-            is_feature[ends - 1] = False
-            count = count - 1
-            label = builder.labels.ids(fields[ends[is_row] - 1].tolist())
-        attr = builder.attributes.ids(fields[is_feature].tolist())
-        closed = builder.rows + np.cumsum(is_row)[~is_row]
-        builder.add(label, count, attr, None, closed[np.diff(closed, prepend=builder.last_end) > 0])
-        yield from builder.take()
-    if builder.rows:
-        nothing: Ids = np.zeros(0, dtype=np.int32)
-        builder.add(nothing, np.zeros(0, dtype=np.int64), nothing, None, np.array([builder.rows]))
-        yield from builder.take()
+    return RowReader(source, "mallet" if labelled else "mallet-without-labels").parts()
 
 
 def render(data: Dataset, *, first: bool = True) -> str:

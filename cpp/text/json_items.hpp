@@ -1,0 +1,313 @@
+// JSON lines of items: {"items": [...], "labels": [...], "weight": 2}, items as in python-crfsuite.
+// What they mean is told in src/crfkit/data/formats/jsonlines.py, which also reads every line that
+// is refused here: what is wrong, and what is rare (other keys, the same key twice, half a
+// surrogate pair, deep nesting).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/alphabet.hpp"
+#include "text/numbers.hpp"
+#include "text/rows.hpp"
+
+namespace crfkit {
+
+// The syntax of JSON in one line of valid UTF-8, piece by piece; throws Refused.
+class JsonCursor {
+ public:
+  void start(std::string_view text) { at_ = text.data(), end_ = at_ + text.size(); }
+
+  // The next character that is not white space; 0 at the end.
+  char peek() {
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r')) ++at_;
+    return at_ < end_ ? *at_ : '\0';
+  }
+  void expect(char c) {
+    if (peek() != c) throw Refused{};
+    ++at_;
+  }
+  bool skip(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  bool skip_word(std::string_view word) {
+    if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, word.size()) != word)
+      return false;
+    at_ += word.size();
+    return true;
+  }
+
+  // Calls one() for each element up to the closing bracket; the opening one has been passed.
+  template <class One>
+  void elements(char close, One one) {
+    if (skip(close)) return;
+    do one();
+    while (skip(','));
+    expect(close);
+  }
+
+  // Appends a string.
+  void string(std::string& into) {
+    expect('"');
+    while (true) {
+      const char* begin = at_;
+      while (at_ < end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20)
+        ++at_;
+      into.append(begin, at_);
+      if (at_ == end_ || static_cast<unsigned char>(*at_) < 0x20) throw Refused{};
+      if (*at_++ == '"') return;
+      escape(into);
+    }
+  }
+
+  // A finite number, or true and false if they count as such.
+  double number(bool words) {
+    peek();
+    if (words && skip_word("true")) return 1;
+    if (words && skip_word("false")) return 0;
+    const char* begin = at_;
+    if (at_ < end_ && *at_ == '-') ++at_;
+    if (at_ < end_ && *at_ == '0') {
+      ++at_;
+    } else {
+      digits();
+    }
+    const char* whole = at_;
+    if (at_ < end_ && *at_ == '.') ++at_, digits();
+    if (at_ < end_ && (*at_ == 'e' || *at_ == 'E')) {
+      ++at_;
+      if (at_ < end_ && (*at_ == '+' || *at_ == '-')) ++at_;
+      digits();
+    }
+    if (at_ - begin > 300) throw Refused{};  // Python has a limit for integers
+    if (at_ - begin == 1) return *begin - '0';
+    const double value = number_of({begin, static_cast<std::size_t>(at_ - begin)});
+    if (!std::isfinite(value)) throw Refused{};
+    return whole == at_ ? value + 0.0 : value;  // the integer -0 is 0
+  }
+
+ private:
+  void digits() {
+    const char* begin = at_;
+    while (at_ < end_ && *at_ >= '0' && *at_ <= '9') ++at_;
+    if (at_ == begin) throw Refused{};
+  }
+
+  // What a backslash, which has been passed, and the characters behind it mean.
+  void escape(std::string& into) {
+    if (at_ == end_) throw Refused{};
+    const char c = *at_++;
+    constexpr std::string_view written = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+    if (const std::size_t i = written.find(c); i != std::string_view::npos) {
+      into.push_back(meant[i]);
+      return;
+    }
+    if (c != 'u') throw Refused{};
+    std::uint32_t code = hex4();
+    if (code >= 0xd800 && code < 0xe000) {
+      if (code >= 0xdc00 || !skip_word("\\u")) throw Refused{};
+      const std::uint32_t low = hex4();
+      if (low < 0xdc00 || low >= 0xe000) throw Refused{};
+      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    const auto put = [&](std::uint32_t byte) { into.push_back(static_cast<char>(byte)); };
+    if (code < 0x80) return put(code);
+    if (code < 0x800) {
+      put(0xc0 | code >> 6);
+    } else {
+      if (code < 0x10000) {
+        put(0xe0 | code >> 12);
+      } else {
+        put(0xf0 | code >> 18);
+        put(0x80 | (code >> 12 & 0x3f));
+      }
+      put(0x80 | (code >> 6 & 0x3f));
+    }
+    put(0x80 | (code & 0x3f));
+  }
+
+  std::uint32_t hex4() {
+    std::uint32_t code = 0;
+    for (int i = 0; i < 4; ++i) {
+      const char c = at_ < end_ ? *at_++ : '\0';
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) throw Refused{};
+      code = code << 4 | static_cast<std::uint32_t>(digit);
+    }
+    return code;
+  }
+
+  const char *at_ = nullptr, *end_ = nullptr;
+};
+
+// Whether a key stood in an item before, by its hash: the hash of another one may be the same.
+class KeysSeen {
+ public:
+  void clear() {
+    count_ = 0;
+    if (++now_ == 0) slots_.assign(slots_.size(), {}), now_ = 1;
+  }
+  bool add(std::uint64_t hash) {
+    if (2 * ++count_ > slots_.size()) grow();
+    std::size_t i = hash & (slots_.size() - 1);
+    for (; slots_[i].time == now_; i = (i + 1) & (slots_.size() - 1))
+      if (slots_[i].hash == hash) return false;
+    slots_[i] = {hash, now_};
+    return true;
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t hash = 0;
+    std::uint32_t time = 0;
+  };
+  void grow() {
+    std::vector<Slot> old(2 * slots_.size());
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.time != now_) continue;
+      std::size_t i = slot.hash & (slots_.size() - 1);
+      while (slots_[i].time == now_) i = (i + 1) & (slots_.size() - 1);
+      slots_[i] = slot;
+    }
+  }
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::size_t count_ = 0;
+  std::uint32_t now_ = 1;
+};
+
+class JsonItems {
+ public:
+  explicit JsonItems(RowSink& sink) : sink_(sink) {}
+
+  void line(std::string_view text) {
+    if (text.find_first_not_of(" \t") == std::string_view::npos) return;
+    json_.start(text);
+    json_.expect('{');
+    const std::size_t first = sink_.queued();
+    labels_.clear();
+    ends_.clear();
+    bool items = false, labels = false, known = false, weighed = false;
+    double weight = 1;
+    json_.elements('}', [&] {
+      key_.clear();
+      json_.string(key_);
+      json_.expect(':');
+      if (key_ == "items" && !items) {
+        items = true;
+        json_.expect('[');
+        json_.elements(']', [&] { item(); });
+      } else if (key_ == "labels" && !labels) {
+        labels = true;
+        known = read_labels();
+      } else if (key_ == "weight" && !weighed) {
+        weighed = true;
+        weight = json_.number(false);
+      } else {
+        throw Refused{};
+      }
+    });
+    const std::size_t rows = sink_.queued() - first;
+    if (json_.peek() || !items || (known && ends_.size() != rows)) throw Refused{};
+    for (std::size_t t = 0, begin = 0; t < ends_.size(); ++t) {
+      if (ends_[t] != kUnknown) {
+        sink_.queued_label(first + t) =
+            sink_.labels().add(std::string_view(labels_).substr(begin, ends_[t] - begin));
+        begin = ends_[t];
+      }
+    }
+    sink_.weigh(weight);
+    sink_.end_sequence();
+  }
+
+  void end() {}
+
+ private:
+  static constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
+  static constexpr int kDeep = 64;
+
+  // Returns whether there are any: null stands for none.
+  bool read_labels() {
+    json_.peek();
+    if (json_.skip_word("null")) return false;
+    json_.expect('[');
+    json_.elements(']', [&] {
+      json_.peek();
+      if (json_.skip_word("null")) return ends_.push_back(kUnknown);
+      json_.string(labels_);
+      ends_.push_back(labels_.size());
+    });
+    return true;
+  }
+
+  void item() {
+    if (json_.skip('[')) {
+      names(0);
+    } else {
+      json_.expect('{');
+      seen_.clear();
+      prefix_.clear();
+      object(0);
+    }
+    sink_.end_row(-1);
+  }
+
+  // Names of a list, behind so many letters of the prefix.
+  void names(std::size_t prefix) {
+    json_.elements(']', [&] {
+      std::string& letters = sink_.letters();
+      const std::size_t begin = letters.size();
+      letters.append(prefix_, 0, prefix);
+      json_.string(letters);
+      sink_.name(begin, 1);
+    });
+  }
+
+  void object(int depth) {
+    if (depth == kDeep) throw Refused{};
+    const std::size_t above = prefix_.size();
+    json_.elements('}', [&] {
+      json_.string(prefix_);
+      if (!seen_.add(hash_bytes(prefix_))) throw Refused{};
+      json_.expect(':');
+      const char c = json_.peek();
+      if (c == '"') {
+        std::string& letters = sink_.letters();
+        const std::size_t begin = letters.size();
+        letters.append(prefix_);
+        letters.push_back(':');
+        json_.string(letters);
+        sink_.name(begin, 1);
+      } else if (c == '{' || c == '[') {
+        prefix_.push_back(':');
+        json_.expect(c);
+        if (c == '{') {
+          object(depth + 1);
+        } else {
+          names(prefix_.size());
+        }
+      } else {
+        sink_.name(prefix_, json_.number(true));
+      }
+      prefix_.resize(above);
+    });
+  }
+
+  RowSink& sink_;
+  JsonCursor json_;
+  KeysSeen seen_;
+  std::string key_, prefix_;
+  std::string labels_;             // of this line
+  std::vector<std::size_t> ends_;  // of each of them; kUnknown: null
+};
+
+}  // namespace crfkit
