@@ -36,7 +36,12 @@ namespace {
 
 // How many sequences share a sweep: enough for full register tiles, and with many labels enough to
 // pay for streaming the table, but no more than fit into the outer cache together.
-int lanes(int labels, std::int64_t longest) {
+int lanes(int labels, int order, std::int64_t longest) {
+  if (order > 1) {  // one array of label tuples
+    const double fitting = 16e6 / (8.0 * static_cast<double>(power(labels, order - 1)) *
+                                   padded(labels) * static_cast<double>(longest + 1));
+    return fitting >= 2 * kTile ? 2 * kTile : fitting >= 1.0 ? static_cast<int>(fitting) : 1;
+  }
   const int wanted = labels >= 256 ? 8 * kTile : labels >= 64 ? 4 * kTile : 2 * kTile;
   const double bytes = 3.0 * 8.0 * padded(labels) * static_cast<double>(longest + 1), budget = 16e6;
   const double fitting = budget / bytes;
@@ -129,7 +134,8 @@ template <class Answer>
 void by_groups(const Call& call, const std::int64_t* sequences, std::int64_t count, Answer answer) {
   const std::int64_t* ptr = call.problem.seq_ptr;
   while (count > 0) {
-    const int most = lanes(call.problem.labels, ptr[*sequences + 1] - ptr[*sequences]);
+    const int most =
+        lanes(call.problem.labels, call.problem.order, ptr[*sequences + 1] - ptr[*sequences]);
     const std::int64_t groups = (count + most - 1) / most, size = (count + groups - 1) / groups;
     call.arena.reset();
     answer(call, sequences, static_cast<int>(size));

@@ -1,4 +1,5 @@
 // The likelihood of a batch for Python: made once, evaluated many times.
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -78,9 +79,17 @@ void check_places(const Segmented& segments, Pointers seq_ptr, std::int64_t P) {
   }
 }
 
+void check_order(int order, int width, int longest, bool edges) {
+  if (order < 1 || order > kMaxOrder || (order > 1 && (longest > 0 || edges)))
+    refuse("order is " + text(order) + ", expected 1, or up to " + text(kMaxOrder) +
+           " for chains without edge attributes");
+  if (std::pow(width, order) >= 0x1p31)
+    refuse("2^31 label tuples or more: lower the order or the number of labels");
+}
+
 std::unique_ptr<BoundEvaluator> make_evaluator(
-    const Kernels& kernels, const RowPlan& rows, Pointers seq_ptr, Pointers attr_ptr, Integers attr,
-    const std::optional<KeptReals>& value, const std::optional<KeptReals>& weight,
+    const Kernels& kernels, int order, const RowPlan& rows, Pointers seq_ptr, Pointers attr_ptr,
+    Integers attr, const std::optional<KeptReals>& value, const std::optional<KeptReals>& weight,
     const std::optional<KeptIntegers>& label, const std::optional<Matrix>& soft,
     const std::optional<Mask>& allowed, const RowPlan* edge_rows,
     const std::optional<KeptPointers>& edge_ptr, const std::optional<KeptIntegers>& edge_attr,
@@ -93,6 +102,7 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
   check_pointers(seq_ptr, "seq_ptr", P);
   check_places(segments, seq_ptr, P);
   const std::int64_t N = static_cast<std::int64_t>(seq_ptr.size()) - 1;
+  check_order(order, rows.width, longest, edge_rows);
   if (rows.weights() >= std::int64_t{1} << 31) refuse("2^31 node weights or more");
   if (label.has_value() + soft.has_value() + allowed.has_value() != 1)
     refuse("gold is one of label, soft and allowed");
@@ -126,7 +136,7 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
                       made->allowed_data(),
                       segments};
   nb::gil_scoped_release release;
-  made->evaluator = std::make_unique<Evaluator>(kernels, batch, made->rows.unweighted(),
+  made->evaluator = std::make_unique<Evaluator>(kernels, batch, order, made->rows.unweighted(),
                                                 made->edges(), table_bytes);
   return made;
 }
@@ -148,21 +158,22 @@ void pack(const BoundEvaluator& bound, WrittenBytes out) {
 }
 
 // What `pack` wrote in this process, for the same rows and gold, which were checked then.
-std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const KeptPointers& ptr,
-                                       const KeptIntegers& column,
+std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int order, int width,
+                                       const KeptPointers& ptr, const KeptIntegers& column,
                                        const std::optional<KeptPointers>& edge_row_ptr,
                                        const std::optional<KeptIntegers>& edge_column,
                                        const std::optional<Matrix>& soft,
                                        const std::optional<Mask>& allowed, Bytes packed) {
   if (edge_row_ptr.has_value() != edge_column.has_value())
     refuse("edge_row_ptr and edge_column go together");
+  check_order(order, width, 0, edge_row_ptr.has_value());
   std::optional<BoundRows> edges;
   if (edge_row_ptr) edges = BoundRows{*edge_row_ptr, *edge_column, width * width};
   auto made = std::make_unique<BoundEvaluator>(BoundRows{ptr, column, width}, edges, soft, allowed);
   {
     nb::gil_scoped_release release;
     made->evaluator = std::make_unique<Evaluator>(
-        kernels, ArchiveReader(packed.data(), packed.size()), made->soft_data(),
+        kernels, ArchiveReader(packed.data(), packed.size()), order, made->soft_data(),
         made->allowed_data(), made->rows.unweighted(), made->edges());
   }
   if (soft) check_matrix("soft", *soft, made->evaluator->batch_positions(), width);
@@ -171,22 +182,24 @@ std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int width, const 
 }
 
 // Loss and gradient; returns (loss, whether all scores are finite, a sequence without labelling).
-Tuple<double, bool, std::int64_t> evaluate(
-    BoundEvaluator& bound, Reals weights, const Scores& edge, const std::optional<Scores>& start,
-    const std::optional<Scores>& stop, Written gradient, Written start_credit, Written stop_credit,
-    const WrittenMatrix& edge_credit, const std::optional<Scores>& length,
-    const std::optional<WrittenMatrix>& length_credit, int threads) {
+Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights, const Scores& edge,
+                                           const std::optional<Scores>& start,
+                                           const std::optional<Scores>& stop, Written gradient,
+                                           Written start_credit, Written stop_credit,
+                                           Written edge_credit, const std::optional<Scores>& length,
+                                           const std::optional<WrittenMatrix>& length_credit,
+                                           int threads) {
   check_threads(threads);
   const std::int64_t L = bound.rows.width;
   if (static_cast<std::int64_t>(weights.size()) < bound.weights())
     refuse("the weights are fewer than the layout has");
   check_length("gradient", gradient.size(), static_cast<std::int64_t>(weights.size()));
-  check_shape(edge, "edge", {L, L});
+  check_shape(edge, "edge", {bound.evaluator->ngrams()});
   if (start) check_shape(*start, "start", {L});
   if (stop) check_shape(*stop, "stop", {L});
   check_length("start_credit", start_credit.size(), L);
   check_length("stop_credit", stop_credit.size(), L);
-  check_matrix("edge_credit", edge_credit, L, L);
+  check_length("edge_credit", edge_credit.size(), bound.evaluator->ngrams());
   const std::int64_t D = bound.evaluator->longest();
   if (length.has_value() != (D > 0)) refuse("length is for segments, which need it");
   if (length) check_shape(*length, "length", {D, L});
@@ -213,12 +226,12 @@ Tuple<double, bool, std::int64_t> evaluate(
 void bind_evaluate(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<BoundEvaluator>(m, "Evaluator")
-      .def_static("of", &make_evaluator, "kernels"_a, "rows"_a, "seq_ptr"_a, "attr_ptr"_a, "attr"_a,
-                  "value"_a.none(), "weight"_a.none(), "label"_a.none(), "soft"_a.none(),
-                  "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
+      .def_static("of", &make_evaluator, "kernels"_a, "order"_a, "rows"_a, "seq_ptr"_a,
+                  "attr_ptr"_a, "attr"_a, "value"_a.none(), "weight"_a.none(), "label"_a.none(),
+                  "soft"_a.none(), "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
                   "edge_attr"_a.none(), "edge_value"_a.none(), "longest"_a, "begins"_a, "ends"_a,
                   "place"_a.none(), "table_bytes"_a)
-      .def_static("unpack", &unpack, "kernels"_a, "width"_a, "ptr"_a, "column"_a,
+      .def_static("unpack", &unpack, "kernels"_a, "order"_a, "width"_a, "ptr"_a, "column"_a,
                   "edge_row_ptr"_a.none(), "edge_column"_a.none(), "soft"_a.none(),
                   "allowed"_a.none(), "packed"_a)
       .def_prop_ro("packed_size", &packed_size)

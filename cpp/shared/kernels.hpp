@@ -86,8 +86,9 @@ struct Kernels {
                                 double* gaps, void* scratch);
 
   // The native likelihood (compose.hpp, likelihood.hpp).
-  int (*lanes)(int labels, std::int64_t longest);  // sequences of a group, at the most
-  void* (*make_workspace)();                       // of one thread at a time
+  // Sequences of a group, at the most.
+  int (*lanes)(int labels, int order, std::int64_t longest);
+  void* (*make_workspace)();  // of one thread at a time
   void (*drop_workspace)(void*);
   void (*compose)(const Rows&, const Composed&, std::int64_t first, std::int64_t last,
                   double* table);

@@ -461,6 +461,7 @@ class Evaluator:
     @staticmethod
     def of(
         kernels: Kernels,
+        order: int,
         rows: Rows,
         seq_ptr: NDArray[np.int64],
         attr_ptr: NDArray[np.int64],
@@ -483,6 +484,7 @@ class Evaluator:
     @staticmethod
     def unpack(
         kernels: Kernels,
+        order: int,
         width: int,
         ptr: NDArray[np.int64],
         column: NDArray[np.int32],

@@ -93,7 +93,7 @@ def test_an_archive_that_is_cut_short_is_refused() -> None:
     rows = layout.node_ptr, layout.node_label
     for size in (0, 8, len(packed) // 2, len(packed) - 8):
         with pytest.raises(ValueError, match="cut short"):
-            _native.Evaluator.unpack(kernels, 3, *rows, None, None, None, None, packed[:size])
+            _native.Evaluator.unpack(kernels, 1, 3, *rows, None, None, None, None, packed[:size])
 
 
 @pytest.mark.parametrize("name", ["plbfgs", "cg", "pcg", "steepest", "newton", "rprop"])

@@ -36,9 +36,10 @@ class Arrangement {
   static constexpr std::int32_t kSeveral = 3;     // occurrences that make a partial sum
 
   // The rows of the layout, as yet without weights.
-  Arrangement(const Kernels& kernels, const Batched& batch, const Rows& rows, const Rows& edge_rows,
-              std::int64_t table_bytes)
+  Arrangement(const Kernels& kernels, const Batched& batch, int order, const Rows& rows,
+              const Rows& edge_rows, std::int64_t table_bytes)
       : kernels_(kernels),
+        order_(order),
         L_(rows.width),
         step_(padded(rows.width)),
         rows_(rows),
@@ -54,9 +55,9 @@ class Arrangement {
   }
 
   // The arrangement that `pack` wrote, with the same rows and the same soft or allowed gold.
-  Arrangement(const Kernels& kernels, ArchiveReader from, const double* soft,
+  Arrangement(const Kernels& kernels, ArchiveReader from, int order, const double* soft,
               const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows)
-      : kernels_(kernels), L_(rows.width), step_(padded(rows.width)), rows_(rows) {
+      : kernels_(kernels), order_(order), L_(rows.width), step_(padded(rows.width)), rows_(rows) {
     each_part(*this, from);
     SegmentArrangement::each_part(segments_, from);
     edges_ = EdgeArrangement(from, edge_rows);
@@ -73,6 +74,13 @@ class Arrangement {
   // Those of the batch, of which soft and allowed gold have a row each.
   std::int64_t batch_positions() const { return longest() ? segments_.nodes() : positions(); }
   int longest() const { return segments_.longest(); }
+  int order() const { return order_; }
+  // Cells of the tables of all orders: [L, L], [L, L, L] and so on.
+  std::int64_t ngrams() const {
+    std::int64_t cells = L_, all = 0;
+    for (int h = 0; h < order_; ++h) all += cells *= L_;
+    return all;
+  }
   std::int64_t slots() const { return slots_.size(); }
   std::int64_t rows_left() const { return left_.ptr.back(); }
 
@@ -81,13 +89,11 @@ class Arrangement {
     std::int64_t first, last;
   };
 
-  // Doubles of the pooled sums of a block: start, stop, table and lengths.
-  std::int64_t pooled_size() const {
-    return (static_cast<std::int64_t>(L_) + 2 + segments_.longest()) * step_;
-  }
+  // Doubles of the pooled sums of a block: start, stop, tables and lengths.
+  std::int64_t pooled_size() const { return (2 + ngrams() / L_ + segments_.longest()) * step_; }
 
   const Kernels& kernels_;
-  int L_, step_;
+  int order_, L_, step_;
   Rows rows_;
   Slots slots_;
 
@@ -144,7 +150,8 @@ class Arrangement {
       std::int64_t i = blocks.first[b], end = blocks.first[b + 1];
       while (end > i && length(blocks.order[end - 1]) == 0) --end;
       while (i < end) {
-        const std::int64_t rest = end - i, most = kernels_.lanes(L_, length(blocks.order[i]));
+        const std::int64_t rest = end - i,
+                           most = kernels_.lanes(L_, order_, length(blocks.order[i]));
         const std::int64_t groups = (rest + most - 1) / most, lanes = (rest + groups - 1) / groups;
         add_group(batch, blocks.order.data() + i, lanes);
         if (batch.segments.longest)

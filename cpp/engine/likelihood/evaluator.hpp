@@ -40,7 +40,7 @@ class Evaluator : public Arrangement {
   // Scores that all positions share, and where their credits go, of which the gold's are not yet
   // taken off.
   struct Shared {
-    const double *edge, *start, *stop;  // [L, L]; [L] or null
+    const double *edge, *start, *stop;  // tables of all orders in a row; [L] or null
     const double* length;               // [D, L], for segments only
     double *edge_credit, *start_credit, *stop_credit;
     double* length_credit;  // or null when they are not wanted
@@ -96,8 +96,10 @@ class Evaluator : public Arrangement {
     e.edges = edges;
     e.problem.shape = longest() ? Shape::segments : Shape::chain;
     e.problem.labels = L_;
-    e.problem.order = 1;
-    e.problem.edge[0] = shared.edge;
+    e.problem.order = order_;
+    const double* table = shared.edge;
+    std::int64_t cells = L_;
+    for (int h = 0; h < order_; ++h) e.problem.edge[h] = table, table += cells *= L_;
     e.start = shared.start;
     e.stop = shared.stop;
     if (longest()) e.segments = segments_.view(shared.length, shared.length_credit != nullptr);
@@ -149,15 +151,15 @@ class Evaluator : public Arrangement {
     for (const double value : value_) loss.value += value;
     add_pooled(0, 1, shared.start_credit);
     add_pooled(step_, 1, shared.stop_credit);
-    add_pooled(2 * step_, L_, shared.edge_credit);
+    add_pooled(2 * step_, ngrams() / L_, shared.edge_credit);
     if (shared.length_credit) add_pooled((2 + L_) * step_, longest(), shared.length_credit);
     return loss;
   }
 
-  void add_pooled(std::int64_t at, int rows, double* out) const {
-    std::fill_n(out, static_cast<std::int64_t>(rows) * L_, 0.0);
+  void add_pooled(std::int64_t at, std::int64_t rows, double* out) const {
+    std::fill_n(out, rows * L_, 0.0);
     for (const std::vector<double>& part : pooled_)
-      for (int i = 0; i < rows; ++i)
+      for (std::int64_t i = 0; i < rows; ++i)
         for (int j = 0; j < L_; ++j) out[i * L_ + j] += part[at + i * step_ + j];
   }
 

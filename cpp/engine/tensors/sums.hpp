@@ -38,7 +38,7 @@ inline Blocks blocks_of(const TensorChains& c, std::int64_t pooled_size) {
 // How many sequences are copied out together: lanes that share a sweep, or one at a time.
 inline std::int64_t chunk_size(const Kernels& kernels, const TensorChains& c, std::int64_t longest,
                                std::int64_t count) {
-  const std::int64_t most = c.edge || c.order > 1 ? 1 : kernels.lanes(c.labels, longest);
+  const std::int64_t most = c.edge ? 1 : kernels.lanes(c.labels, c.order, longest);
   const std::int64_t chunks = (count + most - 1) / most;
   return (count + chunks - 1) / chunks;
 }

@@ -12,7 +12,7 @@
 
 namespace crfkit::CRFKIT_ARCH {
 
-// What a block of groups adds up: credits of start, stop and of the table, in rows of `step`.
+// What a block of groups adds up: credits of start, stop and of the tables, in rows of `step`.
 struct BlockSums {
   double *start, *stop, *edge;
   double* products;    // of the edges, still without the factor exp(score)
@@ -85,7 +85,7 @@ class GroupLoss {
   }
 
   void add_ends() {
-    holes_ = probabilities_.table[0].spread.holes;
+    holes_ = probabilities_.holes();
     for (int lane = 0; lane < lanes_; ++lane) {
       if (e_.start) add_scores(row(node_, lane, 0), e_.start);
       if (e_.stop) add_scores(row(node_, lane, length_[lane] - 1), e_.stop);
@@ -174,7 +174,7 @@ struct Workspace {
   Arena block, group;
 };
 
-// Losses and credits of block b; its sums are added to `pooled`: start, stop and table in rows of
+// Losses and credits of block b; its sums are added to `pooled`: start, stop and tables in rows of
 // `step`.  `impossible` becomes a lane without a labelling, if there is one.  False when a score is
 // not finite.
 inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, const Tables& scores,
@@ -183,15 +183,16 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   const int L = e.problem.labels, step = padded(L);
   const Block &from = e.block[b], &to = e.block[b + 1];
   workspace.block.reset();
-  const std::size_t cells = static_cast<std::size_t>(L) * step;
+  const PooledLayout layout(e.problem);
   const Table& table = probabilities.table[0];
-  double* shared = workspace.block.take<double>(cells);  // the probabilities of the table, unpacked
+  double* shared =
+      workspace.block.take<double>(L * step);  // the probabilities of the table, unpacked
   for (int i = 0; e.edges.ptr && i < L; ++i)
     for (int j = 0; j < step; j += W)
       store(shared + i * step + j, load(table.matrix(0) + packed_index(L, L, i, j)));
   EdgeFactors edges(e.edges, shared, L, workspace.block);
-  BlockSums sums(pooled, workspace.block.take<double>(cells, 0.0), e.edges.ptr ? &edges : nullptr,
-                 step);
+  BlockSums sums(pooled, workspace.block.take<double>(layout.size - layout.products[0], 0.0),
+                 e.edges.ptr ? &edges : nullptr, step);
   for (std::int64_t g = from.group; g < to.group; ++g) {
     workspace.group.reset();
     int lane = -1;
@@ -201,7 +202,10 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   }
   add_partials(e.partials, from.partial, to.partial, step, e.positions, e.node);
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
-  add_credits(table, 0, sums.products, sums.edge);
+  for (int h = 0; h < probabilities.count; ++h)
+    for (int m = 0; m < probabilities.table[h].blocks; ++m)
+      add_credits(probabilities.table[h], m, sums.products + layout.table[h] - layout.table[0],
+                  sums.edge + layout.table[h] - layout.table[0]);
   return true;
 }
 

@@ -26,6 +26,11 @@ struct MaxPlus {
   static Vec plus(Vec a, Vec b) { return max(a, b); }
 };
 
+// How far apart the entries of a row lie: side by side, or a number of type std::ptrdiff_t.
+struct Adjacent {
+  constexpr operator std::ptrdiff_t() const { return 1; }
+};
+
 inline std::size_t packed_size(int n_in, int n_out) {
   return static_cast<std::size_t>(n_in) * static_cast<std::size_t>(padded(n_out));
 }
@@ -58,9 +63,9 @@ inline void pack(const double* source, std::ptrdiff_t row_step, std::ptrdiff_t c
 
 // out[r, :] = rows[r, :] . panel for R rows and C vectors of columns.  One or two rows alone would
 // wait for the latency of each step, so their sum runs in several independent parts.
-template <class Op, int R, int C>
+template <class Op, int R, int C, class Apart>
 inline void tile(const double* rows, std::ptrdiff_t step, int n_in, const double* panel,
-                 double* out, std::ptrdiff_t out_step) {
+                 double* out, std::ptrdiff_t out_step, Apart apart) {
   constexpr int U = R == 1 ? 4 : R == 2 ? 2 : 1;
   Vec acc[U][R][C];
   for (int u = 0; u < U; ++u)
@@ -72,14 +77,14 @@ inline void tile(const double* rows, std::ptrdiff_t step, int n_in, const double
       Vec m[C];
       for (int c = 0; c < C; ++c) m[c] = load(panel + (i + u) * (C * W) + c * W);
       for (int r = 0; r < R; ++r) {
-        const Vec x = splat(rows[r * step + i + u]);
+        const Vec x = splat(rows[r * step + (i + u) * apart]);
         for (int c = 0; c < C; ++c) acc[u][r][c] = Op::step(acc[u][r][c], x, m[c]);
       }
     }
   }
   for (; i < n_in; ++i) {
     for (int r = 0; r < R; ++r) {
-      const Vec x = splat(rows[r * step + i]);
+      const Vec x = splat(rows[r * step + i * apart]);
       for (int c = 0; c < C; ++c)
         acc[0][r][c] = Op::step(acc[0][r][c], x, load(panel + i * (C * W) + c * W));
     }
@@ -93,54 +98,55 @@ inline void tile(const double* rows, std::ptrdiff_t step, int n_in, const double
   }
 }
 
-template <class Op, int C>
+template <class Op, int C, class Apart>
 inline void panel_product(const double* rows, std::ptrdiff_t step, int count, int n_in,
-                          const double* panel, double* out, std::ptrdiff_t out_step) {
+                          const double* panel, double* out, std::ptrdiff_t out_step, Apart apart) {
   while (count >= kTile) {
-    tile<Op, kTile, C>(rows, step, n_in, panel, out, out_step);
+    tile<Op, kTile, C>(rows, step, n_in, panel, out, out_step, apart);
     rows += kTile * step, out += kTile * out_step, count -= kTile;
   }
   switch (count) {
     case 5:
-      return tile<Op, 5, C>(rows, step, n_in, panel, out, out_step);
+      return tile<Op, 5, C>(rows, step, n_in, panel, out, out_step, apart);
     case 4:
-      return tile<Op, 4, C>(rows, step, n_in, panel, out, out_step);
+      return tile<Op, 4, C>(rows, step, n_in, panel, out, out_step, apart);
     case 3:
-      return tile<Op, 3, C>(rows, step, n_in, panel, out, out_step);
+      return tile<Op, 3, C>(rows, step, n_in, panel, out, out_step, apart);
     case 2:
-      return tile<Op, 2, C>(rows, step, n_in, panel, out, out_step);
+      return tile<Op, 2, C>(rows, step, n_in, panel, out, out_step, apart);
     case 1:
-      return tile<Op, 1, C>(rows, step, n_in, panel, out, out_step);
+      return tile<Op, 1, C>(rows, step, n_in, panel, out, out_step, apart);
     default:
       return;
   }
 }
 
-// out[count, padded(n_out)] = rows[count, n_in] . packed[n_in, n_out]
-template <class Op>
+// out[count, padded(n_out)] = rows[count, n_in] . packed[n_in, n_out], entries of rows `apart`.
+template <class Op, class Apart = Adjacent>
 inline void product(const double* rows, std::ptrdiff_t step, int count, int n_in,
-                    const double* packed, int n_out, double* out, std::ptrdiff_t out_step) {
+                    const double* packed, int n_out, double* out, std::ptrdiff_t out_step,
+                    Apart apart = {}) {
   int vectors = padded(n_out) / W;
   for (; vectors >= kPanel; vectors -= kPanel) {
-    panel_product<Op, kPanel>(rows, step, count, n_in, packed, out, out_step);
+    panel_product<Op, kPanel>(rows, step, count, n_in, packed, out, out_step, apart);
     packed += static_cast<std::size_t>(n_in) * kPanel * W, out += kPanel * W;
   }
   switch (vectors) {
     case 3:
-      return panel_product<Op, 3>(rows, step, count, n_in, packed, out, out_step);
+      return panel_product<Op, 3>(rows, step, count, n_in, packed, out, out_step, apart);
     case 2:
-      return panel_product<Op, 2>(rows, step, count, n_in, packed, out, out_step);
+      return panel_product<Op, 2>(rows, step, count, n_in, packed, out, out_step, apart);
     case 1:
-      return panel_product<Op, 1>(rows, step, count, n_in, packed, out, out_step);
+      return panel_product<Op, 1>(rows, step, count, n_in, packed, out, out_step, apart);
     default:
       return;
   }
 }
 
-template <int R, int C>
+template <int R, int C, class Apart>
 inline void outer_tile(const double* a, std::ptrdiff_t a_step, const double* g,
                        std::ptrdiff_t g_step, std::ptrdiff_t count, double* sum,
-                       std::ptrdiff_t sum_step) {
+                       std::ptrdiff_t sum_step, Apart apart) {
   Vec acc[R][C];
   for (int r = 0; r < R; ++r)
     for (int c = 0; c < C; ++c) acc[r][c] = load(sum + r * sum_step + c * W);
@@ -148,7 +154,7 @@ inline void outer_tile(const double* a, std::ptrdiff_t a_step, const double* g,
     Vec m[C];
     for (int c = 0; c < C; ++c) m[c] = load(g + k * g_step + c * W);
     for (int r = 0; r < R; ++r) {
-      const Vec x = splat(a[k * a_step + r]);
+      const Vec x = splat(a[k * a_step + r * apart]);
       for (int c = 0; c < C; ++c) acc[r][c] += x * m[c];
     }
   }
@@ -156,42 +162,44 @@ inline void outer_tile(const double* a, std::ptrdiff_t a_step, const double* g,
     for (int c = 0; c < C; ++c) store(sum + r * sum_step + c * W, acc[r][c]);
 }
 
-template <int C>
+template <int C, class Apart>
 inline void outer_panel(const double* a, std::ptrdiff_t a_step, const double* g,
                         std::ptrdiff_t g_step, std::ptrdiff_t count, int n_in, double* sum,
-                        std::ptrdiff_t sum_step) {
+                        std::ptrdiff_t sum_step, Apart apart) {
   while (n_in >= kTile) {
     if (n_in >= 8 * kTile) {  // sums too large for the inner caches: those of the next tile
       for (int r = kTile; r < 2 * kTile; ++r)
         for (int j = 0; j < C * W; j += kPad) __builtin_prefetch(sum + r * sum_step + j, 1);
     }
-    outer_tile<kTile, C>(a, a_step, g, g_step, count, sum, sum_step);
-    a += kTile, sum += kTile * sum_step, n_in -= kTile;
+    outer_tile<kTile, C>(a, a_step, g, g_step, count, sum, sum_step, apart);
+    a += kTile * apart, sum += kTile * sum_step, n_in -= kTile;
   }
   switch (n_in) {
     case 5:
-      return outer_tile<5, C>(a, a_step, g, g_step, count, sum, sum_step);
+      return outer_tile<5, C>(a, a_step, g, g_step, count, sum, sum_step, apart);
     case 4:
-      return outer_tile<4, C>(a, a_step, g, g_step, count, sum, sum_step);
+      return outer_tile<4, C>(a, a_step, g, g_step, count, sum, sum_step, apart);
     case 3:
-      return outer_tile<3, C>(a, a_step, g, g_step, count, sum, sum_step);
+      return outer_tile<3, C>(a, a_step, g, g_step, count, sum, sum_step, apart);
     case 2:
-      return outer_tile<2, C>(a, a_step, g, g_step, count, sum, sum_step);
+      return outer_tile<2, C>(a, a_step, g, g_step, count, sum, sum_step, apart);
     case 1:
-      return outer_tile<1, C>(a, a_step, g, g_step, count, sum, sum_step);
+      return outer_tile<1, C>(a, a_step, g, g_step, count, sum, sum_step, apart);
     default:
       return;
   }
 }
 
-// sum[i, j] += sum over k of a[k, i] * g[k, j], for i < n_in and j < padded(n_out).
+// sum[i, j] += sum over k of a[k, i] * g[k, j], for i < n_in and j < padded(n_out).  Entries of a
+// row of a are `apart`.
 // Blocks of kOuterBlock positions keep the touched parts of a and g in cache while all tiles of
 // `sum` pass over them.
 inline constexpr std::ptrdiff_t kOuterBlock = 128;
 
+template <class Apart = Adjacent>
 inline void add_outer_products(const double* a, std::ptrdiff_t a_step, const double* g,
                                std::ptrdiff_t g_step, std::ptrdiff_t count, int n_in, int n_out,
-                               double* sum, std::ptrdiff_t sum_step) {
+                               double* sum, std::ptrdiff_t sum_step, Apart apart = {}) {
   for (std::ptrdiff_t k = 0; k < count; k += kOuterBlock) {
     const std::ptrdiff_t block = count - k < kOuterBlock ? count - k : kOuterBlock;
     const double* a_block = a + k * a_step;
@@ -200,13 +208,13 @@ inline void add_outer_products(const double* a, std::ptrdiff_t a_step, const dou
       const double* g_block = g + k * g_step + column;
       double* out = sum + column;
       if (vectors >= kPanel) {
-        outer_panel<kPanel>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step);
+        outer_panel<kPanel>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step, apart);
       } else if (vectors == 3) {
-        outer_panel<3>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step);
+        outer_panel<3>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step, apart);
       } else if (vectors == 2) {
-        outer_panel<2>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step);
+        outer_panel<2>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step, apart);
       } else {
-        outer_panel<1>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step);
+        outer_panel<1>(a_block, a_step, g_block, g_step, block, n_in, out, sum_step, apart);
       }
     }
   }

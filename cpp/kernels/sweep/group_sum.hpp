@@ -2,6 +2,7 @@
 // would lose too much.
 #pragma once
 
+#include "kernels/sweep/history_sum.hpp"
 #include "kernels/sweep/logs.hpp"
 #include "kernels/sweep/packed.hpp"
 #include "kernels/sweep/sweep.hpp"
@@ -10,7 +11,7 @@ namespace crfkit::CRFKIT_ARCH {
 
 class GroupSum {
  public:
-  // `problem` has the labels and the table, of which `probabilities` and `scores` are made.
+  // `problem` has the labels and the tables, of which `probabilities` and `scores` are made.
   GroupSum(const Problem& problem, const Tables& probabilities, const Tables& scores,
            const Packed& rows, Arena& arena)
       : problem_(problem),
@@ -41,6 +42,10 @@ class GroupSum {
   // where they would lose too much in some lane.
   bool attempt(double* node, const double* weight, bool watched, const EdgeSums& sums,
                double* log_z, bool forward_only) const {
+    if (problem_.order > 1) {
+      HistorySum semiring(s_, probabilities_, L_, weight, watched, node, sums, arena_);
+      return swept(semiring, log_z, forward_only);
+    }
     switch (step_ / W) {
       case 1:
         return scaled<1>(node, weight, watched, sums, log_z, forward_only);
@@ -62,6 +67,11 @@ class GroupSum {
   bool scaled(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
               bool forward_only) const {
     PackedSum<V> semiring(s_, probabilities_.table[0], L_, weight, watched, node, sums, arena_);
+    return swept(semiring, log_z, forward_only);
+  }
+
+  template <class Semiring>
+  bool swept(Semiring& semiring, double* log_z, bool forward_only) const {
     forward(semiring, s_);
     if (!semiring.exact()) return false;
     for (int lane = 0; lane < s_.lanes(); ++lane)
@@ -99,7 +109,8 @@ class GroupSum {
     for (int t = 1; sums.factors && t < T; ++t)
       sums.factors->add(s_.first() + s_.position(lane, t), task.credits.edge + t * p.edge_step,
                         weight, sums.edge);
-    for (int c = 0; sums.edge && !sums.factors && c < L_ * step_; ++c)
+    const std::int64_t cells = layout.products[0] - layout.table[0];  // of the tables of all orders
+    for (std::int64_t c = 0; sums.edge && !sums.factors && c < cells; ++c)
       sums.edge[lane * sums.lane_step + c] += weight * pooled[layout.table[0] + c];
     return log_z;
   }

@@ -1,4 +1,4 @@
-// The sum query for chains of order 1 whose steps share a table: lanes side by side on packed rows.
+// The sum query for chains whose steps share tables: lanes side by side on packed rows.
 //
 // Scores are copied there and marginals back, which costs less than reading them in place by row:
 // the copies stream, and sums of packed rows have one term to a row.
@@ -12,8 +12,8 @@ namespace crfkit::CRFKIT_ARCH {
 class LaneSum {
  public:
   static bool covers(const Problem& p, const Task& t) {
-    return p.shape == Shape::chain && p.order == 1 && p.edge_step == 0 && !t.credits.edge &&
-           !t.expected && !t.log_space;
+    return p.shape == Shape::chain && p.edge_step == 0 && !t.credits.edge && !t.expected &&
+           !t.log_space;
   }
 
   // `sequences` in order of falling length, none of them empty.
@@ -27,7 +27,7 @@ class LaneSum {
         length_(lengths(sequences)),
         rows_({0, 0, lanes, length_[0]}, length_, call.arena),
         cells_(call.arena.take<double>(static_cast<std::size_t>(rows_.positions()) * step_)),
-        watched_(call.prepared.probabilities.table[0].spread.holes) {}
+        watched_(call.prepared.probabilities.holes()) {}
 
   void run(const std::int64_t* sequences) {
     const Task& task = call_.task;

@@ -2,10 +2,11 @@
 //
 // Let R be the largest range of a row of terms plus the largest ranges of the tables that enter a
 // row.  Nothing forbidden: some cell of every row is at least 2^-40, so every cell is above exp(-R
-// - 28) / L, and R < 600 keeps all of them normal.  With forbidden parts a cell may descend from
-// small cells only; then the smallest cell seen must be so large that another step could not have
-// lost a product: log(smallest) > R - 690.  A sequence that fails is summed again in log space.
-// Everything is gathered during the forward sweep; vectors are reduced once, at the end.
+// - 28) / L, and R < 600 keeps all of them normal; a row of label tuples is only reached from all
+// cells of the row k steps before, so that k R takes the place of R.  With forbidden parts a cell
+// may descend from small cells only; then the smallest cell seen must be so large that another step
+// could not have lost a product: log(smallest) > R - 690.  A sequence that fails is summed again in
+// log space. Everything is gathered during the forward sweep; vectors are reduced once, at the end.
 #pragma once
 
 #include "kernels/sweep/tables.hpp"
@@ -36,12 +37,13 @@ class Safety {
   void see_cells(Vec v) { smallest_ = min(smallest_, v > 0.0 ? v : splat(kInfinity)); }
   void see_loss(bool lost) { lost_ |= lost; }
 
-  bool exact() const {
+  // `steps`: after how many steps every cell has been reached from every cell, if all are allowed.
+  bool exact(int steps = 1) const {
     const double range = table_ + diagonal_ - min_of(lowest_);
     bool holes = holes_;
     for (int i = 0; i < W; ++i) holes |= forbidden_[i] != 0;
     if (lost_) return false;
-    if (!holes) return range < 600.0;
+    if (!holes) return steps * range < 600.0;
     return range < 690.0 && min_of(smallest_) > std::exp((range - 690.0) / fan_);
   }
 

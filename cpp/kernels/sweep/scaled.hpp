@@ -4,7 +4,7 @@
 // offset.  Rows are rescaled by powers of two, which is exact.  Scores enter as exp(score - largest
 // score of the row or table).  In reverse, `adjoint` is the derivative of log Z by the scaled cell,
 // so a marginal is cell * adjoint: Sutton & McCallum (2006) eq. 1.33 with the normaliser folded in.
-// One sequence at a time; chains of order 1 with one table for all steps have packed.hpp.
+// One sequence at a time; chains whose steps share tables have packed.hpp and history_sum.hpp.
 #pragma once
 
 #include "kernels/sweep/safety.hpp"
@@ -32,7 +32,7 @@ class Scaled {
     return std::log(cell_[last.cell]) + offset_[last_row_].value();
   }
 
-  bool exact() const { return safety_.exact(); }
+  bool exact() const { return safety_.exact(tables_.count > 1 ? tables_.count : 1); }
 
   template <class Structure>
   void pull(const Structure& s, int r) {

@@ -92,6 +92,13 @@ struct Tables {
   int count = 0;
   Table table[kMaxOrder];
 
+  // Whether some steps are forbidden.
+  bool holes() const {
+    bool found = false;
+    for (int h = 0; h < count; ++h) found |= table[h].spread.holes;
+    return found;
+  }
+
   Tables(const Problem& p, bool wanted, bool probabilities) {
     if (!wanted || p.shape == Shape::tree || p.edge_step != 0) return;
     count = p.order;

@@ -22,7 +22,7 @@ from crfkit.structures.results import Labelling, Marginals
 if TYPE_CHECKING:
     from crfkit.structures.chain import Chain
 
-__all__ = ["ChainPotentials", "States"]
+__all__ = ["ChainPotentials", "States", "cumulated", "shared_out"]
 
 
 class States(NamedTuple):
@@ -33,6 +33,34 @@ class States(NamedTuple):
     tables: list[Floats]  #: table h has h + 1 axes of S
     start: Floats | None  #: [S]
     stop: Floats | None  #: [S]
+
+
+def cumulated(tables: Sequence[Floats]) -> list[Floats]:
+    """Return each table of a chain plus all tables of lower order, which its n-grams also meet.
+
+    Examples
+    --------
+    >>> [table.tolist() for table in cumulated([np.full((1, 1), 2.0), np.full((1, 1, 1), 3.0)])]
+    [[[2.0]], [[[5.0]]]]
+    """
+    summed = [tables[0]]
+    for table in tables[1:]:
+        summed.append(table + summed[-1])
+    return summed
+
+
+def shared_out(credits: Sequence[Floats]) -> list[Floats]:
+    """Return credits of such sums as credits of the tables themselves: the transpose of `cumulated`.
+
+    Examples
+    --------
+    >>> [table.tolist() for table in shared_out([np.full((1, 1), 2.0), np.full((1, 1, 1), 3.0)])]
+    [[[5.0]], [[[3.0]]]]
+    """
+    tables = list(credits)
+    for h in range(len(tables) - 1, 0, -1):
+        tables[h - 1] = tables[h - 1] + tables[h].sum(axis=0)
+    return tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +119,7 @@ class ChainPotentials:
                     raise ValueError(
                         f"edge of order {h + 1} has shape {table.shape}, expected {(L,) * (h + 2)}"
                     )
-        summed = [self.edge[0]]
-        for table in self.edge[1:]:
-            summed.append(table + summed[-1])
-        return summed
+        return cumulated(self.edge)
 
     @property
     def constrained(self) -> bool:
@@ -221,9 +246,7 @@ class ChainPotentials:
             onto[np.arange(len(onto)), expansion.state_label] = 1.0
             start, stop = (None if end is None else end @ onto for end in (start, stop))
             return Marginals(value, node @ onto, onto.T @ tables[0] @ onto, start, stop)
-        # The marginals of an n-gram of h + 1 labels count for the tables of all lower orders as well.
-        for h in range(len(tables) - 1, 0, -1):
-            tables[h - 1] = tables[h - 1] + tables[h].sum(axis=0)
+        tables = shared_out(tables)
         return Marginals(value, node, tables[0] if len(tables) == 1 else tuple(tables), start, stop)
 
     def scores(self) -> dict[str, Floats]:

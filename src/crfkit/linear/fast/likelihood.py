@@ -1,4 +1,4 @@
-"""The likelihood of a chain of order 1 in one native pass, with rows that positions share added up once.
+"""The likelihood of a chain in one native pass, with rows that positions share added up once.
 
 Where every position with attribute b also has attribute a, the row of b can be read as row(b) + row(a) and
 the occurrence of a dropped (`cpp/engine/likelihood/shared_rows.hpp`): words imply their parts of speech,
@@ -9,8 +9,8 @@ Edge attributes change some of the steps into a position: the sweep corrects the
 on the way forward and again on the way back (`cpp/kernels/linear/edge_factors.hpp`), so that scores and
 gradients of all steps of all positions never exist at once.
 
-What it covers: chains of order 1, edge attributes, every kind of gold, sequence weights and constraints on
-transitions. Limits on segment lengths and real-valued columns are left to the general path.
+What it covers: chains of order 1 and more, edge attributes (order 1), every kind of gold, sequence weights,
+constraints on transitions. Limits on segment lengths and real-valued columns are left to the general path.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.chain import Chain, is_chain
+from crfkit.structures.chain_potentials import cumulated, shared_out
 from crfkit.structures.gold import Gold, Path, Sets, Soft
 from crfkit.structures.labels import forbid
 
@@ -57,13 +58,14 @@ class NativeLikelihood:
         structure, layout, batch = loss.structure, loss.layout, loss.batch
         if loss.objective.family is not Family.LIKELIHOOD:
             return f"the objective {loss.objective.name}"
-        if not (is_chain(structure) and structure.order == 1):
+        if not (is_chain(structure) and structure.order >= 1):
             return structure.describe()
         reasons = {
             "limits on segment lengths": structure.resolved is not None
             and bool(structure.resolved.expansion),
             "real-valued columns": bool(layout.dense)
             or (batch.dense is not None and batch.dense.shape[1] > 0),
+            "2^31 label tuples or more": layout.labels**structure.order >= 1 << 31,
             "more than 2^31 weights or positions": max(layout.weights, batch.positions) >= 1 << 31,
         }
         return next((what for what, holds in reasons.items() if holds), "")
@@ -77,10 +79,11 @@ class NativeLikelihood:
         soft = gold.share if isinstance(gold, Soft) else None
         allowed = gold.mask if isinstance(gold, Sets) else None
         self._start, self._stop = np.empty(L), np.empty(L)
-        self._edge = np.empty((L, L))
+        self._ngrams = np.empty(layout.slots["transition"].cells)
         if kept is not None:
             self._evaluator = _native.Evaluator.unpack(
                 kernels,
+                self.chain.order,
                 L,
                 layout.node_ptr,
                 layout.node_label,
@@ -96,6 +99,7 @@ class NativeLikelihood:
             return
         self._evaluator = _native.Evaluator.of(
             kernels,
+            self.chain.order,
             layout.rows(),
             batch.seq_ptr,
             batch.attr_ptr,
@@ -151,16 +155,16 @@ class NativeLikelihood:
         if not np.isfinite(weights[parts["transition"].start :]).all():
             explain(layout, weights)
         out[parts["edge"]] = 0.0
-        edge, start, stop = self._potentials(weights)
+        ngrams, start, stop = self._potentials(weights)
         found = self._evaluator.evaluate(
             weights,
-            edge,
+            ngrams,
             start,
             stop,
             out,
             self._start,
             self._stop,
-            self._edge,
+            self._ngrams,
             None,
             None,
             threads_or_all(self.threads),
@@ -168,7 +172,8 @@ class NativeLikelihood:
         value = checked_value(layout, weights, found)
         out[self._edge_weights] -= self._gold_edges
         value -= float(self._gold_edges @ weights[self._edge_weights])
-        out[parts["transition"]] = self._edge.ravel()[layout.transition_cell] - self._gold_transitions
+        credits = shared_out(layout.slots["transition"].split(self._ngrams))
+        out[parts["transition"]] = layout.transition_weights(credits) - self._gold_transitions
         value -= float(self._gold_transitions @ weights[parts["transition"]])
         for name, grad, gold in zip(
             ("start", "stop"), (self._start, self._stop), self._gold_ends, strict=True
@@ -179,15 +184,18 @@ class NativeLikelihood:
         return value
 
     def _potentials(self, weights: Floats) -> tuple[Floats, Floats | None, Floats | None]:
-        """Return transitions [L, L], start and stop [L] under the constraints."""
+        """Return transitions of all orders in a row, start and stop [L] under the constraints."""
         layout, rules, L = self.layout, self.chain.resolved, self.layout.labels
-        edge = layout.transition_tables(weights)[0]
+        tables = list(layout.transition_tables(weights))
         start = weights[layout.parts["start"]] if layout.start else None
         stop = weights[layout.parts["stop"]] if layout.stop else None
+        if rules is not None:
+            tables[0] = forbid(tables[0], rules.transition)
+        ngrams = np.concatenate([table.ravel() for table in cumulated(tables)])
         if rules is None:
-            return edge, start, stop
+            return ngrams, start, stop
         return (
-            forbid(edge, rules.transition),
+            ngrams,
             forbid(np.zeros(L) if start is None else start, rules.start),
             forbid(np.zeros(L) if stop is None else stop, rules.stop),
         )
@@ -208,8 +216,8 @@ def checked_value(layout: Layout, weights: Floats, found: tuple[float, bool, int
 
 def _gold_counts(chain: Chain, gold: Gold, weight: Floats) -> dict[str, Floats]:
     """Return how often the gold takes each step, and each label first and last; 0 for sets of labels."""
-    L = len(chain.labels)
-    counts = {"transition": np.zeros(L * L), "start": np.zeros(L), "stop": np.zeros(L)}
+    slots = chain.slots()
+    counts = {name: np.zeros(slots[name].cells) for name in ("transition", "start", "stop")}
     if not isinstance(gold, Sets):
         chain.add_counts(gold, weight, counts)
     return counts

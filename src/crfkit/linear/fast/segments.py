@@ -82,7 +82,7 @@ class NativeSegments:
         ptr, column = weights_of_rows(layout)
         if kept is not None:
             self._evaluator = _native.Evaluator.unpack(
-                kernels, L, ptr, column, None, None, None, allowed, kept["evaluator"]
+                kernels, 1, L, ptr, column, None, None, None, allowed, kept["evaluator"]
             )
             self._gold = {name: kept[name] for name in SHARED}
             return
@@ -92,6 +92,7 @@ class NativeSegments:
             places, label = places.merged(), None if label is None else label[: loss.batch.positions]
         self._evaluator = _native.Evaluator.of(
             kernels,
+            1,
             _native.Rows(L, ptr, column, layout.table_bytes),
             loss.batch.seq_ptr,
             places.ptr,
@@ -132,13 +133,13 @@ class NativeSegments:
         scores = self._scores(weights)
         found = self._evaluator.evaluate(
             weights,
-            scores["transition"],
+            scores["transition"].ravel(),
             scores["start"],
             scores["stop"],
             out,
             credit["start"],
             credit["stop"],
-            credit["transition"],
+            credit["transition"].ravel(),
             scores["length"] if D > 1 else None,
             credit["length"] if D > 1 and layout.has("length") else None,
             threads_or_all(self.threads),
