@@ -223,6 +223,16 @@ class Segmented:
         ends: bool,
     ) -> None: ...
 
+class Edged:
+    def __init__(
+        self,
+        ptr: NDArray[np.int64],
+        attr: NDArray[np.int32],
+        value: NDArray[np.float64] | None,
+        row_ptr: NDArray[np.int64],
+        cell: NDArray[np.int32],
+    ) -> None: ...
+
 class Labelled:
     def __init__(
         self,
@@ -240,6 +250,8 @@ class Labelled:
         weight: NDArray[np.float64] | None,
         forbidden: NDArray[np.float64] | None,
         segments: Segmented | None,
+        before: int = 1,
+        edges: Edged | None = None,
     ) -> None: ...
 
 class CompiledSequences:

@@ -220,8 +220,7 @@ def with_edges(data: Batch) -> Batch:
 BAD: dict[str, tuple[Batch, Chain, str]] = {
     "partial": (partly(batch()), Chain(L), "partial labels"),
     "soft": (replace(batch(), soft=np.full((batch().positions, L), 0.25)), Chain(L), "soft labels"),
-    "order": (batch(), Chain(L, order=2), "order 2"),
-    "edges": (with_edges(batch()), Chain(L), "edge attributes"),
+    "order": (batch(), Chain(L, order=0), "order 0"),
     "dense": (replace(batch(), dense=np.ones((batch().positions, 1))), Chain(L), "real-valued columns"),
     "lengths": (batch(), Chain(L, constraints=[SegmentLength(None, maximum=99)]), "segment lengths"),
 }
@@ -235,6 +234,16 @@ def test_what_is_not_covered_is_named_with_the_remedy(case: str, name: str) -> N
     problem = Likelihood().bind(layout, chain, data, threads=1)
     with pytest.raises(ValueError, match=rf"{type(SHORT[name]).__name__}.*{words}.*LBFGS"):
         SHORT[name].start(problem, PENALTY[name], np.zeros(problem.size))
+
+
+@pytest.mark.parametrize(
+    ("data", "chain", "words"),
+    [(with_edges(batch()), Chain(L), "edge attributes"), (batch(), Chain(L, order=2), "order 2")],
+)
+def test_block_coordinates_are_for_plain_chains(data: Batch, chain: Chain, words: str) -> None:
+    problem = Likelihood().bind(Layout.all_pairs(data, chain, attributes=A), chain, data, threads=1)
+    with pytest.raises(ValueError, match=rf"BlockCoordinate.*{words}.*LBFGS"):
+        BlockCoordinate().start(problem, BOTH, np.zeros(problem.size))
 
 
 def test_bad_input_is_named() -> None:

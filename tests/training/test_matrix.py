@@ -221,10 +221,18 @@ FAMILIES = {
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("structure", "objective", "gold"),
-    [case for case in CASES if not covered(*case) and case[0] in ("order 1", "order 2", "local", "semi")],
+    [
+        *(
+            case
+            for case in CASES
+            if not covered(*case) and case[0] in ("order 1", "order 2", "local", "semi")
+        ),
+        *(("edges", objective, "path") for objective in ("likelihood", "perceptron", "max-margin")),
+    ],
 )
 def test_optimisers_go_down_or_are_refused(structure: str, objective: str, gold: str, name: str) -> None:
-    loss = loss_of(structure, objective, gold, weights=False)
+    edges = structure == "edges"  # order 1, with edge attributes
+    loss = loss_of("order 1" if edges else structure, objective, gold, weights=False, edges=edges)
     optimiser = by_name(name)
     penalty = goal(objective).penalty(loss.layout)
     if any(loss.lacks(kind) for kind in optimiser.needs) or loss.minimises == (name in FAMILIES["mistakes"]):
@@ -272,6 +280,9 @@ MUST = {
         for name in ("lbfgs", *FAMILIES["kinks"], *FAMILIES["margins"])
         for s in ("order 1", "order 2", "semi")
     ),
+    *((name, s, "likelihood", "path") for name in ("sgd", "sgd-l1", "adagrad") for s in ("order 2", "edges")),
+    *((name, "edges", "perceptron", "path") for name in FAMILIES["mistakes"]),
+    ("bcfw", "edges", "max-margin", "path"),
     ("smo", "order 1", "max-margin", "path"),
     *(
         (f"exponentiated-margin{way}", s, "max-margin", "path")

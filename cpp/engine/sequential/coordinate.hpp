@@ -57,6 +57,7 @@ class CoordinateTrainer {
   explicit CoordinateTrainer(const Labelled& data)
       : data_(data), index_(data.occurrences(), data.positions(), data.attributes()) {
     data_.check_chains();
+    data_.check_plain();
     const std::int64_t P = data_.positions(), N = data_.sequences();
     sequence_.resize(P);
     for (std::int64_t n = 0; n < N; ++n)

@@ -24,6 +24,7 @@ class DualTrainer {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     check_threads(threads);
+    data_.check_plain();
     list_cells();
     compiled_ = std::make_unique<CompiledOf<float>>(
         data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),

@@ -1,9 +1,9 @@
 // Labelled sequences and the places of their weights, as methods take them that learn sequence by
 // sequence; checked once.
 //
-// Weights lie in the order of the layout: attribute by attribute, transitions, start, stop,
-// lengths. A chain has a row of scores for each position; segments have further ones
-// (segmented.hpp).
+// Weights lie in the order of the layout: attribute by attribute, edge attribute by edge attribute,
+// transitions, start, stop, lengths. A chain has a row of scores for each position; segments have
+// further ones (segmented.hpp).
 #pragma once
 
 #include <optional>
@@ -12,6 +12,7 @@
 
 #include "engine/checks.hpp"
 #include "engine/kept.hpp"
+#include "engine/sequential/edged.hpp"
 #include "engine/sequential/segmented.hpp"
 #include "shared/rows.hpp"
 
@@ -30,13 +31,16 @@ struct Labelled {
   // [(tables + 2) * L] 0 or -inf for transitions (and lengths), start, stop
   std::optional<KeptReals> forbidden;
   std::optional<Segmented> segments;  // none: chains
+  int order;                          // k: labels before that a transition looks at
+  std::optional<Edged> edges;         // chains of order 1
 
   Labelled(const KeptPointers& seq_ptr_, const KeptPointers& attr_ptr_, const KeptIntegers& attr_,
            const std::optional<KeptReals>& value_, const KeptIntegers& label_, int labels_,
            const KeptPointers& row_ptr_, const KeptIntegers& column_,
            const KeptIntegers& transition_cell_, bool start_, bool stop_,
            const std::optional<KeptReals>& share_, const std::optional<KeptReals>& forbidden_,
-           const std::optional<Segmented>& segments_)
+           const std::optional<Segmented>& segments_, int order_,
+           const std::optional<Edged>& edges_)
       : seq_ptr(seq_ptr_),
         attr_ptr(attr_ptr_),
         attr(attr_),
@@ -50,18 +54,26 @@ struct Labelled {
         stop(stop_),
         share(share_),
         forbidden(forbidden_),
-        segments(segments_) {
+        segments(segments_),
+        order(order_),
+        edges(edges_) {
     check();
   }
 
   std::int64_t sequences() const { return static_cast<std::int64_t>(seq_ptr.size()) - 1; }
   std::int64_t positions() const { return static_cast<std::int64_t>(attr_ptr.size()) - 1; }
   std::int64_t attributes() const { return static_cast<std::int64_t>(row_ptr.size()) - 1; }
-  // Rows of the tables that all places share: transitions, and lengths of segments.
-  int tables() const { return labels + (segments ? segments->longest : 0); }
+  // Rows of the tables that all places share: label n-grams without their last label, and lengths
+  // of segments.
+  int tables() const {
+    std::int64_t rows = labels, sum = labels;
+    for (int h = 2; h <= order; ++h) sum += rows *= labels;
+    return static_cast<int>(sum) + (segments ? segments->longest : 0);
+  }
   std::int64_t node_weights() const { return row_ptr.data()[attributes()]; }
+  std::int64_t attribute_weights() const { return node_weights() + (edges ? edges->weights() : 0); }
   std::int64_t weights() const {
-    return node_weights() + static_cast<std::int64_t>(transition_cell.size()) +
+    return attribute_weights() + static_cast<std::int64_t>(transition_cell.size()) +
            (static_cast<int>(start) + static_cast<int>(stop)) * labels +
            (segments ? static_cast<std::int64_t>(segments->length_cell.size()) : 0);
   }
@@ -75,12 +87,15 @@ struct Labelled {
   void check_chains() const {
     if (segments) refuse("this method is for chains, not for segments");
   }
+  void check_plain() const {
+    if (order > 1 || edges) refuse("this method is for order 1, and not for edge attributes");
+  }
 
   // Calls f(weight, row, label) for the weights that belong to no attribute; the rows of start and
   // stop follow those of the tables.
   template <class F>
   void visit_small(F f) const {
-    std::int64_t k = node_weights();
+    std::int64_t k = attribute_weights();
     for (std::size_t i = 0; i < transition_cell.size(); ++i, ++k)
       f(k, transition_cell.data()[i] / labels, transition_cell.data()[i] % labels);
     for (int j = 0; start && j < labels; ++j, ++k) f(k, tables(), j);
@@ -121,7 +136,13 @@ struct Labelled {
     if (static_cast<std::int64_t>(label.size()) != positions()) refuse("label: one per position");
     check_range(label, segments ? -1 : 0, labels, "label");
     check_range(column, 0, labels, "column");
-    check_range(transition_cell, 0, labels * labels, "transition_cell");
+    check_order();
+    check_range(transition_cell, 0, tables_of_labels() * labels, "transition_cell");
+    if (edges) {
+      if (segments || order > 1) refuse("edge attributes are for chains of order 1");
+      if (edges->positions() != positions()) refuse("edge ptr: one more than positions");
+      check_range(edges->cell, 0, labels * labels, "edge cell");
+    }
     if (segments) {
       check_range(segments->length_cell, 0, labels * segments->longest, "length_cell");
       segments->check(seq_ptr, label);
@@ -130,6 +151,16 @@ struct Labelled {
       refuse("weight: one per sequence");
     if (forbidden && static_cast<int>(forbidden->size()) != (tables() + 2) * labels)
       refuse("forbidden: (tables + 2) * L entries");
+  }
+  int tables_of_labels() const { return tables() - (segments ? segments->longest : 0); }
+  // Cells are counted by 32 bits.
+  void check_order() const {
+    if (order < 1 || order > 8 || (order > 1 && segments))
+      refuse("order: expected 1 to 8, and 1 for segments");
+    std::int64_t cells = labels;
+    for (int h = 1; h <= order; ++h)
+      if ((cells *= labels) >= std::int64_t{1} << 28)
+        refuse("label n-grams: expected fewer than 2^28 of a length");
   }
   static void check_range(Integers a, int first, int end, const char* name) {
     for (std::size_t i = 0; i < a.size(); ++i)

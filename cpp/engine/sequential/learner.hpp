@@ -18,7 +18,7 @@ class Learner;
 struct CompiledSequences {
   const Learner* learner;
   Labelled data;
-  Entries entries;
+  Entries entries, edges;
 
   // Raises unless every sequence of an order exists and has a position.
   void check_order(Pointers order) const {
@@ -41,7 +41,7 @@ class Learner {
     weight_ = make_tables();
     if (remembers) memory_ = make_tables();
     for (std::vector<double>* small : {&small_, &small_memory_, &exists_})
-      small->assign((data_.labels + 2) * step, 0.0);
+      small->assign((data_.tables() + 2) * step, 0.0);
     data_.visit_small([&](std::int64_t, std::int64_t i, int j) { exists_[i * step + j] = 1.0; });
   }
   Learner(const Learner&) = delete;
@@ -51,19 +51,24 @@ class Learner {
   std::unique_ptr<CompiledSequences> compile(const Labelled& data) const {
     data.check_weights(data_.weights());
     data.check_chains();
-    if (data.labels != data_.labels || data.attributes() != data_.attributes())
+    if (data.labels != data_.labels || data.attributes() != data_.attributes() ||
+        data.order != data_.order || data.edges.has_value() != data_.edges.has_value() ||
+        (data.edges && data.edges->attributes() != data_.edges->attributes()))
       refuse("these sequences have labels and attributes of another layout");
-    auto made = std::make_unique<CompiledSequences>(CompiledSequences{this, data, {}});
-    made->entries = weight_->entries(data.occurrences(), data.positions());
+    auto made = std::make_unique<CompiledSequences>(CompiledSequences{this, data, {}, {}});
+    made->entries = weight_.node->entries(data.occurrences(), data.positions());
+    if (data.edges)
+      made->edges = weight_.edge->entries(data.edges->occurrences(), data.positions());
     return made;
   }
 
   // The tables as the kernels see them.
   void show(Learned& l) {
-    l.weight = weight_->view();
-    l.memory = memory_ ? beside(*memory_) : l.weight;
-    l.rows = weight_->rows();
-    l.cells = weight_->cells();
+    show(*weight_.node, memory_.node.get(), l.node);
+    l.edges = data_.edges.has_value();
+    if (l.edges) show(*weight_.edge, memory_.edge.get(), l.edge);
+    l.order = data_.order;
+    l.tables = data_.tables();
     l.small = small_.data();
     l.small_memory = small_memory_.data();
     l.exists = exists_.data();
@@ -74,54 +79,85 @@ class Learner {
     if (sequences.learner != this) refuse("these sequences were compiled by another trainer");
     l.seq_ptr = sequences.data.seq_ptr.data();
     l.label = sequences.data.label.data();
-    for (Live* live : {&l.weight, &l.memory}) sequences.entries.show(*live);
+    for (Live* live : {&l.node.weight, &l.node.memory}) sequences.entries.show(*live);
+    if (l.edges)
+      for (Live* live : {&l.edge.weight, &l.edge.memory}) sequences.edges.show(*live);
   }
 
-  // Tables of the form of the weights.
-  std::unique_ptr<Compiled> make_tables() const {
-    const std::int64_t none = 0;
-    return std::make_unique<Compiled>(Occurrences{&none, nullptr, nullptr}, 0, nullptr,
-                                      data_.labels, data_.attributes(), data_.row_ptr.data(),
-                                      data_.column.data(), false);
+  // Tables of the form of the weights of attributes, and of edge attributes where there are some.
+  struct Held {
+    std::unique_ptr<Compiled> node, edge;
+    explicit operator bool() const { return node != nullptr; }
+
+    void read(const Labelled& data, double* weights) const {
+      node->read(weights);
+      if (edge) edge->read(weights + data.node_weights());
+    }
+    void write(const Labelled& data, const double* weights) {
+      node->write(weights);
+      if (edge) edge->write(weights + data.node_weights());
+    }
+  };
+  Held make_tables() const {
+    const auto make = [](int cells, std::int64_t attributes, const std::int64_t* row_ptr,
+                         const std::int32_t* column) {
+      const std::int64_t none = 0;
+      return std::make_unique<Compiled>(Occurrences{&none, nullptr, nullptr}, 0, nullptr, cells,
+                                        attributes, row_ptr, column, false);
+    };
+    Held made;
+    made.node = make(data_.labels, data_.attributes(), data_.row_ptr.data(), data_.column.data());
+    if (const auto& e = data_.edges)
+      made.edge =
+          make(data_.labels * data_.labels, e->attributes(), e->row_ptr.data(), e->cell.data());
+    return made;
   }
   // Such tables in the places of the weights.
-  Live beside(Compiled& tables) {
-    Live live = weight_->view();
+  static Live beside(Live weight, Compiled& tables) {
     const Live own = tables.view();
-    live.table = own.table;
-    live.cell = own.cell;
-    return live;
+    weight.table = own.table;
+    weight.cell = own.cell;
+    return weight;
   }
 
-  void read(Written out) const { copy_out(*weight_, small_, out); }
-  void write(Reals in) { copy_in(*weight_, small_, in); }
+  void read(Written out) const { copy_out(weight_, small_, out); }
+  void write(Reals in) { copy_in(weight_, small_, in); }
   void read_memory(Written out) const { copy_out(memory(), small_memory_, out); }
-  void write_memory(Reals in) { copy_in(memory(), small_memory_, in); }
+  void write_memory(Reals in) {
+    memory();
+    copy_in(memory_, small_memory_, in);
+  }
 
   const Labelled& data() const { return data_; }
 
  private:
-  Compiled& memory() const {
-    if (!memory_) refuse("this rule remembers nothing");
-    return *memory_;
+  static void show(Compiled& weight, Compiled* memory, LearnedRows& rows) {
+    rows.weight = weight.view();
+    rows.memory = memory ? beside(rows.weight, *memory) : rows.weight;
+    rows.rows = weight.rows();
+    rows.cells = weight.cells();
   }
-  void copy_out(const Compiled& rows, const std::vector<double>& small, Written out) const {
+  const Held& memory() const {
+    if (!memory_) refuse("this rule remembers nothing");
+    return memory_;
+  }
+  void copy_out(const Held& rows, const std::vector<double>& small, Written out) const {
     data_.check_weights(out.size());
-    rows.read(out.data());
+    rows.read(data_, out.data());
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) {
-      out.data()[k] = small[i * weight_->view().step + j];
+      out.data()[k] = small[i * padded(data_.labels) + j];
     });
   }
-  void copy_in(Compiled& rows, std::vector<double>& small, Reals in) const {
+  void copy_in(Held& rows, std::vector<double>& small, Reals in) const {
     data_.check_weights(in.size());
-    rows.write(in.data());
+    rows.write(data_, in.data());
     data_.visit_small([&](std::int64_t k, std::int64_t i, int j) {
-      small[i * weight_->view().step + j] = in.data()[k];
+      small[i * padded(data_.labels) + j] = in.data()[k];
     });
   }
 
   Labelled data_;
-  std::unique_ptr<Compiled> weight_, memory_;
+  Held weight_, memory_;
   std::vector<double> small_, small_memory_, exists_;
 };
 

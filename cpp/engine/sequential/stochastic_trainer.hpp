@@ -21,13 +21,10 @@ class StochasticTrainer {
     learner_.show(s_);
     if (s_.rule == Rule::adaptive) {
       gradient_ = learner_.make_tables();
-      s_.gradient = learner_.beside(*gradient_);
-      row_time_.assign(s_.rows, 0);
-      cell_time_.assign(s_.cells, 0);
+      node_.show(s_.node, *gradient_.node, s_.node_steps);
+      if (s_.edges) edge_.show(s_.edge, *gradient_.edge, s_.edge_steps);
     }
-    s_.row_time = row_time_.data();
-    s_.cell_time = cell_time_.data();
-    s_.scale = 1.0;
+    s_.node_steps.scale = s_.edge_steps.scale = 1.0;
   }
 
   std::unique_ptr<CompiledSequences> compile(const Labelled& data) const {
@@ -43,21 +40,18 @@ class StochasticTrainer {
     if (strengths.size() != 4 || due.size() != 2) refuse("strengths: 4 numbers, due: 2");
     if (s_.rule == Rule::adaptive && !(offset > 0.0)) refuse("offset must be above 0");
     learner_.show(sequences, s_);
-    sequences.entries.show(s_.gradient);
+    sequences.entries.show(s_.node_steps.gradient);
+    if (s_.edges) sequences.edges.show(s_.edge_steps.gradient);
     s_.share = data_or_null(sequences.data.share);
     sequences.check_order(order);
-    s_.l1 = strengths[0];
-    s_.l2 = strengths[1];
-    s_.small_l1 = strengths[2];
-    s_.small_l2 = strengths[3];
+    s_.attributes = {strengths[0], strengths[1], due[0]};
+    s_.others = {strengths[2], strengths[3], due[1]};
     s_.offset = offset;
-    s_.due = due[0];
-    s_.small_due = due[1];
     const Handle scratch = make_scratch(kernels);
     const double loss =
         kernels.stochastic_visits(s_, order.data(), rate.data(), count, scratch.get());
-    due[0] = s_.due;
-    due[1] = s_.small_due;
+    due[0] = s_.attributes.due;
+    due[1] = s_.others.due;
     return loss;
   }
 
@@ -70,19 +64,36 @@ class StochasticTrainer {
   void read_memory(Written out) const { learner_.read_memory(out); }
   void write(Reals in) {
     learner_.write(in);
-    s_.scale = 1.0;
+    s_.node_steps.scale = s_.edge_steps.scale = 1.0;
     s_.time = 0;
-    row_time_.assign(row_time_.size(), 0);
-    cell_time_.assign(cell_time_.size(), 0);
-    if (gradient_)
-      gradient_->write(std::vector<double>(learner_.data().node_weights(), 0.0).data());
+    node_.clear();
+    edge_.clear();
+    const Labelled& data = learner_.data();
+    if (gradient_) gradient_.write(data, std::vector<double>(data.attribute_weights(), 0.0).data());
   }
   void write_memory(Reals in) { learner_.write_memory(in); }
 
  private:
+  // When the rows of one kind of attributes were up to date.
+  struct Times {
+    std::vector<std::int64_t> row, cell;
+
+    void show(const LearnedRows& rows, Compiled& gradient, RowSteps& steps) {
+      steps.gradient = Learner::beside(rows.weight, gradient);
+      row.assign(rows.rows, 0);
+      cell.assign(rows.cells, 0);
+      steps.row_time = row.data();
+      steps.cell_time = cell.data();
+    }
+    void clear() {
+      row.assign(row.size(), 0);
+      cell.assign(cell.size(), 0);
+    }
+  };
+
   Learner learner_;
-  std::unique_ptr<Compiled> gradient_;
-  std::vector<std::int64_t> row_time_, cell_time_;
+  Learner::Held gradient_;
+  Times node_, edge_;
   Stochastic s_ = {};
 };
 

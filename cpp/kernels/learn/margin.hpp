@@ -19,7 +19,7 @@ namespace crfkit::CRFKIT_ARCH {
 class MarginVisits {
  public:
   MarginVisits(Margins& m, Arena& arena)
-      : m_(m), w_(m.weight), L_(w_.labels), arena_(arena), decoder_(m, 1) {}
+      : m_(m), L_(m.node.weight.labels), arena_(arena), decoder_(m, 1) {}
 
   // The gap of sequence n before its visit; what is not finite where scores are not.
   double visit(std::int64_t n) {
@@ -28,8 +28,7 @@ class MarginVisits {
     const std::int32_t* gold = m_.label + first;
     WorkingSet& set = m_.sets[n];
     arena_.reset();
-    double* node = arena_.take<double>(static_cast<std::size_t>(T) * L_ + kPad);
-    score_positions(w_, 1.0, first, first + T, node);
+    double* node = decoder_.score(first, T, arena_);
     for (std::int64_t t = 0; t < T; ++t) {
       double* row = node + t * L_;
       const double right = row[gold[t]];
@@ -37,14 +36,14 @@ class MarginVisits {
       row[gold[t]] = right;
     }
     std::int32_t* found = arena_.take<std::int32_t>(T);
-    const double value = decoder_.best_path(node, T, found, arena_);
+    const double value = decoder_.best_path(found, arena_);
     if (!std::isfinite(value)) return value;
 
     double* loss = arena_.take<double>(set.count + 1);
-    const double base = decoder_.path_score(node, T, gold);
+    const double base = decoder_.path_score(gold);
     double highest = 0.0, mean = 0.0;
     for (std::int32_t k = 0; k < set.count; ++k) {
-      loss[k] = c * (decoder_.path_score(node, T, set.path + k * T) - base);
+      loss[k] = c * (decoder_.path_score(set.path + k * T) - base);
       mean += set.share[k] * loss[k];
       if (loss[k] > highest) highest = loss[k];
     }
@@ -68,13 +67,12 @@ class MarginVisits {
     return highest - mean;
   }
 
-  void fetch_soon(std::int64_t n) const { fetch_lists(w_, m_.seq_ptr[n], m_.seq_ptr[n + 1]); }
-  void fetch_next(std::int64_t n) const { fetch_first(w_, m_.seq_ptr[n], m_.seq_ptr[n + 1]); }
+  void fetch_soon(std::int64_t n) const { fetch_lists_of(m_, n); }
+  void fetch_next(std::int64_t n) const { fetch_first_of(m_, n); }
 
  private:
   double inverse_of(const double* weight) const {
-    const bool small = weight >= m_.small && weight < m_.small + (L_ + 2) * w_.step;
-    return small ? m_.small_inverse : m_.inverse;
+    return m_.node.has(weight) ? m_.inverse : m_.small_inverse;
   }
 
   // Takes in a labelling without a share; the set has room.
@@ -144,7 +142,6 @@ class MarginVisits {
   }
 
   Margins& m_;
-  const Live& w_;
   int L_;
   Arena& arena_;
   Decoder decoder_;

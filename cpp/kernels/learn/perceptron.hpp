@@ -27,18 +27,16 @@ namespace crfkit::CRFKIT_ARCH {
 
 class MistakePass {
  public:
-  MistakePass(Mistakes& m, Arena& arena)
-      : m_(m), w_(m.weight), arena_(arena), decoder_(m, m.kbest) {}
+  MistakePass(Mistakes& m, Arena& arena) : m_(m), arena_(arena), decoder_(m, m.kbest) {}
 
   // Decodes sequence n and learns from its mistakes; returns its loss, or what is not finite.
   double visit(std::int64_t n) {
     const std::int64_t first = m_.seq_ptr[n], T = m_.seq_ptr[n + 1] - first;
     arena_.reset();
-    double* node = arena_.take<double>(static_cast<std::size_t>(T) * w_.labels + kPad);
-    score_positions(w_, 1.0, first, first + T, node);
-    if (m_.kbest > 1) return separate(node, first, T);
+    decoder_.score(first, T, arena_);
+    if (m_.kbest > 1) return separate(first, T);
     std::int32_t* found = arena_.take<std::int32_t>(T);
-    const double value = decoder_.best_path(node, T, found, arena_);
+    const double value = decoder_.best_path(found, arena_);
     if (!std::isfinite(value)) return value;
     const std::int32_t* gold = m_.label + first;
     std::int64_t wrong = 0;
@@ -54,16 +52,16 @@ class MistakePass {
     return loss;
   }
 
-  void fetch_soon(std::int64_t n) const { fetch_lists(w_, m_.seq_ptr[n], m_.seq_ptr[n + 1]); }
-  void fetch_next(std::int64_t n) const { fetch_first(w_, m_.seq_ptr[n], m_.seq_ptr[n + 1]); }
+  void fetch_soon(std::int64_t n) const { fetch_lists_of(m_, n); }
+  void fetch_next(std::int64_t n) const { fetch_first_of(m_, n); }
 
  private:
   // Learns from the k best labellings of a sequence; returns the largest cost of one.
-  double separate(const double* node, std::int64_t first, std::int64_t T) {
+  double separate(std::int64_t first, std::int64_t T) {
     const int k = m_.kbest;
     std::int32_t* path = arena_.take<std::int32_t>(T * k);
     double* score = arena_.take<double>(k);
-    decoder_.best_paths(node, T, path, score, arena_);
+    decoder_.best_paths(path, score, arena_);
     if (!std::isfinite(score[0])) return score[0];
     const std::int32_t* gold = m_.label + first;
     double* cost = arena_.take<double>(k, 0.0);
@@ -163,7 +161,6 @@ class MistakePass {
   }
 
   Mistakes& m_;
-  const Live& w_;
   Arena& arena_;
   Decoder decoder_;
 };

@@ -1,10 +1,27 @@
 // One sequence scored with live weights, as a chain that the sweeps take.
+//
+// The sweeps look at one table for each step: that of the last h + 1 labels holds the scores of all
+// shorter n-grams that end there as well.  So scores of tables are added up from the shorter ones
+// to the longer ones, and credits from the longer ones to the shorter ones.
 #pragma once
 
 #include "kernels/linear/live_rows.hpp"
+#include "kernels/sweep/structure.hpp"
 #include "shared/learned.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
+
+// Calls f(rows before, rows before the shorter ones, rows of these) for the n-grams of h + 1 = 3,
+// ..., order + 1 labels: row r of them ends as row r % (rows of the shorter ones) does.
+template <class F>
+inline void each_longer(int labels, int order, F f) {
+  std::int64_t shorter = 0, rows = labels;
+  for (int h = 2; h <= order; ++h) {
+    f(shorter + rows, shorter, rows);
+    shorter += rows;
+    rows *= labels;
+  }
+}
 
 // Scores of positions [first, last) into node[T * L + kPad].
 inline void score_positions(const Live& w, double scale, std::int64_t first, std::int64_t last,
@@ -13,13 +30,35 @@ inline void score_positions(const Live& w, double scale, std::int64_t first, std
   for (std::int64_t p = first; p < last; ++p) scorer.position(p, node + (p - first) * w.labels);
 }
 
-// Scores of transitions, start and stop into table[(L + 2) * L]: -inf where they are forbidden.
+// Scores of tables, start and stop into table[(tables + 2) * L]: -inf where they are forbidden.
 inline void score_small(const Learned& s, double* table) {
-  const int L = s.weight.labels, step = s.weight.step;
-  for (int i = 0; i < L + 2; ++i) {
+  const int L = s.node.weight.labels, step = s.node.weight.step;
+  for (std::int64_t i = 0; i < s.tables + 2; ++i) {
     for (int j = 0; j < L; ++j) {
       const double barred = s.forbidden ? s.forbidden[i * L + j] : 0.0;
-      table[i * L + j] = s.small[static_cast<std::int64_t>(i) * step + j] + barred;
+      table[i * L + j] = s.small[i * step + j] + barred;
+    }
+  }
+  each_longer(L, s.order, [&](std::int64_t at, std::int64_t shorter, std::int64_t rows) {
+    for (int oldest = 0; oldest < L; ++oldest)
+      for (std::int64_t k = 0; k < rows * L; ++k)
+        table[(at + oldest * rows) * L + k] += table[shorter * L + k];
+  });
+}
+
+// Scores of the steps into positions [first + 1, last), with those of the table [L * L] of all
+// steps, into steps[T * L * L + kPad]; the first position has none.
+inline void score_steps(const Live& edge, double scale, std::int64_t first, std::int64_t last,
+                        const double* table, double* steps) {
+  const LiveScorer scorer(edge, 0.0, scale, last);
+  const int cells = edge.labels;
+  for (int k = 0; k < cells; ++k) steps[k] = 0.0;
+  for (std::int64_t p = first + 1; p < last; ++p) {
+    double* out = steps + (p - first) * cells;
+    scorer.position(p, out);
+    for (int k = 0; k < cells; k += W) {
+      const int part = cells - k;
+      store_part(out + k, part, load_part(out + k, part, 0.0) + load_part(table + k, part, 0.0));
     }
   }
 }
@@ -32,19 +71,42 @@ inline double finite(const double* x, std::int64_t n) {
   return sum_of(sum);
 }
 
-inline Problem chain_of(int labels, const std::int64_t* seq_ptr, const double* node,
-                        const double* table) {
+// One chain with scores of tables, start and stop; with edge attributes, `steps` take the place of
+// the table.
+inline Problem chain_of(const Learned& s, const std::int64_t* seq_ptr, const double* node,
+                        const double* table, const double* steps) {
+  const int L = s.node.weight.labels;
   Problem p = {};
   p.shape = Shape::chain;
   p.sequences = 1;
   p.seq_ptr = seq_ptr;
-  p.labels = labels;
-  p.order = 1;
+  p.labels = L;
+  p.order = s.order;
   p.node = node;
   p.edge[0] = table;
-  p.start = table + labels * labels;
-  p.stop = p.start + labels;
+  each_longer(L, s.order, [&, h = 1](std::int64_t at, std::int64_t, std::int64_t) mutable {
+    p.edge[h++] = table + at * L;
+  });
+  if (s.edges) {
+    p.edge[0] = steps;
+    p.edge_step = static_cast<std::int64_t>(L) * L;
+  }
+  p.start = table + s.tables * L;
+  p.stop = p.start + L;
   return p;
+}
+
+// Calls f(h, row of the tables) for the label n-grams of h + 1 labels that end at position t of a
+// path.
+template <class F>
+inline void each_ngram(const Learned& s, const std::int32_t* path, std::int64_t t, F f) {
+  std::int64_t begin = 0, row = 0, rows = 1;
+  for (int h = 1; h <= s.order && h <= t; ++h) {
+    row += rows * path[t - h];
+    f(h, begin + row);
+    rows *= s.node.weight.labels;
+    begin += rows;
+  }
 }
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -1,6 +1,6 @@
 """The perceptron and its kin on any structure: one after the other, through scores and the best labelling.
 
-The native loop (cpp/kernels/learn/perceptron.hpp) knows chains of order 1; this one asks the structure, and
+The native loop (cpp/kernels/learn/perceptron.hpp) knows chains; this one asks the structure, and
 learns by the same rules: `crfkit.optimise.sequential.perceptron`. Only the weights that a wrong labelling
 shows are touched. Graphs are visited by the same loop: `crfkit.linear.graphs.mistakes`.
 """

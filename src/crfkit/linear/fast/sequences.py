@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.data.batch import Batch
 from crfkit.linear.fast.segment_rows import rows_of_segments
+from crfkit.linear.layout import Layout
 from crfkit.linear.margins import margin_lack
 from crfkit.linear.mistakes import DecodedSequences
 from crfkit.linear.objective import Family
 from crfkit.optimise.margin.view import MarginChains
-from crfkit.optimise.sequential.sequences import DualSequences, OneBlock, PerceptronSequences, Sequences
-from crfkit.structures.chain import is_chain
+from crfkit.optimise.sequential.sequences import (
+    DualSequences,
+    EdgeRows,
+    OneBlock,
+    PerceptronSequences,
+    Sequences,
+)
+from crfkit.structures.chain import Chain, is_chain
 from crfkit.structures.gold import Path
 from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.structures.structure import Structure
@@ -21,7 +29,6 @@ from crfkit.structures.structure import Structure
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-_EDGES = "edge attributes"
 S = TypeVar("S", bound=Sequences)
 
 __all__ = [
@@ -31,6 +38,7 @@ __all__ = [
     "dual_of",
     "margin_chains_lack",
     "margin_chains_of",
+    "online_lack",
     "perceptron_lack",
     "perceptron_of",
     "sequences_lack",
@@ -39,7 +47,14 @@ __all__ = [
 
 
 def sequences_lack(loss: LinearLoss) -> str:
-    """Return why native trainers cannot take a loss; empty where they can."""
+    """Return why trainers of plain chains cannot take a loss; empty where they can."""
+    if loss.objective.family is not Family.LIKELIHOOD:
+        return f"the objective {loss.objective.name}"
+    return chains_lack(loss.structure) or _lack_of_data(loss) or _lack_of_edges(loss)
+
+
+def online_lack(loss: LinearLoss) -> str:
+    """Return why stochastic visits cannot take a loss; empty where they can."""
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
     return _lack(loss)
@@ -52,7 +67,7 @@ def dual_lack(loss: LinearLoss) -> str:
         return against.replace("only chains of order 1", "only chains of order 1 and segments")
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
-    return _lack_of_data(loss)
+    return _lack_of_data(loss) or _lack_of_edges(loss)
 
 
 def perceptron_lack(loss: LinearLoss) -> str:
@@ -61,28 +76,36 @@ def perceptron_lack(loss: LinearLoss) -> str:
         return f"the objective {loss.objective.name}, only the perceptron"
     if (loss.weight != 1.0).any():
         return "weights of sequences other than 1"
-    against = _lack_of_data(loss)
-    return "" if against == _EDGES else against  # these take the slower loop
+    return _lack_of_data(loss)
 
 
 def chains_lack(structure: Structure) -> str:
     """Return why a structure is not a plain chain of order 1; empty where it is one."""
     if not (is_chain(structure) and structure.order == 1):
         return f"{structure.describe()}, only chains of order 1"
-    if structure.resolved is not None and structure.resolved.expansion is not None:
-        return "limits on segment lengths"
-    return ""
+    return _lack_of_lengths(structure)
 
 
 def _lack(loss: LinearLoss) -> str:
-    return chains_lack(loss.structure) or _lack_of_data(loss)
+    """Return why the visits of chains cannot take a loss: they know order 1 and more, and edge attributes."""
+    if not (is_chain(loss.structure) and loss.structure.order >= 1):
+        return f"{loss.structure.describe()}, only chains of order 1 and more"
+    return _lack_of_lengths(loss.structure) or _lack_of_data(loss)
+
+
+def _lack_of_lengths(chain: Chain) -> str:
+    limited = chain.resolved is not None and chain.resolved.expansion is not None
+    return "limits on segment lengths" if limited else ""
+
+
+def _lack_of_edges(loss: LinearLoss) -> str:
+    return "edge attributes" if loss.layout.edge_attributes else ""
 
 
 def _lack_of_data(loss: LinearLoss) -> str:
     reasons = {
         "partial labels": loss.kind == "set",
         "soft labels": loss.kind == "soft",
-        _EDGES: loss.layout.edge_attributes > 0,
         "real-valued columns": loss.layout.dense > 0,
         "negative weights of sequences": bool((loss.weight < 0.0).any()),
     }
@@ -133,6 +156,8 @@ def _made(loss: LinearLoss, kind: type[S]) -> S:
             "label": loss.gold.label,
             "row_ptr": layout.node_ptr,
             "column": layout.node_label,
+            "before": layout.order,
+            "edges": _edges(layout, batch),
         }
     return kind(
         **rows,
@@ -145,9 +170,19 @@ def _made(loss: LinearLoss, kind: type[S]) -> S:
     )
 
 
+def _edges(layout: Layout, batch: Batch) -> EdgeRows | None:
+    """Return the edge attributes of a batch; None where none has a weight."""
+    if not layout.edge_attributes:
+        return None
+    ptr = np.zeros(batch.positions + 1, np.int64) if batch.edge_ptr is None else batch.edge_ptr
+    attr = np.zeros(0, np.int32) if batch.edge_attr is None else batch.edge_attr
+    return EdgeRows(ptr, attr, batch.edge_value, layout.edge_ptr, layout.edge_cell)
+
+
 def _forbidden(structure: Any) -> Floats | None:
-    """Return 0 for what is allowed, else -inf: transitions, lengths, start, stop, [(L + D + 2) * L]."""
+    """Return 0 for what is allowed, else -inf: transitions, lengths, start, stop, [(tables + 2) * L]."""
     L, rules = len(structure.labels), structure.resolved
+    longer = np.ones(sum(L**h for h in range(3, getattr(structure, "order", 1) + 2)), np.bool_)
     lengths = structure.allowed_lengths() if isinstance(structure, SemiMarkov) else np.ones((0, L), np.bool_)
     if rules is None and lengths.all():
         return None
@@ -155,4 +190,4 @@ def _forbidden(structure: Any) -> Floats | None:
     steps, start, stop = (
         (free[:L], free[L], free[L + 1]) if rules is None else (rules.transition, rules.start, rules.stop)
     )
-    return np.where(np.concatenate([steps.ravel(), lengths.ravel(), start, stop]), 0.0, -np.inf)
+    return np.where(np.concatenate([steps.ravel(), longer, lengths.ravel(), start, stop]), 0.0, -np.inf)

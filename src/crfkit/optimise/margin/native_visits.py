@@ -1,4 +1,4 @@
-"""Corrective visits of chains of order 1 in a native loop: cpp/kernels/learn/margin.hpp has the formulas."""
+"""Corrective visits of chains in a native loop: cpp/kernels/learn/margin.hpp has the formulas."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ Losses and steps are those of CRFsuite, and the loss of the last two is their co
 averages and variances take its place. The objective of a step is the sum of the losses as they were met in
 the pass. A pass without a wrong label is the last one: no weight would change any more, and the average is
 the one that all passes would give. Sequences come in an order that (seed, pass) draws, one after the other in
-a native loop (cpp/kernels/learn/perceptron.hpp): one thread does all. Edge attributes, and structures other
-than chains of order 1, take a slower loop, `crfkit.linear.mistakes`.
+a native loop (cpp/kernels/learn/perceptron.hpp): one thread does all. Structures other than chains take a
+slower loop, `crfkit.linear.mistakes`.
 """
 
 from __future__ import annotations

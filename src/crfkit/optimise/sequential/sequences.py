@@ -1,6 +1,7 @@
 """The views for optimisers that visit sequence by sequence: flat arrays, and penalties of two groups.
 
-The groups are the weights of attributes (in C++: rows) and all others: transitions, start, stop and lengths.
+The groups are the weights of attributes and all others: those of edge attributes, transitions, start, stop
+and lengths.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _TABLE = 1 << 29  # most bytes of the table of weights that scores are made of
 
 __all__ = [
     "DualSequences",
+    "EdgeRows",
     "OneBlock",
     "PerceptronSequences",
     "Prepared",
@@ -49,6 +51,16 @@ class SegmentRows(NamedTuple):
     ends: bool
 
 
+class EdgeRows(NamedTuple):
+    """Edge attributes of the positions of chains, and the steps that each has weights for."""
+
+    ptr: Pointers  #: [P + 1]
+    attr: Ids  #: [nnz]
+    value: Floats | None  #: [nnz]
+    row_ptr: Pointers  #: weights of each edge attribute
+    cell: Ids  #: from * L + to of each
+
+
 @dataclass(frozen=True, eq=False)
 class Sequences:
     """Labelled sequences, and which weights exist; in the order of the layout.
@@ -72,12 +84,14 @@ class Sequences:
     labels: int  #: L
     row_ptr: Pointers  #: [A + 1] weights of each attribute
     column: Ids  #: label of each
-    transition_cell: Ids  #: from * L + to of each transition that has a weight
+    transition_cell: Ids  #: cell of each label n-gram that has a weight: `crfkit.linear.layout`
     start: bool = False
     stop: bool = False
     weight: Floats | None = None  #: [N] of the sequences
-    forbidden: Floats | None = None  #: [(L + D + 2) * L] 0 or -inf: transitions, lengths, start, stop
+    forbidden: Floats | None = None  #: [(tables + 2) * L] 0 or -inf: transitions, lengths, start, stop
     segments: SegmentRows | None = None  #: None: chains
+    before: int = 1  #: k: labels before that a transition looks at; L + ... + L^k rows of tables
+    edges: EdgeRows | None = None
 
     @cached_property
     def native(self) -> _native.Labelled:
@@ -85,6 +99,8 @@ class Sequences:
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
         if self.segments is not None:
             given["segments"] = _native.Segmented(*self.segments)
+        if self.edges is not None:
+            given["edges"] = _native.Edged(*self.edges)
         return _native.Labelled(**given)
 
     @cached_property

@@ -44,7 +44,14 @@ class Visits:
         zero = np.zeros(1, dtype=np.int64)
         #: the layout of the weights, without any sequence
         self.layout = replace(
-            first, seq_ptr=zero, attr_ptr=zero, attr=none, value=None, label=none, weight=None
+            first,
+            seq_ptr=zero,
+            attr_ptr=zero,
+            attr=none,
+            value=None,
+            label=none,
+            weight=None,
+            edges=first.edges and first.edges._replace(ptr=zero, attr=none, value=None),
         )
         self._last: tuple[int, _native.CompiledSequences, Pointers] | None = None
 

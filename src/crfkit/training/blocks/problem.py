@@ -153,12 +153,12 @@ class BlockedProblem:
 
     def sizes(self, who: str) -> Pointers:
         """Return how many sequences of each block are not empty; refuse those that cannot be visited."""
-        every = (view_of(self._bind(self.layout, block), Sequences, who) for block in self.data)
+        every = (view_of(self._bind(self.layout, block), SequenceBlocks, who).block(0) for block in self.data)
         return np.array([len(sequences.filled) for sequences in every])
 
     def block(self, i: int) -> Sequences:
         """Return the sequences of one block, as stochastic optimisers visit them."""
-        return self._bind(self.layout, self.data.block(i)).view(Sequences)
+        return self._bind(self.layout, self.data.block(i)).view(SequenceBlocks).block(0)
 
     def _block(self, i: int) -> Block | None:
         if self._store is not None and i in self._store:
