@@ -4,7 +4,7 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 
 ==============  ========================================================================================
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
-                `induce`, `Induction`; `optimise`, `training`
+                `forecast` (what training will take); `induce`, `Induction`; `optimise`, `training`
 their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `KernelChainCRF`,
                 `MEMM`, `OpinionPool`, `VotedPerceptron`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from crfkit.structures.graph_files import load_graph, save_graph
     from crfkit.training import events
     from crfkit.training.boosting import Boosting
+    from crfkit.training.forecast import forecast
     from crfkit.training.generative import Smoothing
     from crfkit.training.induction.induce import induce
     from crfkit.training.induction.options import Induction
@@ -144,6 +145,7 @@ __all__ = [
     "events",
     "explain",
     "features",
+    "forecast",
     "induce",
     "inference",
     "load",
@@ -178,6 +180,7 @@ _HOMES = {
     "Exponential": ("crfkit.objectives", "Exponential"),
     "FactorialCRF": ("crfkit.estimators", "FactorialCRF"),
     "Features": ("crfkit.linear.features", "Features"),
+    "forecast": ("crfkit.training.forecast", "forecast"),
     "Graph": ("crfkit.structures", "Graph"),
     "GraphCRF": ("crfkit.estimators", "GraphCRF"),
     "GridCRF": ("crfkit.estimators", "GridCRF"),

@@ -16,9 +16,9 @@ from crfkit.checks import NotFiniteError
 from crfkit.optimise.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.events import Event, Progress
-from crfkit.training.forecast import seconds_left
 from crfkit.training.loop import Facts, NothingLearnedError, follow
 from crfkit.training.record import RunRecord
+from crfkit.training.remaining import seconds_left
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
 

@@ -23,6 +23,7 @@ PROMISES: dict[str, list[str]] = {
         "[[(2, 4, 'CITY')]]",
         "segment:word[..]=New York",
         "[0, 4, 8, 12, 16, 20, 20]",
+        "13 21 LBFGS",
     ],
     "docs/graphs.md": [
         "14 wrong pixels, 35 without neighbours",

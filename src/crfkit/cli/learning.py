@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
 
-from crfkit.cli.recipes import dictionaries_of, extractor_for, labels_alone, recipe_of, with_internal
+from crfkit.cli.recipes import (
+    dictionaries_of,
+    extractor_for,
+    labels_alone,
+    recipe_of,
+    transitions_of,
+    with_internal,
+)
 
 if TYPE_CHECKING:
     from crfkit.cli.structures import Asked
@@ -35,6 +42,7 @@ __all__ = [
     "Seed",
     "Template",
     "Tolerance",
+    "Transitions",
     "Unlabelled",
     "objective_of",
     "prepare",
@@ -104,6 +112,14 @@ MinCount = Annotated[
 ]
 Features = Annotated[
     str, typer.Option("--features", help="Pairs of attribute and label with a weight: observed, all, likely.")
+]
+Transitions = Annotated[
+    str | None,
+    typer.Option(
+        "--transitions",
+        help="Pairs of labels with a weight: all, observed (fast with hundreds of labels) or none; default: "
+        "all, of templates what their lines B ask for.",
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="For everything that draws.", min=0)]
 
@@ -278,3 +294,14 @@ def features_of(which: str, min_count: float) -> Weights:
     if which not in ("observed", "all", "likely"):
         raise ValueError(f"--features is {which!r}, expected observed, all or likely")
     return replace(Weights.of(which), min_count=min_count)
+
+
+def transitions_for(asked: str | None, extract: Extractor | None) -> Any:
+    """Return which transitions have weights: those of --transitions, or what templates ask for."""
+    return transitions_of(extract) if asked is None else asked
+
+
+def check_transitions(asked: str | None) -> None:
+    """Refuse what --transitions cannot be."""
+    if asked not in (None, "all", "observed", "none"):
+        raise ValueError(f"--transitions is {asked!r}, expected all, observed or none")

@@ -127,6 +127,7 @@ def _fail(message: str, status: int) -> None:
 #: Commands by name, each a module here and a function in it; a new one is a file and a line in this table.
 COMMANDS = {
     "train": ("train", "train"),
+    "forecast": ("forecast", "forecast"),
     "induce": ("induce", "induce"),
     "tag": ("tag", "tag"),
     "eval": ("eval", "evaluate"),

@@ -45,6 +45,7 @@ def train(
     gamma: learning.Gamma = None,
     min_count: learning.MinCount = 0.0,
     features: learning.Features = "observed",
+    transitions: learning.Transitions = None,
     scheme: structures.Scheme = None,
     dev: Annotated[
         str | None,
@@ -138,6 +139,7 @@ def train(
                 "--unlabelled": unlabelled,
                 "--init": init,
                 "--block-positions": block_positions,
+                "--transitions": transitions,
                 "--compact": compact or None,
             }
         )
@@ -169,6 +171,7 @@ def train(
         raise ValueError("--graph and --method are for --structure graph; give it, or leave them out")
     asked = structures.structure_of(structure, order, scheme, max_length, outside, encoding)
     kept = learning.features_of(features, min_count)
+    learning.check_transitions(transitions)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
     goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective, gamma=gamma)
     if unlabelled is not None and (block_positions is not None or not goal.open):
@@ -217,7 +220,7 @@ def train(
             learn.data,
             judged,
             structure=learn.structure,
-            features=replace(kept, transitions=recipes.transitions_of(learn.extractor)),
+            features=replace(kept, transitions=learning.transitions_for(transitions, learn.extractor)),
             objective=goal,
             optimiser=optimizer,
             init=start,

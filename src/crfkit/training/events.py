@@ -44,6 +44,7 @@ class Begin:
     why: str  #: why this optimiser
     notes: tuple[str, ...] = ()  #: what else is worth knowing, in sentences
     resumed: int = 0  #: iterations that a checkpoint already had
+    forecast: str = ""  #: memory and time that are expected, in a sentence; empty where nobody asked
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ class Fit(Course[Model]):
         self.likely, self.all_pairs = features.likely, features.which == "all"
         self.options: LayoutOptions = features.options()
         self.stop, self.init, self.seed = stop, init, seed
+        self.outlook = ""  # what is expected of it, for those who watch
         self.notes = data.check(structure)
         if not self.all_pairs and "path" not in data.kinds and not _has_labels(data):
             if self.likely is not None:
@@ -168,6 +169,7 @@ class Fit(Course[Model]):
             self.why,
             tuple(self.notes),
             resumed,
+            self.outlook,
         )
 
     def start(self, begun: float) -> tuple[Floats, Stopped | None]:

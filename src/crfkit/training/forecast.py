@@ -1,56 +1,246 @@
-"""How long training will go on: by the trend of the certified gap (or the gradient), or by the budget."""
+"""What a training will take, before it begins: weights, memory, time, and which optimiser does it.
+
+Sizes and the optimiser are those that `train` will have. Memory follows from what each part keeps
+(`training/memory.py`). Time is that of an evaluation of a few sequences, by their share of the positions,
+times the evaluations that runs to the default certificate mostly took.
+"""
 
 from __future__ import annotations
 
+import time
+import warnings
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn
+
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.data.dataset import Dataset
+from crfkit.linear.features import Features
+from crfkit.linear.loss import LinearLoss
+from crfkit.linear.objective import Objective
+from crfkit.linear.restrict import restrict
+from crfkit.native import threads_or_all, usable_cores
+from crfkit.optimise import LBFGS, Dual
+from crfkit.optimise.problem import Optimiser
+from crfkit.structures import Structure
+from crfkit.training.choose import name_of, objective_of
+from crfkit.training.data import TrainingData, checked_dataset
+from crfkit.training.fit import Fit
+from crfkit.training.foreign import refuse_unknown
+from crfkit.training.memory import available_bytes, bytes_of, resident_bytes
+from crfkit.training.stop import Stop
 
-__all__ = ["seconds_left"]
+__all__ = ["Forecast", "forecast", "forecast_of"]
 
-_LAST = 8  # steps that make the trend
+_STOP: Final = Stop()
+_SAMPLE = 1 << 20  # cells of the steps of the sequences that are timed: a few ms
+_LEAST = 300  # their positions, at least
+_EVALUATIONS = {Dual: 50, LBFGS: 150}  # until a run is certified, a pass of the dual counted as two
+_OTHERS = 100  # of other methods
 
 
-def seconds_left(
-    seconds: Floats,
-    excess: Floats,
-    tolerance: float,
-    *,
-    max_seconds: float | None = None,
-    max_iterations: int | None = None,
-) -> float:
-    """Return how many seconds are left at most, by whatever comes first; nan when nothing can be said.
-
-    Parameters
-    ----------
-    seconds, excess : array [iterations]
-        When each step ended, and how far from the optimum it was at most, as a fraction.
-    tolerance : float
-        The fraction at which training ends; 0 for none.
-    max_seconds, max_iterations
-        The budget.
+@dataclass(frozen=True)
+class Forecast:
+    """What a training will take; `print` shows it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> round(seconds_left(np.arange(1.0, 5.0), 10.0 ** -np.arange(4.0), 1e-5), 3)
-    2.0
+    >>> from crfkit.features import ItemExtractor
+    >>> data = ItemExtractor()([[["the"], ["old"], ["dog"]], [["a"], ["dog"]]], [["D", "A", "N"], ["D", "N"]])
+    >>> found = forecast(data)
+    >>> found.weights, found.all_pairs, found.by_kind, found.optimiser
+    (13, 21, {'node': 4, 'transition': 9}, 'LBFGS')
+    >>> found.peak > found.growth > 0, found.seconds > 0
+    (True, True)
     """
-    n = len(seconds)
-    ends = []
-    if max_seconds is not None and n:
-        ends.append(max_seconds - seconds[-1])
-    if max_iterations is not None and n:
-        first = max(n - _LAST, 0)
-        pace = (seconds[-1] - seconds[first]) / (n - 1 - first) if n - 1 > first else seconds[-1] / n
-        ends.append(pace * (max_iterations - n))
-    recent = slice(max(n - _LAST, 0), n)
-    t, e = seconds[recent], excess[recent]
-    usable = np.isfinite(e) & (e > 0.0)
-    if tolerance > 0.0 and np.count_nonzero(usable) >= 3:
-        x, y = t[usable], np.log(e[usable])
-        x = x - x.mean()
-        slope = float(x @ (y - y.mean())) / max(float(x @ x), 1e-300)
-        if slope < 0.0:
-            ends.append((np.log(tolerance) - y[-1]) / slope)
-    return max(float(min(ends)), 0.0) if ends else float("nan")
+
+    sequences: int
+    positions: int
+    labels: int
+    attributes: int
+    weights: int  #: that training will have
+    by_kind: dict[str, int]  #: the same by the slot of scores: node, transition, ...
+    all_pairs: int  #: weights with ``features="all"``
+    optimiser: str
+    why: str  #: why this optimiser
+    held: int  #: bytes that the program and the data have now; 0 where the system does not say
+    bytes: dict[str, int]  #: what training adds, by part
+    available: int  #: bytes that the process could still take; 0 where the system does not say
+    evaluation: float  #: seconds of one evaluation; nan where it was not timed
+    evaluations: int  #: that are expected
+    seconds: float  #: until the end; nan where no evaluation was timed
+
+    @property
+    def growth(self) -> int:
+        """Bytes that training adds to what is held now."""
+        return sum(self.bytes.values())
+
+    @property
+    def peak(self) -> int:
+        """Bytes of the process at the most."""
+        return self.held + self.growth
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is so much memory; True where the system does not say."""
+        return not self.available or self.growth <= self.available
+
+    @property
+    def remedy(self) -> str:
+        """What makes training need less memory."""
+        most = max(self.bytes, key=self.bytes.__getitem__)
+        fewer = "fewer weights (--features observed, --min-count 2)"
+        steps = "weights of observed transitions only (--transitions observed)"
+        first = steps if most == "dual" and self.labels > 64 else "" if most == "evaluation" else fewer
+        return ", ".join(x for x in (first, "blocks on disk (--block-positions 100000)", "fewer labels") if x)
+
+    @property
+    def line(self) -> str:
+        """Memory and time in one line."""
+        told = f"about {_megabytes(self.peak)} of memory"
+        if not np.isnan(self.seconds):
+            told += f" and {_duration(self.seconds)}"
+        return f"{told} are expected"
+
+    def warn(self) -> None:
+        """Warn where training needs more memory than there is."""
+        if self.fits:
+            return
+        warnings.warn(
+            f"training is expected to take {_megabytes(self.growth)} more memory, and "
+            f"{_megabytes(self.available)} are available; to need less: {self.remedy}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+    def __str__(self) -> str:
+        sizes = ("sequences", "positions", "labels", "attributes", "weights")
+        lines = [f"{name:<14}{getattr(self, name):>16,}" for name in sizes]
+        lines += [f"  {name:<12}{count:>16,}" for name, count in self.by_kind.items() if count]
+        lines.append(f"{'all pairs':<14}{self.all_pairs:>16,}  weights, with features all")
+        there = f"  of {_megabytes(self.available)} available" if self.available else ""
+        lines.append(f"{'memory':<14}{_megabytes(self.peak):>16}  expected at the most{there}")
+        lines.append(f"  {'held now':<12}{_megabytes(self.held):>16}  program and data")
+        lines += [f"  {name:<12}{_megabytes(size):>16}" for name, size in self.bytes.items()]
+        if not self.fits:
+            lines.append(f"  more than there is; to need less: {self.remedy}")
+        if not np.isnan(self.seconds):
+            each = f"{self.evaluations} evaluations of {self.evaluation:.3g} s"
+            lines.append(f"{'time':<14}{_duration(self.seconds):>16}  expected: {each}")
+        lines.append(f"{'optimiser':<14}{self.optimiser:>16}  {self.why}")
+        return "\n".join(lines)
+
+
+def forecast(
+    data: Dataset,
+    *,
+    structure: Structure | str = "chain",
+    features: Features | str = "observed",
+    objective: Objective | str | None = None,
+    optimiser: Optimiser | str = "auto",
+    stop: Stop = _STOP,
+    threads: int | None = None,
+    **unknown: NoReturn,
+) -> Forecast:
+    """Return what training will take, without training.
+
+    Parameters
+    ----------
+    data, structure, features, objective, optimiser, stop, threads
+        As in `train`.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> data = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
+    >>> print(forecast(data))  # doctest: +ELLIPSIS
+    sequences                    1
+    positions                    2
+    labels                       2
+    attributes                   2
+    weights                      6
+      node                       2
+      transition                 4
+    ...
+    """
+    from crfkit.training.train import structure_of, with_labels_of  # which forecasts before it trains
+
+    refuse_unknown(unknown, "forecast", forecast.__kwdefaults__ or ())
+    known = TrainingData(checked_dataset(data, "data"), threads)
+    asked = structure_of(structure)
+    goal = objective_of(objective, optimiser, asked.objective)
+    labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
+    return forecast_of(Fit(known, labelled, goal, Features.of(features), optimiser, Stop.of(stop)))
+
+
+def forecast_of(fit: Fit, *, timed: bool = True) -> Forecast:
+    """Return what a training with data in memory will take; its time only where evaluations are timed."""
+    problem, layout, stop = fit.problem, fit.layout, fit.stop
+    assert isinstance(problem, LinearLoss)
+    evaluation = seconds_of_evaluation(problem) if timed else float("nan")
+    evaluations = next((n for kind, n in _EVALUATIONS.items() if isinstance(fit.optimiser, kind)), _OTHERS)
+    if stop.max_iterations is not None:
+        evaluations = min(evaluations, stop.max_iterations)
+    seconds = evaluation * evaluations
+    shared = sum(size.cells for name, size in layout.slots.items() if name == "edge")
+    rows = {name: layout.rows_of(name) for name in layout.block}
+    every = layout.weights - sum(len(layout.block[name].cell) for name in ("node", "edge") if name in rows)
+    every += layout.attributes * layout.labels + layout.edge_attributes * shared
+    return Forecast(
+        fit.data.sequences,
+        fit.data.positions,
+        layout.labels,
+        layout.attributes,
+        layout.weights,
+        {name: len(block.cell) for name, block in layout.block.items() if len(block.cell)},
+        every,
+        name_of(fit.optimiser),
+        fit.why,
+        resident_bytes(),
+        bytes_of(problem, fit.optimiser),
+        available_bytes(),
+        evaluation,
+        evaluations,
+        seconds if stop.max_seconds is None else min(seconds, stop.max_seconds),
+    )
+
+
+def seconds_of_evaluation(problem: LinearLoss) -> float:
+    """Return how long an evaluation of all data should take, from one of a few sequences on one thread."""
+    batch, layout = problem.batch, problem.layout
+    cost = max(len(problem.structure.labels) ** 2, 1)
+    wanted = max(_SAMPLE // cost, _LEAST)
+    if batch.positions > wanted:
+        filled = np.flatnonzero(np.diff(batch.seq_ptr))
+        some = max(round(len(filled) * wanted / batch.positions), 1)
+        chosen = filled[np.linspace(0, len(filled) - 1, some).astype(np.int64)]
+        part = batch.select(chosen)
+        made = restrict(layout, part)
+        part, layout = replace(part, attr=made.attr), made.layout
+    else:
+        part = batch
+    loss = LinearLoss(problem.objective, problem.structure, layout, part, threads=1)
+    w, gradient, taken = np.zeros(layout.weights), np.empty(layout.weights), []
+    for _ in range(3):  # the first one prepares
+        begun = time.perf_counter()
+        loss.value_and_grad(w, gradient)
+        taken.append(time.perf_counter() - begun)
+    threads = max(min(threads_or_all(problem.threads), usable_cores()), 1)
+    return float(min(taken[1:]) * batch.positions / part.positions / threads**0.9)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:,.0f} MB"
+
+
+def _duration(seconds: float) -> str:
+    """Return a time that is roughly known.
+
+    Examples
+    --------
+    >>> [_duration(x) for x in (0.2, 17.3, 260.0, 9000.0)]
+    ['1 s', '17 s', '4 min', '2.5 h']
+    """
+    if seconds < 100.0:
+        return f"{max(round(seconds), 1)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000.0 else f"{seconds / 3600:.1f} h"

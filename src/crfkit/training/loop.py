@@ -22,9 +22,9 @@ from crfkit.checks import NotFiniteError
 from crfkit.optimise.problem import End, Run, Step, Stopped
 from crfkit.training.certificate import certify
 from crfkit.training.events import Listener, Progress, StopTraining
-from crfkit.training.forecast import seconds_left
 from crfkit.training.interrupt import Interrupts, interrupts
 from crfkit.training.record import RunRecord
+from crfkit.training.remaining import seconds_left
 from crfkit.training.stop import Stop
 
 __all__ = ["Facts", "NothingLearnedError", "Outcome", "follow"]

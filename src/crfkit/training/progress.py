@@ -117,6 +117,8 @@ class Display:
             f"{event.attributes:,} attributes, {event.weights:,} weights"
         )
         self.say(f"{event.optimiser}: {event.why}")
+        if event.forecast:
+            self.say(event.forecast)
         self._noted = event.notes
         for note in event.notes:
             self.say(f"note: {note}")

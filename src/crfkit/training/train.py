@@ -110,6 +110,8 @@ def train(
     ConvergenceWarning
         Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
         The rule is in `crfkit.training.convergence`.
+    RuntimeWarning
+        More memory is expected to be needed than there is; see `forecast`.
 
     Raises
     ------
@@ -135,6 +137,8 @@ def train(
     >>> model.layout.order, model.layout.weights
     (2, 37)
     """
+    from crfkit.training.forecast import forecast_of
+
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
     refuse_flag(stop, "train")
@@ -156,6 +160,10 @@ def train(
     labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
     fit = Fit(known, labelled, goal, kept, optimiser, ending, init, seed)
     display = display_for(progress)
+    if not isinstance(data, BlockedData):
+        expected = forecast_of(fit, timed=display is not None)
+        expected.warn()
+        fit.outlook = expected.line
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
     try:
         return fit.run(dev, metric, keep, audience, begun)

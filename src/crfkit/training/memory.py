@@ -1,0 +1,122 @@
+"""How much memory a training will take, by part, and how much there is.
+
+The figures follow from what each part keeps (P positions, N sequences, L labels padded to 8, F weights):
+
+=============  ==============================================================================================
+evaluation     scores [P, L] as doubles, 10 bytes for each attribute of a position, rows of attributes that
+               have several weights; where no native path serves, four arrays [P, L]
+dual           marginals [P, L] and [N, weights of transitions] as floats, 4 bytes for each attribute of a
+               position, and at its end scores [P, L] once more
+L-BFGS         six vectors of weights, and pairs of them, which are kept in 2 or 8 bytes a weight
+stochastic     what an epoch reads: 8 bytes for each attribute of a position
+=============  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.batch import KINDS
+from crfkit.linear.fast import FAST
+from crfkit.linear.loss import LinearLoss
+from crfkit.optimise import LBFGS, Dual
+from crfkit.optimise.batch.lbfgs import default_memory
+from crfkit.optimise.batch.vectors import Vectors
+
+__all__ = ["available_bytes", "bytes_of", "resident_bytes"]
+
+_PAIRS = 20  # pairs of vectors that L-BFGS keeps where it finishes what the dual began
+
+
+def bytes_of(problem: LinearLoss, optimiser: Any) -> dict[str, int]:
+    """Return the bytes that training will take on top of the data and the layout, by part.
+
+    Parameters
+    ----------
+    problem : LinearLoss
+    optimiser : Optimiser
+    """
+    layout, batch = problem.layout, problem.batch
+    P, N, L, F = batch.positions, batch.sequences, layout.labels, layout.weights
+    row = -(-L // 8) * 8
+    occurrences = (batch.occurrences(by) for by in KINDS)
+    entries = sum(len(found.id) for found in occurrences if found is not None)
+    begin = 0
+    parts = {"weights": 3 * 8 * F, "evaluation": _evaluation(problem, P, L, row, entries)}
+    if isinstance(optimiser, Dual):
+        kept = sum(len(layout.block[name].cell) for name in ("transition", "length") if name in layout.block)
+        table = L * row if 2 * kept > L * row else kept
+        parts["dual"] = 4 * (P * row + N * table + entries) + 32 * P + _rows(problem, L, row)
+        begin = 8 * P * L
+    if isinstance(optimiser, LBFGS | Dual):
+        vectors = Vectors(F)
+        most = getattr(optimiser, "memory", None) or default_memory(vectors.kept_bytes())
+        pairs = min(most, _PAIRS) if isinstance(optimiser, Dual) else most
+        parts["L-BFGS"] = max(6 * 8 * F + 2 * pairs * vectors.kept_bytes(), begin)
+    else:
+        parts["other methods"] = 8 * entries + 4 * 8 * F
+    return parts
+
+
+def _evaluation(problem: LinearLoss, P: int, L: int, row: int, entries: int) -> int:
+    layout = problem.layout
+    if all(path.covers(problem) for path in FAST):
+        return 4 * 8 * P * L
+    weights = np.diff(layout.node_ptr)  # [A]
+    several = int(np.count_nonzero((weights > max(1, row // 16)) & (weights < L)))
+    table = min(layout.table_bytes, several * 5 // 4 * row * 8)
+    return 8 * P * row * 9 // 8 + 10 * entries + 16 * P + table
+
+
+def _rows(problem: LinearLoss, L: int, row: int) -> int:
+    """Return the bytes of the rows of weights that the dual visits: padded ones, and cells of 12 bytes."""
+    layout = problem.layout
+    weights = np.diff(layout.node_ptr)  # [A]
+    known = problem.batch.attr[problem.batch.attr < len(weights)]
+    often = np.bincount(known, minlength=len(weights)) > 1  # the others need none
+    wide = (weights == L) | (weights > (1 if L <= 64 else L // 4))
+    padded = int(np.count_nonzero(wide & often)) * row * 4
+    return padded + 12 * int(weights[~wide & often].sum()) + 24 * len(weights)
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process has now; 0 where the system does not say.
+
+    Examples
+    --------
+    >>> resident_bytes() >= 0
+    True
+    """
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.exists() else 0
+
+
+def available_bytes() -> int:
+    """Return how much memory this process could still take: of the machine, or of its control group.
+
+    0 where the system does not say.
+
+    Examples
+    --------
+    >>> available_bytes() >= 0
+    True
+    """
+    found = []
+    info = Path("/proc/meminfo")
+    if info.exists():
+        lines = dict(line.split(":", 1) for line in info.read_text().splitlines() if ":" in line)
+        if "MemAvailable" in lines:
+            found.append(int(lines["MemAvailable"].split()[0]) << 10)
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        if Path(limit).exists() and Path(used).exists():
+            most = Path(limit).read_text().strip()
+            if most.isdigit():
+                found.append(max(int(most) - int(Path(used).read_text()), 0))
+    return min(found, default=0)
