@@ -21,7 +21,24 @@ from crfkit.arrays import Floats
 from crfkit.optimise.batch.run import BatchRun
 from crfkit.optimise.problem import Curvature, Penalty, Step, view_of
 
-__all__ = ["ScaledRun"]
+__all__ = ["KnownDiagonal", "ScaledRun"]
+
+
+class KnownDiagonal:
+    """A problem whose diagonal of the Hessian is known already."""
+
+    def __init__(self, problem: Any, diagonal: Floats | None) -> None:
+        self.problem, self._known = problem, diagonal
+        self.value_and_grad = problem.value_and_grad
+
+    @property
+    def size(self) -> int:
+        """Number of weights, F."""
+        return int(self.problem.size)
+
+    def diagonal(self, w: Floats) -> Floats:
+        """Return the known diagonal, whatever w is."""
+        return self.problem.diagonal(w) if self._known is None else self._known
 
 
 class Scaled:
@@ -75,8 +92,14 @@ class ScaledRun:
     def step(self) -> Step:
         """Move on; the norm of the gradient is that by the weights themselves."""
         step = self.inner.step()
-        slope = self.inner.uphill * self.scale  # [F]
+        slope = self.uphill
         return replace(step, gradient_norm=float(np.sqrt(np.sum(slope * slope))))
+
+    @property
+    def uphill(self) -> Floats:
+        """The gradient by the weights themselves, [F]."""
+        gradient: Floats = self.inner.uphill * self.scale
+        return gradient
 
     def state(self) -> dict[str, Any]:
         """Return everything that `start` needs to go on from here."""

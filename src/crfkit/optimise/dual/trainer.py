@@ -8,8 +8,9 @@ towards the answer that the present weights give (cpp/kernels/learn/dual.hpp has
 - ``step="exponentiated"``: online exponentiated gradient (Collins et al. 2008; Gupta 2005, section 2.4.2).
 
 Either takes a third or more off the gap with every pass; far from the optimum nothing is as fast. Close
-to it L-BFGS on weights scaled by the diagonal of the Hessian is quicker (`finish`), but the bound that its
-gradient gives is weak: the certificate comes from the dual again, begun anew at the weights that were found.
+to it L-BFGS on weights scaled by the diagonal of the Hessian is quicker (`finish`). The certificate is the
+bound that a gradient gives, at weights near those of L-BFGS (`nearby.py`); where that is foreseen to take
+long, it comes from the dual again, begun anew at the weights that were found.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.native import threads_or_all
 from crfkit.optimise.batch.lbfgs import LBFGS
+from crfkit.optimise.batch.preconditioned import KnownDiagonal
+from crfkit.optimise.batch.vectors import Vectors
 from crfkit.optimise.dual.extrapolate import Extrapolation
+from crfkit.optimise.dual.nearby import Nearby
 from crfkit.optimise.dual.passes import DualPasses, passes_left, strain, strengths_of
 from crfkit.optimise.problem import End, Optimiser, Penalty, Run, Step, view_of
 from crfkit.optimise.sequential.sequences import DualSequences, Prepared, begin_at
@@ -32,6 +36,7 @@ __all__ = ["Dual"]
 
 _STALLED = 0.1  # of the wanted gap: a finisher that gains less in five steps has done its work
 _CERTIFYING = 8  # passes that a certificate may be foreseen to take: then the gradient is as fast
+_EVALUATIONS = 20  # cost what those cost
 _EASY = 1000.0  # of `strain`, up to which passes are made with the penalty itself
 _EASED = 4  # passes with a stronger penalty, where that of the objective is weak
 
@@ -109,23 +114,6 @@ class Dual:
         return DualRun(self, problem, penalty, w, state)
 
 
-class KnownDiagonal:
-    """A problem whose diagonal of the Hessian is known already."""
-
-    def __init__(self, problem: Any, diagonal: Floats | None) -> None:
-        self.problem, self._known = problem, diagonal
-        self.value_and_grad = problem.value_and_grad
-
-    @property
-    def size(self) -> int:
-        """Number of weights, F."""
-        return int(self.problem.size)
-
-    def diagonal(self, w: Floats) -> Floats:
-        """Return the known diagonal, whatever w is."""
-        return self.problem.diagonal(w) if self._known is None else self._known
-
-
 class DualRun:
     """Passes of the dual, steps of the finisher, passes for the certificate."""
 
@@ -143,6 +131,7 @@ class DualRun:
         self.finisher: Run | None = None
         self.recent = Extrapolation()
         self.curvature = float(np.min(penalty.l2))
+        self.near = Nearby(Vectors(problem.size, options.threads), self.curvature)
         arrays = view_of(problem, DualSequences, "Dual")
         self.positions = len(arrays.label)
         strengths = strengths_of(arrays, penalty, problem.size)
@@ -269,20 +258,36 @@ class DualRun:
             return self._report(step.objective, step.gradient_norm, np.nan, step.stopped, step.end)
         # Nesterov (2004), theorem 2.1.10; see training/certificate.py
         self.bound = max(self.bound, step.objective - step.gradient_norm**2 / (2.0 * self.curvature))
-        gap = step.objective - self.bound
-        if gap <= self.options.gap * abs(step.objective):
+        wanted = self.options.gap * abs(step.objective)
+        if step.objective - self.bound > wanted:
+            self._look_nearby(self.finisher, wanted)
+        gap = self.best - self.bound
+        if gap <= self.options.gap * abs(self.best):
             why = f"converged: the gradient shows that the objective is at most {gap:.3g} above its optimum"
-            return self._report(
-                step.objective, step.gradient_norm, gap, why + self._reason_for_leaving(), End.CONVERGED
-            )
+            norm = step.gradient_norm if self.best == step.objective else np.nan
+            return self._report(self.best, norm, gap, why + self._reason_for_leaving(), End.CONVERGED)
         self.objectives = [*self.objectives, step.objective][-6:]
         gained = (self.objectives[0] - step.objective) / abs(step.objective)
         if self.sequences is None:
             why = step.stopped and step.stopped + self._reason_for_leaving()
             return self._report(step.objective, step.gradient_norm, gap, why, step.end)
-        if step.stopped or (len(self.objectives) == 6 and gained < _STALLED * self.options.gap):
+        stalled = len(self.objectives) == 6 and gained < _STALLED * self.options.gap
+        if step.stopped or (stalled and self.near.left(wanted) > _EVALUATIONS):
             return self._certify_anew(step.objective, self.sequences)
         return self._report(step.objective, step.gradient_norm, np.nan)
+
+    def _look_nearby(self, run: Any, wanted: float) -> None:
+        """Raise the bound by weights near those of the run, where they are foreseen to do so."""
+        if self.penalty.sparse or not hasattr(run, "uphill"):  # a pseudo-gradient is not linear in w
+            return
+        self.near.add(self.w, run.uphill)
+        if not self.near.promises(wanted):
+            return
+        w, objective, bound = self.near.evaluate(self.problem, self.penalty)
+        self.before, self.evaluations = self.before + 1.0, self.evaluations + 1.0
+        self.bound = max(self.bound, bound)
+        if objective < self.best and objective - self.bound <= wanted:
+            self.w, self.best = w, objective
 
     def _reason_for_leaving(self) -> str:
         return f" (L-BFGS went on after {self.passes} passes of the dual: {self.left})" if self.left else ""
@@ -290,6 +295,7 @@ class DualRun:
     def _certify_anew(self, objective: float, sequences: DualPasses) -> Step:
         """Begin the dual at the weights of now: from here on its value is an exact bound."""
         self.phase, self.best = "certify", objective
+        self.near = Nearby(self.near.vectors, self.curvature)
         self.finisher = None  # its history is as large as a dozen weight vectors
         self._begin(sequences)
         self.gaps = []
@@ -364,6 +370,7 @@ class DualRun:
             "w": self.w,
             "sequences": {} if self.sequences is None else self.sequences.state(len(self.w)),
             "finish": {} if self.finisher is None else self.finisher.state(),
+            "near": self.near.state(),
         }
 
     def _recall(self, state: dict[str, Any]) -> None:
@@ -373,6 +380,7 @@ class DualRun:
         self.objectives = [float(x) for x in state["objectives"]]
         self.recent = Extrapolation(recent=np.asarray(state["recent"]))
         self.w = np.array(state["w"], dtype=np.float64)
+        self.near = Nearby(self.near.vectors, self.curvature, state["near"])
         if self.sequences is not None:
             self.sequences.recall(state["sequences"])
         if self.phase == "finish":
