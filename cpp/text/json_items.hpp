@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "text/alphabet.hpp"
+#include "text/letters.hpp"
 #include "text/numbers.hpp"
 #include "text/rows.hpp"
 
@@ -53,13 +53,12 @@ class JsonCursor {
   }
 
   // Appends a string.
-  void string(std::string& into) {
+  void string(Letters& into) {
     expect('"');
     while (true) {
-      const char* begin = at_;
-      while (at_ < end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20)
-        ++at_;
-      into.append(begin, at_);
+      into.append_until(at_, end_, [](std::uint64_t word) {
+        return Letters::equal(word, '"') | Letters::equal(word, '\\') | Letters::below(word, 0x20);
+      });
       if (at_ == end_ || static_cast<unsigned char>(*at_) < 0x20) throw Refused{};
       if (*at_++ == '"') return;
       escape(into);
@@ -100,7 +99,7 @@ class JsonCursor {
   }
 
   // What a backslash, which has been passed, and the characters behind it mean.
-  void escape(std::string& into) {
+  void escape(Letters& into) {
     if (at_ == end_) throw Refused{};
     const char c = *at_++;
     constexpr std::string_view written = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
@@ -202,14 +201,14 @@ class JsonItems {
       key_.clear();
       json_.string(key_);
       json_.expect(':');
-      if (key_ == "items" && !items) {
+      if (key_.view() == "items" && !items) {
         items = true;
         json_.expect('[');
         json_.elements(']', [&] { item(); });
-      } else if (key_ == "labels" && !labels) {
+      } else if (key_.view() == "labels" && !labels) {
         labels = true;
         known = read_labels();
-      } else if (key_ == "weight" && !weighed) {
+      } else if (key_.view() == "weight" && !weighed) {
         weighed = true;
         weight = json_.number(false);
       } else {
@@ -221,7 +220,7 @@ class JsonItems {
     for (std::size_t t = 0, begin = 0; t < ends_.size(); ++t) {
       if (ends_[t] != kUnknown) {
         sink_.queued_label(first + t) =
-            sink_.labels().add(std::string_view(labels_).substr(begin, ends_[t] - begin));
+            sink_.labels().add(labels_.view().substr(begin, ends_[t] - begin));
         begin = ends_[t];
       }
     }
@@ -264,9 +263,9 @@ class JsonItems {
   // Names of a list, behind so many letters of the prefix.
   void names(std::size_t prefix) {
     json_.elements(']', [&] {
-      std::string& letters = sink_.letters();
+      Letters& letters = sink_.letters();
       const std::size_t begin = letters.size();
-      letters.append(prefix_, 0, prefix);
+      letters.append(prefix_.view().substr(0, prefix));
       json_.string(letters);
       sink_.name(begin, 1);
     });
@@ -277,13 +276,13 @@ class JsonItems {
     const std::size_t above = prefix_.size();
     json_.elements('}', [&] {
       json_.string(prefix_);
-      if (!seen_.add(hash_bytes(prefix_))) throw Refused{};
+      if (!seen_.add(hash_bytes(prefix_.view()))) throw Refused{};
       json_.expect(':');
       const char c = json_.peek();
       if (c == '"') {
-        std::string& letters = sink_.letters();
+        Letters& letters = sink_.letters();
         const std::size_t begin = letters.size();
-        letters.append(prefix_);
+        letters.append(prefix_.view());
         letters.push_back(':');
         json_.string(letters);
         sink_.name(begin, 1);
@@ -296,17 +295,17 @@ class JsonItems {
           names(prefix_.size());
         }
       } else {
-        sink_.name(prefix_, json_.number(true));
+        sink_.name(prefix_.view(), json_.number(true));
       }
-      prefix_.resize(above);
+      prefix_.cut(above);
     });
   }
 
   RowSink& sink_;
   JsonCursor json_;
   KeysSeen seen_;
-  std::string key_, prefix_;
-  std::string labels_;             // of this line
+  Letters key_, prefix_;
+  Letters labels_;                 // of this line
   std::vector<std::size_t> ends_;  // of each of them; kUnknown: null
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "text/alphabet.hpp"
+#include "text/letters.hpp"
 
 namespace crfkit {
 
@@ -98,9 +99,9 @@ class RowSink {
   // ---- a row, name by name
 
   // Letters of names; those from a place to the end become a name.
-  std::string& letters() { return letters_; }
+  Letters& letters() { return letters_; }
   void name(std::size_t begin, double value) {
-    const std::string_view made = std::string_view(letters_).substr(begin);
+    const std::string_view made = letters_.from(begin);
     const std::uint64_t hash = hash_bytes(made);
     __builtin_prefetch(attributes_.view().first_slot(hash));
     names_.push_back({begin, made.size(), hash, value});
@@ -222,7 +223,7 @@ class RowSink {
   Rows rows_;
   double weight_ = 1;
   std::int64_t weight_line_ = 0;
-  std::string letters_;
+  Letters letters_;
   std::vector<Name> names_;          // queued
   std::vector<std::size_t> ends_;    // [queued rows], in names_
   std::vector<std::int32_t> label_;  // [queued rows]
