@@ -1,4 +1,4 @@
-// Text to ids for Python: alphabets, columns, templates.
+// Text to ids for Python: columns, templates.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
@@ -17,66 +17,9 @@
 #include "text/columns.hpp"
 #include "text/expand.hpp"
 #include "text/expand_segments.hpp"
-#include "text/utf8.hpp"
 
 namespace crfkit {
 namespace {
-
-// ---- alphabets
-
-nb::str text(std::string_view s) {
-  PyObject* made =
-      PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape");
-  if (!made) throw nb::python_error();
-  return nb::steal<nb::str>(made);
-}
-
-template <class Find>
-Given<std::int32_t> look_up_all(Strings strings, Find find) {
-  std::vector<std::int32_t> ids;
-  ids.reserve(strings.size());
-  for (nb::handle h : strings) ids.push_back(find(bytes_of(h)));
-  return give(std::move(ids));
-}
-
-Given<std::int32_t> find_all(const AlphabetView& names, Strings strings) {
-  std::vector<std::pair<std::string_view, std::uint64_t>> wanted;  // the list keeps the strings
-  wanted.reserve(strings.size());
-  for (nb::handle h : strings) wanted.emplace_back(bytes_of(h), hash_bytes(bytes_of(h)));
-  std::vector<std::int32_t> ids(wanted.size());
-  constexpr std::size_t together = 256;
-  for (std::size_t first = 0; first < wanted.size(); first += together)
-    find_many(
-        names, std::min(together, wanted.size() - first),
-        [&](std::size_t i) { return wanted[first + i]; },
-        [&](std::size_t i, std::int32_t id) { ids[first + i] = id; });
-  return give(std::move(ids));
-}
-
-// Strings of a text, each of which must be new and UTF-8; returns how many were added before one
-// that is not.
-std::size_t add_spans(Alphabet& names, const Bytes& text, Pointers begin, Pointers end) {
-  if (begin.size() != end.size()) throw nb::value_error("begin and end differ in length");
-  const std::string_view whole(reinterpret_cast<const char*>(text.data()), text.size());
-  const auto size = static_cast<std::int64_t>(whole.size());
-  for (std::size_t i = 0; i < begin.size(); ++i)
-    if (begin.data()[i] < 0 || begin.data()[i] > end.data()[i] || end.data()[i] > size)
-      throw nb::value_error("a string lies outside the text");
-  nb::gil_scoped_release release;
-  return names.add_spans(whole, begin.data(), end.data(), begin.size(), valid_utf8);
-}
-
-Strings all_strings(const AlphabetView& a) {
-  Strings strings;
-  for (std::uint64_t i = 0; i < a.size; ++i) strings.append(text(a.at(i)));
-  return strings;
-}
-
-nb::str string_at(const AlphabetView& a, std::int64_t i) {
-  if (i < 0 || static_cast<std::uint64_t>(i) >= a.size)
-    throw nb::index_error("no string has this id");
-  return text(a.at(static_cast<std::uint64_t>(i)));
-}
 
 // ---- templates
 
@@ -333,53 +276,6 @@ class Features {
 
 void bind_features(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Alphabet>(m, "Alphabet")
-      .def(nb::init<>())
-      .def("__len__", &Alphabet::size)
-      .def("__getitem__", [](const Alphabet& a, std::int64_t i) { return string_at(a.view(), i); })
-      .def("strings", [](const Alphabet& a) { return all_strings(a.view()); })
-      .def("add", [](Alphabet& a, nb::str s) { return a.add(bytes_of(s)); })
-      .def("find", [](const Alphabet& a, nb::str s) { return a.find(bytes_of(s)); })
-      .def("add_all",
-           [](Alphabet& a, Strings strings) {
-             return look_up_all(strings, [&](std::string_view s) { return a.add(s); });
-           })
-      .def("find_all",
-           [](const Alphabet& a, Strings strings) {
-             return look_up_all(strings, [&](std::string_view s) { return a.find(s); });
-           })
-      .def("hashed",
-           [](const Alphabet& a, std::int64_t size) {
-             if (size < 1 || size > 0x7fffffff)
-               throw nb::value_error("size must lie between 1 and 2^31 - 1");
-             return give(a.hashed(static_cast<std::uint64_t>(size)));
-           })
-      .def("add_spans", &add_spans, "text"_a, "begin"_a, "end"_a)
-      // Ids here of all strings of another alphabet, which are added.
-      .def("merge", [](Alphabet& a, const Alphabet& other) { return give(a.merge(other)); })
-      .def("arrays",
-           [](const Alphabet& a)
-               -> Tuple<Given<std::uint8_t>, Given<std::uint64_t>, Given<std::uint64_t>> {
-             const AlphabetView v = a.view();
-             const auto* bytes = reinterpret_cast<const std::uint8_t*>(v.bytes);
-             return nb::make_tuple(give(std::vector<std::uint8_t>(bytes, bytes + v.byte_count)),
-                                   give(std::vector<std::uint64_t>(v.begin, v.begin + v.size + 1)),
-                                   give(a.settled_slots()));
-           });
-
-  nb::class_<Frozen>(m, "FrozenAlphabet")
-      .def_static("from_arrays", &freeze, "bytes"_a, "begin"_a, "slots"_a)
-      .def("__len__", [](const Frozen& a) { return a.begin.size() - 1; })
-      .def("__getitem__", [](const Frozen& a, std::int64_t i) { return string_at(a.view(), i); })
-      .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
-      .def("find", [](const Frozen& a, nb::str s) { return a.view().find(bytes_of(s)); })
-      .def("find_all", [](const Frozen& a, Strings strings) { return find_all(a.view(), strings); })
-      .def("arrays",
-           [](const Frozen& a)
-               -> Tuple<Given<std::uint8_t>, Given<std::uint64_t>, Given<std::uint64_t>> {
-             return nb::make_tuple(a.bytes, a.begin, a.slots);
-           });
-
   nb::class_<ColumnParser>(m, "ColumnParser")
       .def(
           "__init__",
@@ -446,7 +342,7 @@ void bind_features(nb::module_& m) {
           [](const Features& f, int view, const Alphabet& tokens) -> Strings {
             nb::list strings;
             for (std::size_t i = f.known(view); i < tokens.size(); ++i)
-              strings.append(text(tokens.at(i)));
+              strings.append(str_of(tokens.at(i)));
             return strings;
           },
           "view"_a, "tokens"_a)

@@ -28,6 +28,7 @@ void bind_sequential(nb::module_& m);
 void bind_decoder(nb::module_& m);
 void bind_dictionary(nb::module_& m);
 void bind_evaluate(nb::module_& m);
+void bind_alphabets(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_induction(nb::module_& m);
 void bind_items(nb::module_& m);
@@ -237,6 +238,7 @@ NB_MODULE(_native, m) {
     return names;
   });
 
+  bind_alphabets(m);
   bind_features(m);
   bind_induction(m);
   bind_items(m);

@@ -1,4 +1,4 @@
-// Strings of Python as UTF-8.
+// Strings of Python as UTF-8, and the other way round.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,6 +18,14 @@ inline std::string_view bytes_of(nb::handle h) {
     throw nb::type_error("expected str");
   }
   return {p, static_cast<std::size_t>(n)};
+}
+
+// UTF-8 as a str; bytes that are not UTF-8 become surrogates.
+inline nb::str str_of(std::string_view s) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape");
+  if (!made) throw nb::python_error();
+  return nb::steal<nb::str>(made);
 }
 
 }  // namespace crfkit

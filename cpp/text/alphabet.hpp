@@ -1,6 +1,6 @@
 // Strings <-> ids.  Grows by interning, in order of first appearance; frozen, it is four flat
 // arrays that can be memory-mapped: bytes of all strings in a row, where each begins, and an open
-// hash table of (hash, id) pairs.
+// hash table of (hash, id) pairs; or the database of a CRFsuite model, as it lies in the file.
 #pragma once
 
 #include <bit>
@@ -11,27 +11,10 @@
 #include <string_view>
 #include <vector>
 
-namespace crfkit {
+#include "text/cqdb.hpp"
+#include "text/words.hpp"
 
-// The last n bytes of a string of `size`, 1 to 7, with zeros behind them.  Loads of fixed sizes: a
-// copy of n bytes is a loop over them.
-inline std::uint64_t tail_word(const char* p, std::size_t n, std::size_t size) {
-  std::uint64_t word = 0;
-  if constexpr (std::endian::native == std::endian::little) {
-    if (size >= 8) {
-      std::memcpy(&word, p + n - 8, 8);
-      return word >> (64 - 8 * n);
-    }
-    if (n >= 4) {
-      std::uint32_t low, high;
-      std::memcpy(&low, p, 4);
-      std::memcpy(&high, p + n - 4, 4);
-      return low | static_cast<std::uint64_t>(high) << (8 * n - 32);
-    }
-  }
-  std::memcpy(&word, p, n);
-  return word;
-}
+namespace crfkit {
 
 // 64 bits from the bytes of a string, of which tables use the upper half; part of the file format,
 // so it never changes.
@@ -62,8 +45,23 @@ struct AlphabetView {
   std::uint64_t size;
   const std::uint64_t* slots;  // [slot_count]: high half hash, low half id + 1; 0 is empty
   std::uint64_t slot_count;    // a power of two
+  Database database = {};      // in place of these arrays
+
+  static AlphabetView of(const Database& database) {
+    return {nullptr, 0, nullptr, database.size, nullptr, 0, database};
+  }
+
+  // The hash by which a string is found.
+  std::uint64_t hash(std::string_view s) const { return database ? lookup3(s) : hash_bytes(s); }
+
+  // Asks for what a search for this hash reads first.
+  void fetch(std::uint64_t hash) const {
+    if (database) return database.fetch(hash);
+    if (slot_count) __builtin_prefetch(first_slot(hash));
+  }
 
   std::string_view at(std::uint64_t id) const {
+    if (database) return database.at(id);
     const std::uint64_t a = begin[id], b = begin[id + 1];
     if (a > b || b > byte_count)
       throw std::invalid_argument("the alphabet is damaged: string " + std::to_string(id) +
@@ -114,8 +112,9 @@ struct AlphabetView {
   // Taken slots in a row; in tables that are half full, more than 100 never happen by chance.
   static constexpr std::uint64_t longest_run = 1 << 11;
 
-  std::int32_t find(std::string_view s) const { return find(s, hash_bytes(s)); }
+  std::int32_t find(std::string_view s) const { return find(s, hash(s)); }
   std::int32_t find(std::string_view s, std::uint64_t hash) const {
+    if (database) return database.find(s, hash);
     if (slot_count == 0) return -1;
     const std::uint64_t mark = hash >> 32;
     for (std::uint64_t i = 0; i < slot_count; ++i) {
@@ -136,8 +135,10 @@ void find_many(const AlphabetView& names, std::size_t count, At at, Found found)
   const auto guess = [&](std::size_t i) {
     return (*names.first_slot(at(i).second) & 0xffffffffULL) - 1;
   };
+  for (std::size_t i = 0; i < count; ++i) names.fetch(at(i).second);
+  if (names.database)
+    for (std::size_t i = 0; i < count; ++i) names.database.fetch_record(at(i).second);
   if (names.slot_count) {
-    for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(names.first_slot(at(i).second));
     for (std::size_t i = 0; i < count; ++i)
       if (const std::uint64_t id = guess(i); id < names.size) __builtin_prefetch(names.begin + id);
     for (std::size_t i = 0; i < count; ++i)

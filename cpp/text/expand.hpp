@@ -226,8 +226,10 @@ class Expander {
     const std::size_t begin = text_.size();
     append_text(i, chosen_.data());
     const std::string_view name(text_.data() + begin, text_.size() - begin);
-    std::vector<Asked>& asked = asked_[naming_of(templates_[i].kind)];
-    asked.push_back({i, key, begin, name.size(), hash_bytes(name)});
+    const int naming = naming_of(templates_[i].kind);
+    const AlphabetView& names = std::get<AlphabetView>(names_[naming]);
+    std::vector<Asked>& asked = asked_[naming];
+    asked.push_back({i, key, begin, name.size(), names.hash(name)});
     return kAsked - static_cast<std::int32_t>(asked.size() - 1);
   }
 

@@ -128,12 +128,10 @@ class SegmentExpander {
 
   // Keeps text_ until `answer`; its slot is on the way.
   void ask() {
-    const std::uint64_t hash = hash_bytes(text_);
-    if (const auto* growing = std::get_if<Alphabet*>(&names_)) {
-      __builtin_prefetch((*growing)->view().first_slot(hash), 1);
-    } else if (const AlphabetView& frozen = std::get<AlphabetView>(names_); frozen.slot_count) {
-      __builtin_prefetch(frozen.first_slot(hash));
-    }
+    const auto* growing = std::get_if<Alphabet*>(&names_);
+    const AlphabetView names = growing ? (*growing)->view() : std::get<AlphabetView>(names_);
+    const std::uint64_t hash = names.hash(text_);
+    names.fetch(hash);
     asked_.push_back({letters_.size(), text_.size(), hash});
     letters_ += text_;
   }

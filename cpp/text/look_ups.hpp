@@ -25,8 +25,8 @@ class LookUps {
   // Keeps a name until `look_up`: its slot is on the way meanwhile, and so are those of the names
   // that follow.  The letters are copied, as nobody keeps the string.
   void ask(const AlphabetView& names, std::string_view name, double value) {
-    const std::uint64_t hash = hash_bytes(name);
-    if (names.slot_count) __builtin_prefetch(names.first_slot(hash));
+    const std::uint64_t hash = names.hash(name);
+    names.fetch(hash);
     const std::size_t begin = letters_.size();
     asked_.push_back({begin, name.size(), hash, value});
     letters_.insert(letters_.end(), name.begin(), name.end());

@@ -23,7 +23,7 @@ from crfkit.models.model import Model, Names
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 
-__all__ = ["Triples", "assemble", "decoded"]
+__all__ = ["Sorted", "Triples", "assemble", "decoded"]
 
 Integers = NDArray[np.int64]
 
@@ -54,10 +54,23 @@ class Triples:
         return pointers(np.bincount(key // columns, minlength=rows)), (key % columns).astype(np.int32), weight
 
 
+@dataclass(frozen=True, eq=False)
+class Sorted:
+    """Weights that are in order already: rows as pointers, columns that rise, no weight of zero."""
+
+    ptr: Pointers
+    column: Ids
+    weight: Floats
+
+    def part(self, rows: int, columns: int, what: str) -> tuple[Pointers, Ids, Floats]:
+        """Return them as `Triples.part` does."""
+        return self.ptr, self.column, self.weight
+
+
 def assemble(
     labels: Sequence[str],
     attributes: Sequence[str] | Alphabet,
-    node: Triples,
+    node: Triples | Sorted,
     transition: Floats | None = None,
     *,
     edge_attributes: Sequence[str] = (),

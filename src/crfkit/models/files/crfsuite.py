@@ -4,6 +4,10 @@ Header, features (FEAT), labels and attributes (CQDB), and the lists of features
 belong to an attribute (AFRF). Scores follow the lists, as in CRFsuite. The header's number of features is
 always 0, that of LFRF two more than there are labels. Weights of pairs that are not there are 0; there are
 no start or stop weights.
+
+A file as CRFsuite writes it is used as it lies there: attributes are looked up in its own hash tables, and
+one native pass over all of it sees that it is sound and makes rows of weights. Where that pass finds
+anything else, the slower readers here say what is wrong, or cope with it.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import ranges
 from crfkit.data.alphabet import Alphabet
-from crfkit.models.files.assembly import Triples, assemble, decoded
+from crfkit.models.files.assembly import Sorted, Triples, assemble, decoded
 from crfkit.models.files.cqdb import read_spans, read_strings
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import Model
@@ -49,18 +53,35 @@ def read_crfsuite(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model
     steps = _used(features, source, ids, _TRANSITION, L)
     transition = np.zeros((L, L))
     transition[source, steps["label"]] = steps["weight"]
+    node = _states(data, features, head[7] + 12, head[11], A, L)
+    return assemble(labels, attributes, node, transition)
+
+
+def _states(
+    data: bytes | memoryview, features: NDArray[np.void], first: int, at: int, attributes: int, labels: int
+) -> Sorted | Triples:
+    """Return the weights of attributes, where features begin at `first` and lists of them at `at`."""
+    if at <= len(data) - 12:
+        size, count = _chunk(data, at, b"AFRF")
+        if count >= attributes and 12 + 4 * count <= size:
+            file = np.frombuffer(data, dtype=np.uint8)
+            rows = _native.crfsuite_rows(file, first, len(features), at, size, attributes, labels)
+            if rows is not None:
+                return Sorted(*rows)
     if not np.isfinite(features["weight"]).all():
         i = int(np.argmin(np.isfinite(features["weight"])))
         raise ValueError(f"the weight of feature {i} is {features['weight'][i]}; weights must be finite")
-    row, ids = _references(data, head[11], b"AFRF", A)
-    states = _used(features, row, ids, _STATE, L)
-    node = Triples(row, states["label"].astype(np.int64), np.ascontiguousarray(states["weight"]))
-    return assemble(labels, attributes, node, transition)
+    row, ids = _references(data, at, b"AFRF", attributes)
+    states = _used(features, row, ids, _STATE, labels)
+    return Triples(row, states["label"].astype(np.int64), np.ascontiguousarray(states["weight"]))
 
 
 def _attributes(data: bytes | memoryview, at: int, count: int, encoding: str) -> Alphabet | list[str]:
     """Return the names of the attributes; as an alphabet where no other encoding asks for strings."""
     if codecs.lookup(encoding).name == "utf-8":
+        file = np.frombuffer(data, dtype=np.uint8)
+        if (known := _native.FrozenAlphabet.of_database(file, at, count)) is not None:
+            return Alphabet.of_native(known)
         names = _native.Alphabet()
         if names.add_spans(*read_spans(data, at, count, "attributes")) == count:
             return Alphabet.of_native(names)

@@ -1,0 +1,155 @@
+// Strings and their ids for Python: alphabets that grow or are frozen, and what CRFsuite's model
+// files have by the ids of strings.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "python/arrays.hpp"
+#include "python/frozen.hpp"
+#include "python/spans.hpp"
+#include "python/strings.hpp"
+#include "text/crfsuite_rows.hpp"
+#include "text/utf8.hpp"
+
+namespace crfkit {
+namespace {
+
+template <class Find>
+Given<std::int32_t> look_up_all(Strings strings, Find find) {
+  std::vector<std::int32_t> ids;
+  ids.reserve(strings.size());
+  for (nb::handle h : strings) ids.push_back(find(bytes_of(h)));
+  return give(std::move(ids));
+}
+
+Given<std::int32_t> find_all(const AlphabetView& names, Strings strings) {
+  std::vector<std::pair<std::string_view, std::uint64_t>> wanted;  // the list keeps the strings
+  wanted.reserve(strings.size());
+  for (nb::handle h : strings) wanted.emplace_back(bytes_of(h), names.hash(bytes_of(h)));
+  std::vector<std::int32_t> ids(wanted.size());
+  constexpr std::size_t together = 256;
+  for (std::size_t first = 0; first < wanted.size(); first += together)
+    find_many(
+        names, std::min(together, wanted.size() - first),
+        [&](std::size_t i) { return wanted[first + i]; },
+        [&](std::size_t i, std::int32_t id) { ids[first + i] = id; });
+  return give(std::move(ids));
+}
+
+// Strings of a text, each of which must be new and UTF-8; returns how many were added before one
+// that is not.
+std::size_t add_spans(Alphabet& names, const Bytes& text, Pointers begin, Pointers end) {
+  if (begin.size() != end.size()) throw nb::value_error("begin and end differ in length");
+  const std::string_view whole(reinterpret_cast<const char*>(text.data()), text.size());
+  const auto size = static_cast<std::int64_t>(whole.size());
+  for (std::size_t i = 0; i < begin.size(); ++i)
+    if (begin.data()[i] < 0 || begin.data()[i] > end.data()[i] || end.data()[i] > size)
+      throw nb::value_error("a string lies outside the text");
+  nb::gil_scoped_release release;
+  return names.add_spans(whole, begin.data(), end.data(), begin.size(), valid_utf8);
+}
+
+Strings all_strings(const AlphabetView& a) {
+  Strings strings;
+  for (std::uint64_t i = 0; i < a.size; ++i) strings.append(str_of(a.at(i)));
+  return strings;
+}
+
+using AlphabetArrays = Tuple<Given<std::uint8_t>, Given<std::uint64_t>, Given<std::uint64_t>>;
+
+AlphabetArrays arrays_of(const Alphabet& a) {
+  const AlphabetView v = a.view();
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(v.bytes);
+  return nb::make_tuple(give(std::vector<std::uint8_t>(bytes, bytes + v.byte_count)),
+                        give(std::vector<std::uint64_t>(v.begin, v.begin + v.size + 1)),
+                        give(a.settled_slots()));
+}
+
+Alphabet grown(const AlphabetView& from) {
+  Alphabet made;
+  for (std::uint64_t id = 0; id < from.size; ++id) made.add(from.at(id));
+  return made;
+}
+
+// Rows of weights by attribute in a model file of CRFsuite: ptr, labels, weights; None where the
+// file is not as CRFsuite writes it.
+std::optional<Tuple<Given<std::int64_t>, Given<std::int32_t>, Given<double>>> crfsuite_rows(
+    const Bytes& file, std::uint64_t features, std::uint64_t feature_count, std::uint64_t lists,
+    std::uint64_t list_bytes, std::uint64_t attributes, std::uint32_t labels) {
+  const std::uint64_t size = file.size();
+  if (features > size || feature_count > (size - features) / 20 || lists > size ||
+      list_bytes > size - lists || list_bytes < 12 || attributes > (list_bytes - 12) / 4)
+    throw nb::value_error("features or lists lie outside the file");
+  std::optional<FileRows> rows;
+  {
+    const nb::gil_scoped_release release;
+    rows = file_rows({reinterpret_cast<const char*>(file.data()), size},
+                     {features, feature_count, lists, list_bytes}, attributes, labels);
+  }
+  if (!rows) return std::nullopt;
+  return nb::make_tuple(give(std::move(rows->ptr)), give(std::move(rows->column)),
+                        give(std::move(rows->weight)));
+}
+
+nb::str string_at(const AlphabetView& a, std::int64_t i) {
+  if (i < 0 || static_cast<std::uint64_t>(i) >= a.size)
+    throw nb::index_error("no string has this id");
+  return str_of(a.at(static_cast<std::uint64_t>(i)));
+}
+
+}  // namespace
+
+void bind_alphabets(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<Alphabet>(m, "Alphabet")
+      .def(nb::init<>())
+      .def("__len__", &Alphabet::size)
+      .def("__getitem__", [](const Alphabet& a, std::int64_t i) { return string_at(a.view(), i); })
+      .def("strings", [](const Alphabet& a) { return all_strings(a.view()); })
+      .def("add", [](Alphabet& a, nb::str s) { return a.add(bytes_of(s)); })
+      .def("find", [](const Alphabet& a, nb::str s) { return a.find(bytes_of(s)); })
+      .def("add_all",
+           [](Alphabet& a, Strings strings) {
+             return look_up_all(strings, [&](std::string_view s) { return a.add(s); });
+           })
+      .def("find_all",
+           [](const Alphabet& a, Strings strings) {
+             return look_up_all(strings, [&](std::string_view s) { return a.find(s); });
+           })
+      .def("hashed",
+           [](const Alphabet& a, std::int64_t size) {
+             if (size < 1 || size > 0x7fffffff)
+               throw nb::value_error("size must lie between 1 and 2^31 - 1");
+             return give(a.hashed(static_cast<std::uint64_t>(size)));
+           })
+      .def("add_spans", &add_spans, "text"_a, "begin"_a, "end"_a)
+      // Ids here of all strings of another alphabet, which are added.
+      .def("merge", [](Alphabet& a, const Alphabet& other) { return give(a.merge(other)); })
+      .def("arrays", [](const Alphabet& a) -> AlphabetArrays { return arrays_of(a); });
+
+  nb::class_<Frozen>(m, "FrozenAlphabet")
+      .def_static("from_arrays", &freeze, "bytes"_a, "begin"_a, "slots"_a)
+      .def_static("of_database", &freeze_database, "file"_a, "at"_a, "count"_a)
+      .def("__len__", [](const Frozen& a) { return a.view().size; })
+      .def("__getitem__", [](const Frozen& a, std::int64_t i) { return string_at(a.view(), i); })
+      .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
+      .def("find", [](const Frozen& a, nb::str s) { return a.view().find(bytes_of(s)); })
+      .def("find_all", [](const Frozen& a, Strings strings) { return find_all(a.view(), strings); })
+      .def("arrays", [](const Frozen& a) -> AlphabetArrays {
+        if (a.database) return arrays_of(grown(a.view()));
+        return nb::make_tuple(a.bytes, a.begin, a.slots);
+      });
+
+  m.def("crfsuite_rows", &crfsuite_rows, "file"_a, "features"_a, "feature_count"_a, "lists"_a,
+        "list_bytes"_a, "attributes"_a, "labels"_a);
+}
+
+}  // namespace crfkit

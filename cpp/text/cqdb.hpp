@@ -1,0 +1,196 @@
+// CQDB: the database of strings in CRFsuite's model files, looked up in as it lies there.
+//
+// Records (id, size, bytes with a closing NUL), 256 open hash tables of (hash, record), and an
+// array from ids back to records; hashes are Bob Jenkins' lookup3 (hashlittle) of the bytes with
+// the NUL. Numbers are little-endian and lie anywhere, offsets count from the first byte.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/utf8.hpp"
+#include "text/words.hpp"
+
+namespace crfkit {
+
+// hashlittle, with the initial value 0, of a string and a NUL.
+inline std::uint32_t lookup3(std::string_view s) {
+  const char* p = s.data();
+  std::size_t left = s.size() + 1;
+  std::uint32_t a = 0xdeadbeef + static_cast<std::uint32_t>(left), b = a, c = a;
+  const auto add = [&](const char* from) {
+    a += little_word(from);
+    b += little_word(from + 4);
+    c += little_word(from + 8);
+  };
+  const auto mix = [](std::uint32_t& x, std::uint32_t y, std::uint32_t& z, int k) {
+    x = (x - z) ^ std::rotl(z, k);
+    z += y;
+  };
+  const auto finish = [](std::uint32_t& x, std::uint32_t y, int k) {
+    x = (x ^ y) - std::rotl(y, k);
+  };
+  for (; left > 12; left -= 12, p += 12) {
+    add(p);
+    mix(a, b, c, 4), mix(b, c, a, 6), mix(c, a, b, 8);
+    mix(a, b, c, 16), mix(b, c, a, 19), mix(c, a, b, 4);
+  }
+  std::size_t n = left - 1;  // 0 to 11 bytes, and the NUL
+  if constexpr (std::endian::native == std::endian::little) {
+    if (n >= 8) {
+      a += little_word(p), b += little_word(p + 4);
+      if (n > 8) c += static_cast<std::uint32_t>(tail_word(p + 8, n - 8, s.size()));
+    } else if (n) {
+      const std::uint64_t word = tail_word(p, n, s.size());
+      a += static_cast<std::uint32_t>(word), b += static_cast<std::uint32_t>(word >> 32);
+    }
+  } else {
+    char last[12] = {};
+    std::memcpy(last, p, n);
+    add(last);
+  }
+  finish(c, b, 14), finish(a, c, 11), finish(b, a, 25);
+  finish(c, b, 16), finish(a, c, 4), finish(b, a, 14), finish(c, b, 24);
+  return c;
+}
+
+// The strings with the ids 0 to size - 1 of a database that it does not own.  Trusts nothing in it.
+struct Database {
+  const char* bytes = nullptr;  // null: there is no database
+  std::uint64_t byte_count = 0;
+  std::uint64_t size = 0;
+  std::uint64_t back = 0;  // where the array of records by id is
+
+  static constexpr std::uint64_t head = 24 + 256 * 8;
+
+  explicit operator bool() const { return bytes != nullptr; }
+
+  std::string_view at(std::uint64_t id) const {
+    const std::uint64_t record = word(back + 4 * id);
+    if (inside(record, 8)) {
+      const std::uint64_t length = word(record + 4);
+      if (length > 0 && inside(record, 8 + length)) return {bytes + record + 8, length - 1};
+    }
+    throw std::invalid_argument("the database is damaged: string " + std::to_string(id) +
+                                " lies outside its bytes");
+  }
+
+  void fetch(std::uint64_t hash) const {
+    const Home home = home_of(hash);
+    if (home.slots) __builtin_prefetch(bytes + home.slot_at());
+  }
+  // The record that a search looks at first, where there is one.
+  void fetch_record(std::uint64_t hash) const { __builtin_prefetch(bytes + first_record(hash)); }
+
+  std::int32_t find(std::string_view s, std::uint64_t hash) const {
+    Home home = home_of(hash);
+    for (std::uint64_t i = 0; i < home.slots; ++i) {
+      const std::uint64_t at = home.slot_at(), record = word(at + 4);
+      if (record == 0) return -1;
+      if (word(at) == hash && holds(record, s)) {
+        const std::uint64_t id = word(record);
+        return id < size ? static_cast<std::int32_t>(id) : -1;
+      }
+      if (++home.slot == home.slots) home.slot = 0;
+    }
+    return -1;
+  }
+
+  // Whether every string lies within the bytes, is UTF-8 and is found in its table, and no look-up
+  // takes long.  The array of records must lie within the bytes.
+  bool sound() const {
+    if (size >= 0x7fffffff) return false;
+    for (std::uint64_t t = 0; t < 256; ++t)
+      if (!passable(t)) return false;
+    std::vector<std::uint32_t> hash(size);
+    std::uint64_t letters = 0, begin[257] = {};
+    for (std::uint64_t id = 0; id < size; ++id) {
+      const std::uint64_t record = word(back + 4 * id);
+      if (record < head || !inside(record, 9) || word(record) != id) return false;
+      const std::uint64_t length = word(record + 4);
+      if (length < 1 || !inside(record, 8 + length) || bytes[record + 7 + length]) return false;
+      const std::string_view s(bytes + record + 8, length - 1);
+      if (!valid_utf8(s)) return false;
+      letters += length;
+      hash[id] = lookup3(s);
+      ++begin[(hash[id] & 255) + 1];
+    }
+    if (letters > byte_count) return false;
+    // Table by table, as one fits into the nearest cache and all of them do not.
+    for (int t = 0; t < 256; ++t) begin[t + 1] += begin[t];
+    std::vector<std::uint64_t> sorted(size);  // high half hash, low half record
+    for (std::uint64_t id = 0; id < size; ++id)
+      sorted[begin[hash[id] & 255]++] =
+          static_cast<std::uint64_t>(hash[id]) << 32 | word(back + 4 * id);
+    for (const std::uint64_t one : sorted)
+      if (!leads_to(one >> 32, one & 0xffffffffULL)) return false;
+    return true;
+  }
+
+ private:
+  struct Table {
+    std::uint64_t at, slots;
+  };
+  // Where a search begins.
+  struct Home : Table {
+    std::uint64_t slot;
+    std::uint64_t slot_at() const { return at + 8 * slot; }
+  };
+  static constexpr std::uint64_t longest_run = 1 << 11;  // as in alphabets
+
+  std::uint32_t word(std::uint64_t offset) const { return little_word(bytes + offset); }
+  bool inside(std::uint64_t from, std::uint64_t length) const {
+    return from <= byte_count && length <= byte_count - from;
+  }
+  // The table of a hash; one that lies outside has no slots.
+  Table table(std::uint64_t hash) const {
+    const std::uint64_t place = 24 + 8 * (hash & 255);
+    const Table t{word(place), word(place + 4)};
+    return inside(t.at, 8 * t.slots) ? t : Table{0, 0};
+  }
+  Home home_of(std::uint64_t hash) const {
+    const Table t = table(hash);
+    const auto slots = static_cast<std::uint32_t>(t.slots);  // divides faster than 64 bits
+    return {t, slots ? static_cast<std::uint32_t>(hash) / 256 % slots : 0};
+  }
+  // Whether a search for the string of a record ends at this record.
+  bool leads_to(std::uint64_t hash, std::uint64_t wanted) const {
+    Home home = home_of(hash);
+    for (std::uint64_t i = 0; i < home.slots; ++i) {
+      const std::uint64_t at = home.slot_at(), record = word(at + 4);
+      if (record == wanted && word(at) == hash) return true;
+      if (record == 0) return false;
+      if (word(at) == hash && holds(record, {bytes + wanted + 8, word(wanted + 4) - 1ULL}))
+        return false;
+      if (++home.slot == home.slots) home.slot = 0;
+    }
+    return false;
+  }
+  std::uint64_t first_record(std::uint64_t hash) const {
+    const Home home = home_of(hash);
+    const std::uint64_t record = home.slots ? word(home.slot_at() + 4) : 0;
+    return record < byte_count ? record : 0;
+  }
+  bool holds(std::uint64_t record, std::string_view s) const {
+    return inside(record, 9 + s.size()) && word(record + 4) == s.size() + 1 &&
+           std::memcmp(bytes + record + 8, s.data(), s.size()) == 0;
+  }
+  bool passable(std::uint64_t hash) const {
+    const Table t = table(hash);
+    std::uint64_t run = 0, first_run = 0;
+    for (std::uint64_t i = 0; i < t.slots; ++i) {
+      run = word(t.at + 8 * i + 4) ? run + 1 : 0;
+      if (run == i + 1) first_run = run;
+      if (run + (i + 1 == t.slots ? first_run : 0) > longest_run) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace crfkit

@@ -1,0 +1,39 @@
+// Bytes of strings and files as numbers.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace crfkit {
+
+// Four bytes of a file, little-endian, at any place.
+inline std::uint32_t little_word(const char* p) {
+  std::uint32_t word;
+  std::memcpy(&word, p, 4);
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap32(word);
+  return word;
+}
+
+// The last n bytes of a string of `size`, 1 to 7, with zeros behind them.  Loads of fixed sizes: a
+// copy of n bytes is a loop over them.
+inline std::uint64_t tail_word(const char* p, std::size_t n, std::size_t size) {
+  std::uint64_t word = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    if (size >= 8) {
+      std::memcpy(&word, p + n - 8, 8);
+      return word >> (64 - 8 * n);
+    }
+    if (n >= 4) {
+      std::uint32_t low, high;
+      std::memcpy(&low, p, 4);
+      std::memcpy(&high, p + n - 4, 4);
+      return low | static_cast<std::uint64_t>(high) << (8 * n - 32);
+    }
+  }
+  std::memcpy(&word, p, n);
+  return word;
+}
+
+}  // namespace crfkit

@@ -1,0 +1,175 @@
+"""CRFsuite's models used as they lie in their files: the same as what the slower readers make of them."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crfkit import Features, Model, Stop, Tagger, _native, train
+from crfkit.compat.pycrfsuite import Tagger as DropIn
+from crfkit.data.alphabet import Alphabet
+from crfkit.features import ItemExtractor
+from crfkit.models.files import crfsuite
+from crfkit.models.files.cqdb import lookup3, write_strings
+from crfkit.models.files.crfsuite import read_crfsuite
+from crfkit.models.files.crfsuite_write import crfsuite_bytes
+
+X: list[list[Any]] = [
+    [["w=the", "first"], {"w": "dog", "length": 0.75}, ["w=barks", "\u4e2d\n", "a name of many letters"]],
+    [["w=a", "first"], ["w=dog"], ["w=runs", "w=runs"]],
+]
+Y = [["D", "N", "V"], ["D", "N", "V"]]
+
+
+@pytest.fixture(scope="module")
+def data() -> bytes:
+    made = ItemExtractor()(X, Y)
+    return crfsuite_bytes(train(made, stop=Stop(max_iterations=10), features=Features(transitions="all")))
+
+
+class Unhelpful:
+    """Stands for native code that finds every file unsound."""
+
+    Alphabet = _native.Alphabet
+
+    class FrozenAlphabet:
+        @staticmethod
+        def of_database(*_: object) -> None: ...
+
+    @staticmethod
+    def crfsuite_rows(*_: object) -> None: ...
+
+
+def slowly(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """Read by the slower readers alone."""
+    with monkeypatch.context() as patched:
+        patched.setattr(crfsuite, "_native", Unhelpful)
+        return read_crfsuite(data)
+
+
+def assert_same(a: Model, b: Model) -> None:
+    assert a.w.tobytes() == b.w.tobytes()
+    assert a.structure.labels == b.structure.labels
+    for name in ("node_ptr", "node_label", "transition_cell"):
+        np.testing.assert_array_equal(getattr(a.layout, name), getattr(b.layout, name))
+    names = b.attributes.strings()
+    assert a.attributes.strings() == names
+    asked = [*names, *(name + "x" for name in names), *(name[:-1] for name in names)]
+    np.testing.assert_array_equal(a.attributes.ids(asked), b.attributes.ids(asked))
+
+
+def outcome(read: Callable[[bytes], Model], data: bytes) -> tuple[Model | None, str]:
+    """Return a model, or why there is none."""
+    try:
+        return read(data), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def database(strings: list[str]) -> _native.FrozenAlphabet | None:
+    file = np.frombuffer(b"..." + write_strings([string.encode() for string in strings]), dtype=np.uint8)
+    return _native.FrozenAlphabet.of_database(file, 3, len(strings))
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0"), max_size=40), unique=True), st.text())
+def test_databases_find_what_they_hold(strings: list[str], other: str) -> None:
+    strings = [string for string in strings if _encodes(string)]
+    found = database(strings)
+    if not strings:  # CRFsuite writes no array of records then
+        assert found is None
+        return
+    assert found is not None
+    assert len(found) == len(strings)
+    assert found.strings() == strings
+    assert found.find_all(strings).tolist() == list(range(len(strings)))
+    assert [found.find(string) for string in strings] == list(range(len(strings)))
+    if _encodes(other) and other not in strings:
+        assert found.find(other) == -1 == found.find_all([other])[0]
+
+
+def _encodes(string: str) -> bool:
+    try:
+        string.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def test_many_strings_in_one_table_and_strings_that_occur_twice() -> None:
+    names = [f"a{i}" for i in range(100_000)]
+    text = np.frombuffer("".join(name + "\0" for name in names).encode(), dtype=np.uint8)
+    begin = np.cumsum([0, *(len(name) + 1 for name in names)])
+    one = [name for name, h in zip(names, lookup3(text, begin).tolist(), strict=True) if h & 255 == 7]
+    found = database(one)
+    assert found is not None
+    assert found.find_all(names).max() == len(one) - 1
+    assert database([*one, one[3]]) is None
+
+
+def test_a_file_of_crfsuite_is_used_as_it_is(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, known = read_crfsuite(data), slowly(data, monkeypatch)
+    assert_same(model, known)
+    again = Model.from_bytes(model.to_bytes())
+    assert_same(again, Model.from_bytes(known.to_bytes()))
+    assert_same(pickle.loads(pickle.dumps(model)), known)
+    assert Tagger(model).tag(X[0]) == Tagger(known).tag(X[0])
+    for x in X:
+        assert model.predict([x]) == known.predict([x])
+    assert crfsuite_bytes(model) == data == crfsuite_bytes(known)
+    made = Alphabet(known.attributes.strings())
+    for mine, theirs in zip(model.attributes.arrays(), made.arrays(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_damaged_files_are_read_or_refused_as_before(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, same = random.Random(5), 0
+    head = np.frombuffer(data[:48], dtype="<u4").tolist()
+    places = [*range(48, len(data), 97), *range(head[9], head[9] + 2072, 61)]
+    places += range(len(data) - 300, len(data))
+    for at in places:
+        change = bytes([chance.choice((0, 1, 7, 0x80, 0xFF, data[at] ^ 1, data[at] ^ 0x40))])
+        damaged = data[:at] + change + data[at + 1 :]
+        expected, trouble = outcome(partial(slowly, monkeypatch=monkeypatch), damaged)
+        found, mine = outcome(read_crfsuite, damaged)
+        assert mine == trouble
+        if found is not None and expected is not None:
+            assert_same(found, expected)
+            same += 1
+    assert 30 < same < len(places)
+
+
+@pytest.mark.parametrize(("slots", "used"), [(1000, True), (3000, False)])
+def test_tables_in_which_a_search_would_take_long_are_not_used(slots: int, used: bool) -> None:
+    made = bytearray(write_strings([b"a"]))
+    table = next(t for t in range(256) if made[28 + 8 * t : 32 + 8 * t] == bytes(4))
+    full = np.array([[table, 2072]] * slots, dtype="<u4").tobytes()  # each slot names the one record
+    made[24 + 8 * table : 32 + 8 * table] = np.array([len(made), slots], dtype="<u4").tobytes()
+    made[4:8] = np.array([len(made) + len(full)], dtype="<u4").tobytes()
+    file = np.frombuffer(bytes(made) + full, dtype=np.uint8)
+    assert (_native.FrozenAlphabet.of_database(file, 0, 1) is not None) is used
+    for at, count in ((1, 1), (0, 2), (len(file) - 5, 1), (1 << 60, 1)):
+        assert _native.FrozenAlphabet.of_database(file, at, count) is None
+
+
+def test_the_drop_in_opens_and_closes_what_it_maps(data: bytes, tmp_path: Any) -> None:
+    path = tmp_path / "m.crfsuite"
+    path.write_bytes(data)
+    tagger = DropIn()
+    with tagger.open(str(path)):
+        from_file = [tagger.tag(x) for x in X]
+        path.unlink()
+        assert [tagger.tag(x) for x in X] == from_file
+        assert tagger.info().labels == {"D": "0", "N": "1", "V": "2"}
+    tagger.open_inmemory(data)
+    assert [tagger.tag(x) for x in X] == from_file
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="Invalid model file"):
+        tagger.open(str(path))
