@@ -42,12 +42,14 @@ int lanes(int labels, int order, std::int64_t longest) {
                                    padded(labels) * static_cast<double>(longest + 1));
     return fitting >= 2 * kTile ? 2 * kTile : fitting >= 1.0 ? static_cast<int>(fitting) : 1;
   }
-  const int wanted = labels >= 256 ? 8 * kTile : labels >= 64 ? 4 * kTile : 2 * kTile;
-  const double bytes = 3.0 * 8.0 * padded(labels) * static_cast<double>(longest + 1), budget = 16e6;
+  const bool few = labels < kFewLabels;
+  const int tile = few ? kStripe : kTile;
+  const int wanted = labels >= 256 ? 8 * tile : labels >= 64 ? 4 * tile : 2 * tile;
+  const double bytes =
+                   3.0 * 8.0 * (few ? labels : padded(labels)) * static_cast<double>(longest + 1),
+               budget = 16e6;
   const double fitting = budget / bytes;
-  return fitting >= wanted  ? wanted
-         : fitting >= kTile ? static_cast<int>(fitting) / kTile * kTile
-                            : 1;
+  return fitting >= wanted ? wanted : fitting >= tile ? static_cast<int>(fitting) / tile * tile : 1;
 }
 
 template <class Structure, class Semiring>
@@ -134,8 +136,9 @@ template <class Answer>
 void by_groups(const Call& call, const std::int64_t* sequences, std::int64_t count, Answer answer) {
   const std::int64_t* ptr = call.problem.seq_ptr;
   while (count > 0) {
+    const Problem& p = call.problem;
     const int most =
-        lanes(call.problem.labels, call.problem.order, ptr[*sequences + 1] - ptr[*sequences]);
+        p.pairs ? kStripe : lanes(p.labels, p.order, ptr[*sequences + 1] - ptr[*sequences]);
     const std::int64_t groups = (count + most - 1) / most, size = (count + groups - 1) / groups;
     call.arena.reset();
     answer(call, sequences, static_cast<int>(size));

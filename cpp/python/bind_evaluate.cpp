@@ -87,6 +87,27 @@ void check_order(int order, int width, int longest, bool edges) {
     refuse("2^31 label tuples or more: lower the order or the number of labels");
 }
 
+// Sources of each target rise.
+Pairs checked_pairs(const std::optional<KeptIntegers>& ptr, const std::optional<KeptIntegers>& from,
+                    std::int64_t L, bool others) {
+  if (ptr.has_value() != from.has_value()) refuse("pair_ptr and pair_from go together");
+  if (!ptr) return {};
+  if (others) refuse("pairs are for chains of order 1 without edge attributes");
+  check_length("pair_ptr", ptr->size(), L + 1);
+  const std::int64_t count = static_cast<std::int64_t>(from->size());
+  if (ptr->data()[0] != 0 || ptr->data()[L] != count) refuse("pair_ptr does not fit pair_from");
+  for (std::int64_t j = 0; j < L; ++j) {
+    const std::int32_t first = ptr->data()[j], last = ptr->data()[j + 1];
+    if (last < first || last > count) refuse("pair_ptr[" + text(j + 1) + "] is out of range");
+    for (std::int32_t k = first; k < last; ++k) {
+      const std::int32_t i = from->data()[k];
+      if (i >= L || i <= (k > first ? from->data()[k - 1] : -1))
+        refuse("pair_from[" + text(k) + "] is out of range or does not rise");
+    }
+  }
+  return {count, ptr->data(), from->data()};
+}
+
 std::unique_ptr<BoundEvaluator> make_evaluator(
     const Kernels& kernels, int order, const RowPlan& rows, Pointers seq_ptr, Pointers attr_ptr,
     Integers attr, const std::optional<KeptReals>& value, const std::optional<KeptReals>& weight,
@@ -94,7 +115,8 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
     const std::optional<Mask>& allowed, const RowPlan* edge_rows,
     const std::optional<KeptPointers>& edge_ptr, const std::optional<KeptIntegers>& edge_attr,
     const std::optional<KeptReals>& edge_value, int longest, bool begins, bool ends,
-    const std::optional<KeptPointers>& place, std::int64_t table_bytes) {
+    const std::optional<KeptPointers>& place, const std::optional<KeptIntegers>& pair_ptr,
+    const std::optional<KeptIntegers>& pair_from, std::int64_t table_bytes) {
   const Occurrences o = occurrences(attr_ptr, attr, value);
   const std::int64_t all = static_cast<std::int64_t>(attr_ptr.size()) - 1;
   const Segmented segments = segmented(longest, begins, ends, place, all);
@@ -126,15 +148,17 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
   if (edge_rows) bound_edges = BoundRows{edge_rows->ptr, edge_rows->column, edge_rows->width};
   auto made = std::make_unique<BoundEvaluator>(BoundRows{rows.ptr, rows.column, rows.width},
                                                bound_edges, soft, allowed);
-  const Batched batch{N,
-                      seq_ptr.data(),
-                      o,
-                      edges,
-                      data_or_null(weight),
-                      data_or_null(label),
-                      made->soft_data(),
-                      made->allowed_data(),
-                      segments};
+  const Batched batch{
+      N,
+      seq_ptr.data(),
+      o,
+      edges,
+      data_or_null(weight),
+      data_or_null(label),
+      made->soft_data(),
+      made->allowed_data(),
+      checked_pairs(pair_ptr, pair_from, rows.width, edge_rows || longest > 0 || order > 1),
+      segments};
   nb::gil_scoped_release release;
   made->evaluator = std::make_unique<Evaluator>(kernels, batch, order, made->rows.unweighted(),
                                                 made->edges(), table_bytes);
@@ -199,7 +223,7 @@ Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights,
   if (stop) check_shape(*stop, "stop", {L});
   check_length("start_credit", start_credit.size(), L);
   check_length("stop_credit", stop_credit.size(), L);
-  check_length("edge_credit", edge_credit.size(), bound.evaluator->ngrams());
+  check_length("edge_credit", edge_credit.size(), bound.evaluator->steps());
   const std::int64_t D = bound.evaluator->longest();
   if (length.has_value() != (D > 0)) refuse("length is for segments, which need it");
   if (length) check_shape(*length, "length", {D, L});
@@ -230,7 +254,7 @@ void bind_evaluate(nb::module_& m) {
                   "attr_ptr"_a, "attr"_a, "value"_a.none(), "weight"_a.none(), "label"_a.none(),
                   "soft"_a.none(), "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
                   "edge_attr"_a.none(), "edge_value"_a.none(), "longest"_a, "begins"_a, "ends"_a,
-                  "place"_a.none(), "table_bytes"_a)
+                  "place"_a.none(), "pair_ptr"_a.none(), "pair_from"_a.none(), "table_bytes"_a)
       .def_static("unpack", &unpack, "kernels"_a, "order"_a, "width"_a, "ptr"_a, "column"_a,
                   "edge_row_ptr"_a.none(), "edge_column"_a.none(), "soft"_a.none(),
                   "allowed"_a.none(), "packed"_a)

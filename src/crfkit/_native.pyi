@@ -503,6 +503,8 @@ class Evaluator:
         begins: bool,
         ends: bool,
         place: NDArray[np.int64] | None,
+        pair_ptr: NDArray[np.int32] | None,
+        pair_from: NDArray[np.int32] | None,
         table_bytes: int,
     ) -> Evaluator: ...
     @staticmethod

@@ -15,6 +15,7 @@
 #include "engine/threads/run_task.hpp"
 #include "shared/kernels.hpp"
 #include "shared/padded.hpp"
+#include "shared/stripe.hpp"
 
 namespace crfkit {
 
@@ -27,6 +28,7 @@ struct Batched {
   const std::int32_t* label;     // [rows] or null; -1 where the gold does not take a row
   const double* soft;            // [P, L] or null
   const std::uint8_t* allowed;   // [P, L] or null
+  Pairs pairs;                   // [count 0, null]: any step may have a score of its own
   Segmented segments;            // which rows the occurrences have beyond those of positions
 };
 
@@ -44,6 +46,10 @@ class Arrangement {
         step_(padded(rows.width)),
         rows_(rows),
         segments_(batch.segments) {
+    if (batch.pairs.ptr) {
+      pair_ptr_.assign(batch.pairs.ptr, batch.pairs.ptr + L_ + 1);
+      pair_from_.assign(batch.pairs.from, batch.pairs.from + batch.pairs.count);
+    }
     order_positions(batch);
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
     edges_ = batch.edge_occurrences.ptr
@@ -82,6 +88,10 @@ class Arrangement {
     return all;
   }
   std::int64_t slots() const { return slots_.size(); }
+  // Credits of steps: of pairs where they are given, else of the cells of all tables.
+  std::int64_t steps() const {
+    return pair_ptr_.empty() ? ngrams() : static_cast<std::int64_t>(pair_from_.size());
+  }
   std::int64_t rows_left() const { return left_.ptr.back(); }
 
  protected:
@@ -89,13 +99,19 @@ class Arrangement {
     std::int64_t first, last;
   };
 
-  // Doubles of the pooled sums of a block: start, stop, tables and lengths.
-  std::int64_t pooled_size() const { return (2 + ngrams() / L_ + segments_.longest()) * step_; }
+  bool sparse() const { return !pair_ptr_.empty(); }
+  // Doubles of the pooled sums of a block: start, stop, tables or pairs, and lengths.
+  std::int64_t pooled_size() const {
+    return (sparse() ? padded(steps()) : ngrams() / L_ * step_) +
+           static_cast<std::int64_t>(2 + segments_.longest()) * step_;
+  }
 
   const Kernels& kernels_;
   int order_, L_, step_;
   Rows rows_;
   Slots slots_;
+
+  std::vector<std::int32_t> pair_ptr_, pair_from_;  // empty, or as in Pairs
 
   std::vector<Group> group_;
   std::vector<Block> block_;            // [blocks + 1]
@@ -127,6 +143,7 @@ class Arrangement {
     const auto each = [&](auto&... parts) { (archive(parts), ...); };
     each(self.slots_.attribute, self.slots_.level_ptr, self.slots_.member_ptr, self.slots_.member,
          self.slots_.container_ptr, self.slots_.container);
+    each(self.pair_ptr_, self.pair_from_);
     each(self.group_, self.block_, self.sequence_, self.length_, self.weight_, self.source_,
          self.label_);
     each(self.left_.ptr, self.left_.id, self.left_.value, self.single_ptr_, self.full_ptr_,
@@ -150,8 +167,9 @@ class Arrangement {
       std::int64_t i = blocks.first[b], end = blocks.first[b + 1];
       while (end > i && length(blocks.order[end - 1]) == 0) --end;
       while (i < end) {
-        const std::int64_t rest = end - i,
-                           most = kernels_.lanes(L_, order_, length(blocks.order[i]));
+        const std::int64_t rest = end - i;
+        const std::int64_t most =
+            sparse() ? kStripe : kernels_.lanes(L_, order_, length(blocks.order[i]));
         const std::int64_t groups = (rest + most - 1) / most, lanes = (rest + groups - 1) / groups;
         add_group(batch, blocks.order.data() + i, lanes);
         if (batch.segments.longest)

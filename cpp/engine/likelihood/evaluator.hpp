@@ -42,7 +42,8 @@ class Evaluator : public Arrangement {
   struct Shared {
     const double *edge, *start, *stop;  // tables of all orders in a row; [L] or null
     const double* length;               // [D, L], for segments only
-    double *edge_credit, *start_credit, *stop_credit;
+    double* edge_credit;                // [steps]
+    double *start_credit, *stop_credit;
     double* length_credit;  // or null when they are not wanted
   };
 
@@ -100,6 +101,8 @@ class Evaluator : public Arrangement {
     const double* table = shared.edge;
     std::int64_t cells = L_;
     for (int h = 0; h < order_; ++h) e.problem.edge[h] = table, table += cells *= L_;
+    const Pairs pairs{steps(), pair_ptr_.data(), pair_from_.data()};
+    if (sparse()) e.problem.pairs = &pairs;
     e.start = shared.start;
     e.stop = shared.stop;
     if (longest()) e.segments = segments_.view(shared.length, shared.length_credit != nullptr);
@@ -149,18 +152,19 @@ class Evaluator : public Arrangement {
       if (lane >= 0 && (loss.impossible < 0 || sequence_[lane] < loss.impossible))
         loss.impossible = sequence_[lane];
     for (const double value : value_) loss.value += value;
-    add_pooled(0, 1, shared.start_credit);
-    add_pooled(step_, 1, shared.stop_credit);
-    add_pooled(2 * step_, ngrams() / L_, shared.edge_credit);
-    if (shared.length_credit) add_pooled((2 + L_) * step_, longest(), shared.length_credit);
+    add_pooled(0, 1, L_, shared.start_credit);
+    add_pooled(step_, 1, L_, shared.stop_credit);
+    const std::int64_t rows = sparse() ? 1 : ngrams() / L_;
+    add_pooled(2 * step_, rows, steps() / rows, shared.edge_credit);
+    if (shared.length_credit) add_pooled((2 + L_) * step_, longest(), L_, shared.length_credit);
     return loss;
   }
 
-  void add_pooled(std::int64_t at, std::int64_t rows, double* out) const {
-    std::fill_n(out, rows * L_, 0.0);
+  void add_pooled(std::int64_t at, std::int64_t rows, std::int64_t width, double* out) const {
+    std::fill_n(out, rows * width, 0.0);
     for (const std::vector<double>& part : pooled_)
       for (std::int64_t i = 0; i < rows; ++i)
-        for (int j = 0; j < L_; ++j) out[i * L_ + j] += part[at + i * step_ + j];
+        for (std::int64_t j = 0; j < width; ++j) out[i * width + j] += part[at + i * step_ + j];
   }
 
   Loose loose() const { return {loose_.data(), loose_index_.view()}; }

@@ -12,7 +12,8 @@
 
 namespace crfkit::CRFKIT_ARCH {
 
-// What a block of groups adds up: credits of start, stop and of the tables, in rows of `step`.
+// What a block of groups adds up: credits of start, stop and of the tables, in rows of `step`, or
+// of pairs.
 struct BlockSums {
   double *start, *stop, *edge;
   double* products;    // of the edges, still without the factor exp(score)
@@ -185,8 +186,8 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   workspace.block.reset();
   const PooledLayout layout(e.problem);
   const Table& table = probabilities.table[0];
-  double* shared =
-      workspace.block.take<double>(L * step);  // the probabilities of the table, unpacked
+  double* shared = workspace.block.take<double>(
+      e.edges.ptr ? L * step : 0);  // the probabilities of the table, unpacked
   for (int i = 0; e.edges.ptr && i < L; ++i)
     for (int j = 0; j < step; j += W)
       store(shared + i * step + j, load(table.matrix(0) + packed_index(L, L, i, j)));

@@ -5,6 +5,7 @@
 #include "kernels/sweep/history_sum.hpp"
 #include "kernels/sweep/logs.hpp"
 #include "kernels/sweep/packed.hpp"
+#include "kernels/sweep/striped.hpp"
 #include "kernels/sweep/sweep.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -46,27 +47,35 @@ class GroupSum {
       HistorySum semiring(s_, probabilities_, L_, weight, watched, node, sums, arena_);
       return swept(semiring, log_z, forward_only);
     }
+    if (is_striped(sums))
+      return scaled<StripedSum>(node, weight, watched, sums, log_z, forward_only);
     switch (step_ / W) {
       case 1:
-        return scaled<1>(node, weight, watched, sums, log_z, forward_only);
+        return scaled<PackedSum<1>>(node, weight, watched, sums, log_z, forward_only);
       case 2:
-        return scaled<2>(node, weight, watched, sums, log_z, forward_only);
+        return scaled<PackedSum<2>>(node, weight, watched, sums, log_z, forward_only);
       case 3:
-        return scaled<3>(node, weight, watched, sums, log_z, forward_only);
+        return scaled<PackedSum<3>>(node, weight, watched, sums, log_z, forward_only);
       case 4:
-        return scaled<4>(node, weight, watched, sums, log_z, forward_only);
+        return scaled<PackedSum<4>>(node, weight, watched, sums, log_z, forward_only);
       case 6:  // 17 to 24 labels in vectors of four
-        return scaled<6>(node, weight, watched, sums, log_z, forward_only);
+        return scaled<PackedSum<6>>(node, weight, watched, sums, log_z, forward_only);
       default:
-        return scaled<0>(node, weight, watched, sums, log_z, forward_only);
+        return scaled<PackedSum<0>>(node, weight, watched, sums, log_z, forward_only);
     }
   }
 
  private:
-  template <int V>
+  // Lanes side by side: with sparse steps, and with few labels unless most places would be empty.
+  bool is_striped(const EdgeSums& sums) const {
+    const Table& table = probabilities_.table[0];
+    return table.sparse() || (table.ahead.made() && !sums.factors && s_.lanes() > kStripe / 4);
+  }
+
+  template <class Semiring>
   bool scaled(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
               bool forward_only) const {
-    PackedSum<V> semiring(s_, probabilities_.table[0], L_, weight, watched, node, sums, arena_);
+    Semiring semiring(s_, probabilities_.table[0], L_, weight, watched, node, sums, arena_);
     return swept(semiring, log_z, forward_only);
   }
 
@@ -92,6 +101,7 @@ class GroupSum {
     p.sequences = 1;
     p.seq_ptr = seq_ptr;
     p.node = own;
+    p.pairs = nullptr;  // credits of steps are made for all of them
     Task task = {};
     task.credits.node = own;
     if (sums.factors) *finite &= add_edge_scores(lane, *sums.factors, &p, &task);
@@ -109,10 +119,21 @@ class GroupSum {
     for (int t = 1; sums.factors && t < T; ++t)
       sums.factors->add(s_.first() + s_.position(lane, t), task.credits.edge + t * p.edge_step,
                         weight, sums.edge);
-    const std::int64_t cells = layout.products[0] - layout.table[0];  // of the tables of all orders
-    for (std::int64_t c = 0; sums.edge && !sums.factors && c < cells; ++c)
-      sums.edge[lane * sums.lane_step + c] += weight * pooled[layout.table[0] + c];
+    if (sums.edge && !sums.factors)
+      add_steps(pooled + layout.table[0], layout.products[0] - layout.table[0], weight,
+                sums.edge + lane * sums.lane_step);
     return log_z;
+  }
+
+  // edge += weight * the credits of steps, in the cells of the tables of all orders.
+  void add_steps(const double* steps, std::int64_t cells, double weight, double* edge) const {
+    if (const Pairs* pairs = problem_.pairs) {
+      for (int j = 0; j < L_; ++j)
+        for (std::int32_t k = pairs->ptr[j]; k < pairs->ptr[j + 1]; ++k)
+          edge[k] += weight * steps[pairs->from[k] * step_ + j];
+    } else {
+      for (std::int64_t c = 0; c < cells; ++c) edge[c] += weight * steps[c];
+    }
   }
 
   // Scores and credits of steps by position, for one lane; false when a score is not finite.

@@ -74,10 +74,10 @@ class LaneSum {
   void fill() {
     const double* end = p_.node + call_.positions() * L_;
     VecInt holes = {};
-    for (int r = 0; r < rows_.rows(); ++r) {
-      double* to = cells_ + rows_.begin(r) * step_;
-      for (int b = 0; b < rows_.reached(r); ++b, to += step_) {
-        const double* from = p_.node + (begin_[b] + r - (rows_.rows() - length_[b])) * L_;
+    for (int b = 0; b < lanes_; ++b) {  // by lane: the scores come in order
+      const double* from = p_.node + begin_[b] * L_;
+      for (int t = 0; t < length_[b]; ++t, from += L_) {
+        double* to = row(b, t);
         const bool inside = end - from >= step_;
         for (int j = 0; j < step_; j += W) {
           const Vec v = inside ? load(from + j) : load_part(from + j, L_ - j, 0.0);
@@ -108,10 +108,10 @@ class LaneSum {
       if (p_.stop) add_to(call_.pooled + layout.stop, row(b, length_[b] - 1));
     }
     if (!call_.task.credits.node) return;
-    for (int r = 0; r < rows_.rows(); ++r) {
-      const double* from = cells_ + rows_.begin(r) * step_;
-      for (int b = 0; b < rows_.reached(r); ++b, from += step_) {
-        double* to = call_.task.credits.node + (begin_[b] + r - (rows_.rows() - length_[b])) * L_;
+    for (int b = 0; b < lanes_; ++b) {
+      double* to = call_.task.credits.node + begin_[b] * L_;
+      for (int t = 0; t < length_[b]; ++t, to += L_) {
+        const double* from = row(b, t);
         for (int j = 0; j < step_; j += W) store_part(to + j, L_ - j, load(from + j));
       }
     }

@@ -53,14 +53,17 @@ class LaneOffsets {
 
   // The largest score of this row, which `add_tops` adds for all lanes.
   void see_top(int lane, double top) { top_[lane] = top; }
-  // The sum of two doubles of Offset, for W lanes at a time.
   void add_tops(int lanes) {
     for (int lane = 0; lane < lanes; lane += W) {
-      const Vec high = load(high_ + lane), x = load(top_ + lane), s = high + x, back = s - high;
-      store(low_ + lane, load(low_ + lane) + ((high - (s - back)) + (x - back)));
-      store(high_ + lane, s);
+      add(lane, load(top_ + lane));
       store(top_ + lane, Vec{});
     }
+  }
+  // The sum of two doubles of Offset: adds x to W lanes from this one on, a multiple of W.
+  void add(int lane, Vec x) {
+    const Vec high = load(high_ + lane), s = high + x, back = s - high;
+    store(low_ + lane, load(low_ + lane) + ((high - (s - back)) + (x - back)));
+    store(high_ + lane, s);
   }
   // The power of two that brings the largest cell of a lane into [1, 2), taken note of.
   double rescaled(int lane, double largest) {
@@ -83,7 +86,8 @@ class LaneOffsets {
   double* top_;          // [lanes]
 };
 
-// Credits of the table, in rows of `step`; `products` are still without the factor exp(score).
+// Credits of the table, in rows of `step`, or by pair where the table is; `products` are still
+// without the factor exp(score).
 struct EdgeSums {
   double *edge, *products;   // null when they are not wanted
   std::ptrdiff_t lane_step;  // from those of one lane to those of the next; 0: one sum for all

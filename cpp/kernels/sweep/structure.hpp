@@ -47,7 +47,7 @@ struct PooledLayout {
     for (int h = 1; h <= kMaxOrder; ++h) {
       part[h - 1] = size;
       if (p.shape != Shape::tree && h <= p.order && p.edge_step == 0)
-        size += power(p.labels, h) * padded(p.labels);
+        size += p.pairs ? padded(p.pairs->count) : power(p.labels, h) * padded(p.labels);
     }
   }
 };

@@ -1,8 +1,10 @@
-// Shared transition tables in the forms that the dense steps read: packed scores, or packed
-// probabilities and their transpose.
+// Shared transition tables in the forms that steps read: packed scores, or packed probabilities and
+// their transpose; for few labels, and where most steps have one score, also or only those of lanes
+// side by side (striped_steps.hpp).
 #pragma once
 
 #include "kernels/simd/product.hpp"
+#include "kernels/sweep/striped_steps.hpp"
 #include "kernels/sweep/structure.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -39,6 +41,8 @@ struct Table {
   double* packed;      // scores, or probabilities exp(score - top)
   double* transposed;  // probabilities only
   Spread spread;
+  StripedSteps ahead, back;  // of lanes side by side, where they serve
+  WeighedPairs pairs = {};   // where most steps have one score; then nothing is packed
 
   const double* matrix(int m) const { return packed + m * packed_size(n_in, n_out); }
   const double* matrix_transposed(int m) const { return transposed + m * packed_size(n_out, n_in); }
@@ -48,6 +52,37 @@ struct Table {
   void take(Arena& arena, bool with_transpose) {
     packed = arena.take<double>(blocks * packed_size(n_in, n_out));
     transposed = with_transpose ? arena.take<double>(blocks * packed_size(n_out, n_in)) : nullptr;
+  }
+
+  bool sparse() const { return pairs.ptr != nullptr; }
+
+  // The steps of lanes side by side, all of them; probabilities are packed.
+  void stripe(Arena& arena) {
+    const auto at = [this](int i, int j) {
+      return packed[packed_index(n_in, n_out, i, j / W * W) + j % W];
+    };
+    ahead.make(n_in, arena, at);
+    back.make(n_in, arena, [&](int i, int j) { return at(j, i); });
+  }
+
+  // The same, of pairs; all other cells of `score` [n_in, n_in] are alike.
+  void stripe(const double* score, const Pairs& given, Arena& arena) {
+    const std::int64_t n = n_in, common = other_cell(given);
+    double* found = arena.take<double>(static_cast<std::size_t>(given.count) + 1);
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t k = given.ptr[j]; k < given.ptr[j + 1]; ++k)
+        found[k] = score[given.from[k] * n + j];
+    found[given.count] = common < 0 ? kZero : score[common];
+    spread = Spread();
+    spread.see(found, given.count + (common < 0 ? 0 : 1));
+    const Vec top = splat(spread.safe_top());
+    for (std::int64_t k = 0; k <= given.count; k += W) {
+      const int count = static_cast<int>(given.count + 1 - k);
+      store_part(found + k, count, exp(load_part(found + k, count, 0.0) - top));
+    }
+    pairs = {given.ptr, given.from, found};
+    ahead.make(n_in, found[given.count], pairs, arena);
+    back.make(n_in, found[given.count], turned(pairs, n_in, arena), arena);
   }
 
   void fill_scores(const double* score) {
@@ -72,10 +107,28 @@ struct Table {
              to_probability);
     }
   }
+
+ private:
+  // A cell that is not among the pairs, or -1.
+  std::int64_t other_cell(const Pairs& given) const {
+    for (int j = 0; j < n_in; ++j) {
+      const std::int32_t first = given.ptr[j], count = given.ptr[j + 1] - first;
+      for (int i = 0; count < n_in && i < n_in; ++i)
+        if (i >= count || given.from[first + i] != i)
+          return static_cast<std::int64_t>(i) * n_in + j;
+    }
+    return -1;
+  }
 };
 
-// credit += products * probabilities of block m, where `products` are sums of outer products.
+// credit += products * probabilities of block m, where `products` are sums of outer products; both
+// are by pair where the table is.
 inline void add_credits(const Table& table, int m, const double* products, double* credit) {
+  if (table.sparse()) {
+    for (std::int32_t k = 0; k < table.pairs.ptr[table.n_in]; ++k)
+      credit[k] += products[k] * table.pairs.probability[k];
+    return;
+  }
   const int step = padded(table.n_out);
   for (int a = 0; a < table.n_in; ++a) {
     const std::int64_t row = (static_cast<std::int64_t>(a) * table.blocks + m) * step;
@@ -106,10 +159,17 @@ struct Tables {
       const bool full = h == p.order;
       const int blocks = static_cast<int>(power(p.labels, full ? h - 1 : h));
       table[h - 1].shape(blocks, full ? p.labels : 1, p.labels);
+      if (probabilities && p.pairs) {
+        table[h - 1].stripe(p.edge[h - 1], *p.pairs, arena);
+        continue;
+      }
       table[h - 1].take(arena, probabilities);
       probabilities ? table[h - 1].fill_probabilities(p.edge[h - 1])
                     : table[h - 1].fill_scores(p.edge[h - 1]);
     }
+    if (probabilities && !p.pairs && p.shape == Shape::chain && p.order == 1 &&
+        p.labels < kFewLabels)
+      table[0].stripe(arena);
   }
 };
 

@@ -9,6 +9,8 @@ Edge attributes change some of the steps into a position: the sweep corrects the
 on the way forward and again on the way back (`cpp/kernels/linear/edge_factors.hpp`), so that scores and
 gradients of all steps of all positions never exist at once.
 
+Where few steps have weights, sums over steps visit only those (`pairs.py`).
+
 What it covers: chains of order 1 and more, edge attributes (order 1), every kind of gold, sequence weights,
 constraints on transitions. Limits on segment lengths and real-valued columns are left to the general path.
 """
@@ -26,6 +28,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
 from crfkit.inference.results import NoLabellingError
 from crfkit.linear.fast.gold_edges import gold_edges
+from crfkit.linear.fast.pairs import pairs_of
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
@@ -80,6 +83,13 @@ class NativeLikelihood:
         allowed = gold.mask if isinstance(gold, Sets) else None
         self._start, self._stop = np.empty(L), np.empty(L)
         self._ngrams = np.empty(layout.slots["transition"].cells)
+        self._transition_at: NDArray[np.intp] | None = None  # of weights among the pairs
+        pairs = None if edges or loss.structure.order > 1 else pairs_of(layout, loss.structure)
+        if pairs is not None:
+            cell = pairs[2]
+            by_cell = np.argsort(cell)
+            self._ngrams = np.empty(len(cell))
+            self._transition_at = by_cell[np.searchsorted(cell[by_cell], layout.transition_cell)]
         if kept is not None:
             self._evaluator = _native.Evaluator.unpack(
                 kernels,
@@ -117,6 +127,8 @@ class NativeLikelihood:
             False,
             False,
             None,
+            None if pairs is None else pairs[0],
+            None if pairs is None else pairs[1],
             layout.table_bytes,
         )
         counts = _gold_counts(self.chain, gold, weight)
@@ -172,8 +184,12 @@ class NativeLikelihood:
         value = checked_value(layout, weights, found)
         out[self._edge_weights] -= self._gold_edges
         value -= float(self._gold_edges @ weights[self._edge_weights])
-        credits = shared_out(layout.slots["transition"].split(self._ngrams))
-        out[parts["transition"]] = layout.transition_weights(credits) - self._gold_transitions
+        credits = (
+            layout.transition_weights(shared_out(layout.slots["transition"].split(self._ngrams)))
+            if self._transition_at is None
+            else self._ngrams[self._transition_at]
+        )
+        out[parts["transition"]] = credits - self._gold_transitions
         value -= float(self._gold_transitions @ weights[parts["transition"]])
         for name, grad, gold in zip(
             ("start", "stop"), (self._start, self._stop), self._gold_ends, strict=True

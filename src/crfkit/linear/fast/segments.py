@@ -110,6 +110,8 @@ class NativeSegments:
             places.begins,
             places.ends,
             None if D == 1 else places.segment,
+            None,
+            None,
             layout.table_bytes,
         )
         self._gold = {name: np.zeros(credit.size) for name, credit in self._credit.items()}
