@@ -132,22 +132,17 @@ void answer(const Call& call, std::int64_t sequence) {
 }
 
 // Groups of sequences side by side, of about equal size, so that none is left over.
-template <class Answer>
-void by_groups(const Call& call, const std::int64_t* sequences, std::int64_t count, Answer answer) {
+template <class Lanes, class Answer>
+void by_groups(const Call& call, const std::int64_t* sequences, std::int64_t count, Lanes lanes,
+               Answer answer) {
   const std::int64_t* ptr = call.problem.seq_ptr;
   while (count > 0) {
-    const Problem& p = call.problem;
-    const int most =
-        p.pairs ? kStripe : lanes(p.labels, p.order, ptr[*sequences + 1] - ptr[*sequences]);
+    const int most = lanes(ptr[*sequences + 1] - ptr[*sequences]);
     const std::int64_t groups = (count + most - 1) / most, size = (count + groups - 1) / groups;
     call.arena.reset();
     answer(call, sequences, static_cast<int>(size));
     sequences += size, count -= size;
   }
-}
-
-void best_lanes(const Call& call, const std::int64_t* sequences, int lanes) {
-  LaneBest(call, sequences, lanes).run();
 }
 
 void* prepare(const Problem& p, const Task& t) { return new Prepared(p, t); }
@@ -159,10 +154,17 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
   Arena own;
   Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
   const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
+  const auto most = [&](std::int64_t longest) {
+    return p.pairs ? kStripe : lanes(p.labels, p.order, longest);
+  };
   if (t.query == Query::sum && LaneSum::covers(p, t)) {
-    by_groups(call, sequences, count, sum_lanes);
-  } else if (t.query == Query::best && LaneBest::covers(p)) {
-    by_groups(call, sequences, count, best_lanes);
+    by_groups(call, sequences, count, most, sum_lanes);
+  } else if (t.query == Query::best && BestSteps::covers(p)) {
+    const auto wanted = [&](std::int64_t longest) {
+      const int few = few_best_lanes(call, longest);
+      return few ? few : most(longest);
+    };
+    by_groups(call, sequences, count, wanted, best_lanes);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       arena.reset();

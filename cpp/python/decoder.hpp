@@ -49,7 +49,8 @@ class Decoder {
         labels_(std::move(labels)),
         mapping_(nb::module_::import_("collections.abc").attr("Mapping")),
         transitions_(transitions(rows.view().width, tables, start, stop)),
-        prepared_(prepare(kernels, transitions_->p, sums())) {
+        sums_(prepare(kernels, transitions_->p, asked(Query::sum))),
+        best_(prepare(kernels, transitions_->p, asked(Query::best))) {
     if (static_cast<int>(labels_.size()) != rows_.width)
       refuse("there are " + text(static_cast<std::int64_t>(labels_.size())) +
              " labels for rows of " + text(rows_.width));
@@ -104,8 +105,7 @@ class Decoder {
   Strings tag(const std::vector<double>& node, Workspace& with) const {
     const std::size_t T = node.size() / labels();
     with.path.resize(T);
-    Task task = {};
-    task.query = Query::best;
+    Task task = asked(Query::best);
     task.path = with.path.data();
     demand(ask(node, task, nullptr, with));
     PyObject* list = PyList_New(static_cast<Py_ssize_t>(T));
@@ -119,13 +119,13 @@ class Decoder {
   }
 
   double log_partition(const std::vector<double>& node, Workspace& with) const {
-    Task task = sums();
+    Task task = asked(Query::sum);
     return demand(ask(node, task, nullptr, with));
   }
 
   // Probabilities [T, L] of the labels.
   void marginals(const std::vector<double>& node, double* out, Workspace& with) const {
-    Task task = sums();
+    Task task = asked(Query::sum);
     task.credits.node = out;
     with.pooled.assign(pooled_size(), 0.0);
     demand(ask(node, task, with.pooled.data(), with));
@@ -162,10 +162,9 @@ class Decoder {
     return make_chain(node, tables, start, stop, seq_ptr);
   }
 
-  // Makes the tables of all queries that are asked here.
-  static Task sums() {
+  static Task asked(Query query) {
     Task task = {};
-    task.query = Query::sum;
+    task.query = query;
     return task;
   }
 
@@ -201,9 +200,9 @@ class Decoder {
     p.seq_ptr = seq_ptr;
     p.node = node.data();
     task.value = &value;
-    unlocked(T * L * L, [&] {
-      kernels_.run(p, task, prepared_.get(), &first, 1, pooled, with.scratch.get());
-    });
+    const Handle& tables = task.query == Query::best ? best_ : sums_;
+    unlocked(T * L * L,
+             [&] { kernels_.run(p, task, tables.get(), &first, 1, pooled, with.scratch.get()); });
     return value;
   }
 
@@ -213,7 +212,7 @@ class Decoder {
   Labels labels_;  // as Python strings, by id
   nb::object mapping_;
   std::unique_ptr<Scored> transitions_;
-  Handle prepared_;
+  Handle sums_, best_;  // tables of each query
   mutable std::mutex guard_;
   mutable std::vector<std::unique_ptr<Workspace>> free_;
 };

@@ -171,6 +171,19 @@ inline bool any_above(Vec v, double bound) {
 #endif
 }
 
+// Which places of a comparison hold: bit i for place i.
+inline unsigned bits_of(VecInt holds) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask((__m512i)holds, (__m512i)holds);
+#elif defined(__AVX2__)
+  return static_cast<unsigned>(_mm256_movemask_pd((__m256d)holds));
+#else
+  unsigned bits = 0;
+  for (int i = 0; i < W; ++i) bits |= holds[i] ? 1u << i : 0u;
+  return bits;
+#endif
+}
+
 // exp(x) for x <= 709; 0 for x < -708, -inf included.
 inline __attribute__((always_inline)) Vec exp(Vec x) {
   const Vec lowest = splat(-708.0);

@@ -1,6 +1,7 @@
 // The sum query: scaled probabilities where they are exact, logarithms elsewhere.
 #pragma once
 
+#include "kernels/sweep/best_steps.hpp"
 #include "kernels/sweep/logs.hpp"
 #include "kernels/sweep/scaled.hpp"
 #include "kernels/sweep/sweep.hpp"
@@ -10,11 +11,13 @@ namespace crfkit::CRFKIT_ARCH {
 // Tables for the semirings of a task; `scores` serve log space, which sums need only as a fallback.
 struct Prepared {
   Tables probabilities, scores;
+  BestSteps best;
 
   Prepared(const Problem& p, const Task& t)
       : probabilities(p, (t.query == Query::sum || t.query == Query::sample) && !t.log_space, true),
         scores(p, t.query == Query::sum || t.query == Query::sample || t.query == Query::best,
-               false) {}
+               false),
+        best(p, t.query == Query::best) {}
 };
 
 struct Call {
