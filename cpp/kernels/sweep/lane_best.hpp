@@ -117,7 +117,6 @@ class LaneBest {
 };
 
 // Below kFewLabels vectors run over sequences.
-inline constexpr int kFewLabels = 16;
 
 // How many sequences `best_lanes` should take, if not as many as fit into the outer cache: two
 // vectors of them where that many fit, or one alone where steps share no loads (twice as fast as 16
