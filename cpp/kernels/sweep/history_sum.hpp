@@ -18,7 +18,8 @@ namespace crfkit::CRFKIT_ARCH {
 
 class HistorySum {
  public:
-  static constexpr int kOuterPositions = 32;  // whose outer products are added together
+  // Cells whose outer products are added together: one of each lie in a line of the inner cache.
+  static constexpr int kOuterCells = 384, kMostRows = 8;
 
   // `tables` of all orders; credits of `sums` lie one table after the other, as in PooledLayout.
   HistorySum(const Packed& s, const Tables& tables, int labels, const double* weight, bool watched,
@@ -36,7 +37,8 @@ class HistorySum {
         sums_(sums),
         offsets_(s.lanes(), arena) {
     stride_ = static_cast<std::ptrdiff_t>(s.lanes()) * step_;
-    chunk_ = kOuterPositions / s.lanes() > 2 ? kOuterPositions / s.lanes() : 2;
+    const int rows = kOuterCells / (labels * s.lanes());
+    chunk_ = rows < 2 ? 2 : rows < kMostRows ? rows : kMostRows;
     // An odd number of cache lines, so that the histories of a label spread over the whole cache.
     run_ = (chunk_ * stride_ / kPad | 1) * kPad;
     for (int h = 1; h <= k_; ++h) {
@@ -49,6 +51,7 @@ class HistorySum {
     ring_ = arena.take<double>(static_cast<std::size_t>(run_) * histories_);
     back_ = arena.take<double>(static_cast<std::size_t>(stride_) * step_, 0.0);
     share_ = arena.take<double>(static_cast<std::size_t>(stride_));
+    largest_ = arena.take<double>(static_cast<std::size_t>(s.lanes()) * W);
     first_ = arena.take<double>(static_cast<std::size_t>(before_[k_ - 1]) * s.lanes());
     for (double*& a : adjoint_) a = arena.take<double>(static_cast<std::size_t>(widest_first()));
   }
@@ -58,17 +61,21 @@ class HistorySum {
   void pull(const Packed& s, int r) {
     const int lanes = joined(s, r), before = joined(s, r - 1);
     double *cells = cell(r), *node = node_ + s.begin(r) * step_;
-    for (int m = 0; before && m < histories_; ++m)
-      product<SumProduct>(sources(r - 1, m), step_, before, n_, last_.matrix(m), n_,
-                          cells + m * run_, step_, older_ * run_);
     for (int lane = before; lane < lanes; ++lane) {
       begin(s, lane);
       spread(k_ - 1, first(lane, k_ - 2), cells + lane * step_, run_);
     }
-    clear(cells, lanes, s.lanes());
-    for (int lane = 0; lane < lanes; ++lane)
-      weigh(node + lane * step_, cells + lane * step_, histories_, run_, lane);
+    for (int lane = 0; lane < lanes; ++lane) to_factors(node + lane * step_, lane);
     offsets_.add_tops(lanes);
+    for (int m = 0; lanes && m < histories_; ++m) {
+      if (before)
+        product<SumProduct>(sources(r - 1, m), step_, before, n_, last_.matrix(m), n_,
+                            cells + m * run_, step_, older_ * run_);
+      weigh(node, cells + m * run_, 0, lanes);
+    }
+    for (int lane = 0; lane < lanes; ++lane)
+      rescale(node + lane * step_, cells + lane * step_, histories_, run_, lane);
+    clear(cells, lanes, s.lanes());
     for (int lane = lanes; r == s.rows() - 1 && lane < s.lanes(); ++lane) begin(s, lane);
   }
 
@@ -100,7 +107,8 @@ class HistorySum {
       for (int j = 0; j < n_; ++j)
         product<SumProduct>(ring(r) + (m * n_ + j) * run_, step_, before, n_,
                             last_.matrix_transposed(m * n_ + j), n_, back_ + j * stride_, step_);
-      collect_back(r - 1, m, before, node);
+      watched_ ? collect_back<true>(r - 1, m, before, node)
+               : collect_back<false>(r - 1, m, before, node);
     }
     clear(ring(r - 1), before, s.lanes());
     for (std::ptrdiff_t c = 0; c < before * step_; c += W) store(node + c, load(share_ + c));
@@ -133,8 +141,11 @@ class HistorySum {
       double* cells = first(lane, t);
       for (int j = 0; t == 0 && j < step_; ++j) cells[j] = j < n_ ? 1.0 : 0.0;
       if (t > 0) spread(t, first(lane, t - 1), cells, step_);
-      weigh(node_ + s.position(lane, t) * step_, cells, tuples(t), step_, lane);
+      double* node = node_ + s.position(lane, t) * step_;
+      to_factors(node, lane);
       offsets_.add_tops(lane + 1);
+      for (int m = 0; m < tuples(t); ++m) weigh(node, cells + m * step_, lane, lane + 1);
+      rescale(node, cells, tuples(t), step_, lane);
     }
   }
   // Credits of these rows, from row t on; its adjoints are in adjoint_[0].
@@ -175,8 +186,8 @@ class HistorySum {
     }
   }
 
-  // Scores of a position become probabilities, and multiply all its cells.
-  void weigh(double* node, double* cells, int blocks, std::ptrdiff_t run, int lane) {
+  // Scores of a position become the factors of its cells.
+  void to_factors(double* node, int lane) {
     Vec highest = splat(kZero);
     for (int j = 0; j < step_; j += W) highest = max(highest, load_part(node + j, n_ - j, kZero));
     const double found = max_of(highest), top = found == kZero ? 0.0 : found;
@@ -186,22 +197,27 @@ class HistorySum {
       watched_ ? safety_.see_terms(d) : safety_.see_finite_terms(d);
       store(node + j, exp(d));
     }
-    Vec largest = {};
-    for (int m = 0; m < blocks; ++m) {
+    store(largest_ + lane * W, Vec{});
+  }
+  // Multiplies the cells of one history.
+  void weigh(const double* node, double* cells, int lane, int end) {
+    for (; lane < end; ++lane, node += step_, cells += step_) {
+      Vec largest = load(largest_ + lane * W);
       for (int j = 0; j < step_; j += W) {
-        const Vec x = load(cells + m * run + j) * load(node + j);
-        store(cells + m * run + j, x);
+        const Vec x = load(cells + j) * load(node + j);
+        store(cells + j, x);
         if (watched_) safety_.see_cells(x);
         largest = max(largest, x);
       }
+      store(largest_ + lane * W, largest);
     }
-    if (any_above(largest, 0x1p-40) && !any_above(largest, 0x1p40)) [[likely]]
-      return;
-    rescale(node, cells, blocks, run, lane, max_of(largest));
   }
-  // Brings the largest cell back into [1, 2); the power of two becomes part of the probabilities.
-  void rescale(double* node, double* cells, int blocks, std::ptrdiff_t run, int lane,
-               double largest) {
+  // Brings the largest cell back into [1, 2) once it has left [2^-40, 2^40]; the power of two
+  // becomes part of the factors.
+  void rescale(double* node, double* cells, int blocks, std::ptrdiff_t run, int lane) {
+    const double largest = max_of(load(largest_ + lane * W));
+    if (largest > 0x1p-40 && largest < 0x1p40) [[likely]]
+      return;
     if (!(largest > 1e-300 && largest < 1e300)) return safety_.see_loss(largest != 0.0);
     const double factor = offsets_.rescaled(lane, largest);
     for (int j = 0; j < step_; j += W) {
@@ -263,7 +279,9 @@ class HistorySum {
       store(node + j, share);
     }
   }
-  // The same for the tuples (a, m, j) of row r, whose adjoints are in `back_` [j, lane, a].
+  // The same for the tuples (a, m, j) of row r, whose adjoints are in `back_` [j, lane, a]. Without
+  // forbidden parts only the padding is empty, and its adjoints are 0.
+  template <bool Holes>
   void collect_back(int r, int m, int lanes, const double* node) const {
     const double* cells = cell(r) + m * run_;
     double* adjoints = ring(r) + m * run_;
@@ -278,9 +296,9 @@ class HistorySum {
         for (int i = 0; i < W && a + i < n_; ++i) {
           const std::ptrdiff_t to = (a + i) * older_ * run_ + c;
           const Vec x = load(cells + to);
-          const VecInt alive = x > 0.0;
-          share += alive ? x * square[i] : Vec{};
-          store(adjoints + to, alive ? square[i] * w : Vec{});
+          if constexpr (Holes) square[i] = x > 0.0 ? square[i] : Vec{};
+          share += x * square[i];
+          store(adjoints + to, square[i] * w);
         }
       }
       store(share_ + c, share);
@@ -318,11 +336,12 @@ class HistorySum {
   double* node_;  // [positions, step]
   EdgeSums sums_;
   LaneOffsets offsets_;
-  double* cell_;   // [chunks, histories, rows of a chunk, lanes, step]
-  double* ring_;   // [histories, rows of a chunk, lanes, step] adjoints
-  double* back_;   // [step, lanes, step] adjoints of older rows, by their last label
-  double* share_;  // [lanes, step] credits
-  double* first_;  // [lanes, L^0 + ... + L^(k - 2), step] the rows of lanes alone
+  double* cell_;     // [chunks, histories, rows of a chunk, lanes, step]
+  double* ring_;     // [histories, rows of a chunk, lanes, step] adjoints
+  double* back_;     // [step, lanes, step] adjoints of older rows, by their last label
+  double* share_;    // [lanes, step] credits
+  double* largest_;  // [lanes, W] of the cells of a row
+  double* first_;    // [lanes, L^0 + ... + L^(k - 2), step] the rows of lanes alone
   double* adjoint_[2];
 };
 
