@@ -3,7 +3,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,10 +11,15 @@
 namespace crfkit {
 namespace {
 
-// A sequence that was read and scored; nanobind keeps its decoder alive.
+// A sequence that was read and scored.
 struct Reading {
+  nb::object
+      kept;  // the decoder as a Python object: nanobind's keep_alive takes longer than to read
   const Decoder& decoder;
   std::vector<double> node;  // [T, L]
+
+  explicit Reading(nb::handle of)
+      : kept(nb::borrow(of)), decoder(*nb::inst_ptr<const Decoder>(of)) {}
 
   std::size_t size() const { return node.size() / decoder.labels(); }
 
@@ -45,29 +49,42 @@ struct Reading {
   }
 };
 
-std::unique_ptr<Reading> read(const Decoder& decoder, nb::handle items) {
-  auto made = std::make_unique<Reading>(Reading{decoder, {}});
-  decoder.with_workspace([&](Workspace& with) {
-    decoder.read(items, with);
-    decoder.score(with, made->node);
+using ThisDecoder = nb::handle_t<Decoder>;
+
+Reading read(ThisDecoder self, nb::handle items) {
+  Reading made(self);
+  made.decoder.with_workspace([&](Workspace& with) {
+    made.decoder.read(items, with);
+    made.decoder.score(with, made.node);
     return 0;
   });
   return made;
 }
 
 // Rows of ids, as Batch has them; ids that do not exist are ignored.
-std::unique_ptr<Reading> read_rows(const Decoder& decoder, Pointers ptr, Integers attr,
-                                   const std::optional<KeptReals>& value) {
-  auto made = std::make_unique<Reading>(Reading{decoder, {}});
+Reading read_rows(ThisDecoder self, Pointers ptr, Integers attr,
+                  const std::optional<KeptReals>& value) {
+  Reading made(self);
   const Occurrences o = occurrences(ptr, attr, value);
-  decoder.with_workspace([&](Workspace& with) {
+  made.decoder.with_workspace([&](Workspace& with) {
     with.walk.ptr.assign(o.ptr, o.ptr + ptr.size());
     for (std::size_t i = 0; i < attr.size(); ++i)
       with.walk.add(o.attr[i], o.value ? o.value[i] : 1.0);
-    decoder.score(with, made->node);
+    made.decoder.score(with, made.node);
     return 0;
   });
   return made;
+}
+
+// The labels of a sequence, and the sequence to ask more about, in one call.
+Tuple<Strings, Reading> answer(ThisDecoder self, nb::handle items) {
+  Reading made(self);
+  Strings labels = made.decoder.with_workspace([&](Workspace& with) {
+    made.decoder.read(items, with);
+    made.decoder.score(with, made.node);
+    return made.node.empty() ? Strings() : made.decoder.tag(made.node, with);
+  });
+  return nb::make_tuple(std::move(labels), std::move(made));
 }
 
 Strings tag(const Decoder& decoder, nb::handle items) {
@@ -107,8 +124,9 @@ void bind_decoder(nb::module_& m) {
           "kernels"_a, "names"_a, "rows"_a, "tables"_a, "start"_a.none(), "stop"_a.none(),
           "labels"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("tag", &tag, "items"_a.none())
-      .def("read", &read, "items"_a.none(), nb::keep_alive<0, 1>())
-      .def("read_rows", &read_rows, "ptr"_a, "attr"_a, "value"_a.none(), nb::keep_alive<0, 1>());
+      .def("answer", &answer, "items"_a.none())
+      .def("read", &read, "items"_a.none())
+      .def("read_rows", &read_rows, "ptr"_a, "attr"_a, "value"_a.none());
 }
 
 }  // namespace crfkit

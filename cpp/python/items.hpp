@@ -55,6 +55,7 @@ class ItemWalk {
     if (PyDict_Check(sequence))
       fail(PyExc_TypeError, "a dict is not a sequence; expected a list of items");
     const bool list = PyList_CheckExact(sequence);
+    if (list) fetch_item(sequence, 0);
     each(sequence, "the sequence", "expected an iterable of items",
          [this, list, sequence](PyObject* one) {
            ++at_;

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -121,6 +123,38 @@ def test_a_generator_may_use_the_tagger_that_reads_it() -> None:
             yield item
 
     assert tagger.tag(nested()) == tagger.tag(x)
+
+
+def test_a_reading_keeps_its_decoder() -> None:
+    decoder = model_of("plain").decoder
+    assert decoder is not None
+    x, before = sequences(5)[3], sys.getrefcount(decoder)
+    labels, reading = decoder.answer(x)
+    assert sys.getrefcount(decoder) == before + 1
+    assert labels == decoder.tag(x) == reading.tag() == decoder.read(x).tag()
+    again = reading.marginals().tolist()
+    del decoder
+    gc.collect()
+    assert reading.tag() == labels
+    assert reading.marginals().tolist() == again
+
+
+def test_an_answer_of_nothing_and_of_wrong_items(tmp_path: Path) -> None:
+    model = model_of("plain")
+    assert model.decoder is not None
+    labels, reading = model.decoder.answer([])
+    assert (labels, len(reading)) == ([], 0)
+    write_model(model, tmp_path / "m", "crfsuite")
+    face = pycrfsuite.Tagger()
+    face.open(str(tmp_path / "m"))
+    x = sequences(5)[3]
+    labels = face.tag(x)
+    with pytest.raises(TypeError, match="expected a string"):
+        face.tag([["w=1", 3]])
+    assert face.tag() == labels  # the sequence before is still there
+    assert 0.0 < face.probability(labels) <= 1.0
+    assert face.tag([]) == face.tag() == []
+    assert face.probability([]) == 0.0
 
 
 def test_names_need_an_alphabet() -> None:

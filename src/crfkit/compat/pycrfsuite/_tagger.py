@@ -11,8 +11,7 @@ import contextlib
 import mmap
 import os
 import sys
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
 from math import exp
 from typing import Any
 
@@ -36,9 +35,9 @@ class _Opened:
         self.ids = {name: y for y, name in enumerate(self.labels)}
         self.attributes = model.attributes
 
-    @cached_property
+    @property
     def decoder(self) -> _native.Decoder:
-        """What reads and tags, made when it is first needed."""
+        """What reads and tags; the model makes it when it is first needed."""
         decoder = None if self.model is None else self.model.decoder
         assert decoder is not None, "models of CRFsuite have neither real-valued columns nor limits"
         return decoder
@@ -87,6 +86,8 @@ class Tagger:
 
     def __init__(self) -> None:
         self._opened: _Opened | None = None
+        #: Labels and reading of a sequence in one native call; None before the first.
+        self._answer: Callable[[Iterable[Any]], tuple[list[str], _native.Reading]] | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -129,12 +130,13 @@ class Tagger:
         except ValueError as error:
             raise ValueError(f"{trouble}: {error}") from error
         self._opened = opened
+        self._answer = None
         self._clear()
         return contextlib.closing(self)
 
     def close(self) -> None:
         """Forget the model."""
-        self._opened = None
+        self._opened = self._answer = None
         self._clear()
 
     def _model(self) -> _Opened:
@@ -155,11 +157,22 @@ class Tagger:
         reading = self._reading = model.read(xseq)
         return reading
 
+    def _first(self) -> Callable[[Iterable[Any]], tuple[list[str], _native.Reading]] | None:
+        """Return what answers sequences, made now; None where the model has no labels."""
+        model = self._model()
+        self._answer = None if model.model is None else model.decoder.answer
+        return self._answer
+
     def tag(self, xseq: Iterable[Any] | ItemSequence | None = None) -> list[str]:
         """Return the best labels of a sequence: this one, or the one that was set."""
-        model = self._model()
-        reading = self._reading if xseq is None else self._take(model, xseq)
-        return [] if reading is None else reading.tag()
+        if xseq is None or isinstance(xseq, ItemSequence) or not (answer := self._answer or self._first()):
+            model = self._model()
+            reading = self._reading if xseq is None else self._take(model, xseq)
+            return [] if reading is None else reading.tag()
+        labels, given = answer(xseq)
+        self._reading = given if labels else None
+        self._marginals = self._log_z = None
+        return labels
 
     def probability(self, yseq: Iterable[str | bytes]) -> float:
         """Return the probability of labels, given the sequence that was set."""
