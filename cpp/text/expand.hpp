@@ -21,6 +21,7 @@
 
 #include "text/alphabet.hpp"
 #include "text/key_map.hpp"
+#include "text/letters.hpp"
 #include "text/names.hpp"
 #include "text/templates.hpp"
 
@@ -225,7 +226,7 @@ class Expander {
     near_codes(i, t);
     const std::size_t begin = text_.size();
     append_text(i, chosen_.data());
-    const std::string_view name(text_.data() + begin, text_.size() - begin);
+    const std::string_view name = text_.from(begin);
     const int naming = naming_of(templates_[i].kind);
     const AlphabetView& names = std::get<AlphabetView>(names_[naming]);
     std::vector<Asked>& asked = asked_[naming];
@@ -275,9 +276,10 @@ class Expander {
   }
 
   void near_codes(std::size_t i, std::int64_t t) {
-    chosen_.clear();
-    for (const Part* field : memos_[i].fields)
-      chosen_.push_back(codes_[field->view][kPads + t + field->offset]);
+    const std::vector<const Part*>& fields = memos_[i].fields;
+    chosen_.resize(fields.size());
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      chosen_[f] = codes_[fields[f]->view][kPads + t + fields[f]->offset];
   }
 
   // Chooses a value for field f and the ones after it; several values make several strings, none
@@ -337,11 +339,11 @@ class Expander {
   std::int32_t make(std::size_t t, const std::int32_t* codes) {
     const std::size_t begin = text_.size();
     append_text(t, codes);
-    const std::string_view name(text_.data() + begin, text_.size() - begin);
+    const std::string_view name = text_.from(begin);
     const Template& made = templates_[t];
     const std::int32_t id = id_of(names_[naming_of(made.kind)], name);
     const std::int32_t edge = made.both ? id_of(names_[kEdge], name) : -1;
-    text_.resize(begin);
+    text_.cut(begin);
     if (!made.both) return id < 0 ? kUnknown : id;
     made_.push_back({id, edge});
     return static_cast<std::int32_t>(made_.size() - 1);
@@ -349,21 +351,25 @@ class Expander {
 
   void append_text(std::size_t t, const std::int32_t* codes) {
     for (const Part& part : templates_[t].parts) {
-      text_ += part.literal;
+      text_.append(part.literal);
       if (part.view >= 0) append_value(*codes++, views_[part.view]);
     }
   }
 
   void append_value(std::int32_t code, const View& view) {
     if (code >= 2 * kPads) {
-      text_ += view.values.at(code - 2 * kPads);
+      text_.append(view.values.at(code - 2 * kPads));
       return;
     }
     const int distance = code % kPads + 1;
-    if (padding_ == Padding::crfpp) return append_pad(text_, code < kPads, distance);
-    const std::string pad = code < kPads ? "_x-" : "_x+";
+    std::string pad;
+    if (padding_ == Padding::crfpp) {
+      append_pad(pad, code < kPads, distance);
+      return text_.append(pad);
+    }
+    pad = code < kPads ? "_x-" : "_x+";
     // Wapiti's commands see the padding as a token.
-    text_ += view.of(pad + (distance > 4 ? "#" : std::to_string(distance)));
+    text_.append(view.of(pad + (distance > 4 ? "#" : std::to_string(distance))));
   }
 
   const std::vector<View>& views_;
@@ -377,7 +383,7 @@ class Expander {
   std::vector<std::uint64_t> keys_;               // [templates, positions at hand]
   std::vector<std::int32_t> known_;               // [templates, positions at hand]
   std::vector<std::int32_t> chosen_;              // [fields] of the template at hand
-  std::string text_;                              // what is asked for, and the string at hand
+  Letters text_;                                  // what is asked for, and the string at hand
   std::vector<char> node_;                        // [templates] whether it makes nodes only
   std::array<std::vector<Asked>, kNamings> asked_;
   std::vector<std::int32_t> found_;  // [asked of one alphabet]
