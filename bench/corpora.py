@@ -173,7 +173,7 @@ def _tenth(n: int) -> bool:
 
 
 @cache
-def _first_of_labels() -> frozenset[int]:
+def first_of_labels() -> frozenset[int]:
     """Return the sentences of the Brown corpus that show a label for the first time."""
     shown: set[str] = set()
     first: set[int] = set()
@@ -237,7 +237,7 @@ CORPORA = {
             _BROWN,
             tagging,
             "accuracy",
-            chosen=lambda n: n % 50 == 0 or n in _first_of_labels(),
+            chosen=lambda n: n % 50 == 0 or n in first_of_labels(),
             tested=_tenth,
             peer_iterations=1,
         ),
