@@ -28,7 +28,7 @@ from crfkit.optimise.problem import Penalty, Smooth, evaluate
 __all__ = ["Nearby"]
 
 _MOVES = 12
-_SURE = 0.9  # of what is wanted: what is foreseen may be wrong by the rest
+_SURE = 0.95  # of what is wanted: what is foreseen may be wrong by the rest
 _RIDGE = 1e-9  # of the mean square of the moves: they may all but depend on each other
 
 
@@ -73,7 +73,9 @@ class Nearby:
         """Take note of weights [F] that a run has come to, and of the gradient there."""
         if len(self.w):
             self._move(w, gradient)
-        self.w, self.gradient = w.copy(), gradient.copy()
+        else:
+            self.w, self.gradient = np.empty_like(w), np.empty_like(gradient)
+        self.w[:], self.gradient[:] = w, gradient
         a = self._steps()
         square = self.vectors.dot(gradient, gradient) + float(a @ (2.0 * self.yg + self.yy @ a))
         self.foreseen = [*self.foreseen, max(square, 0.0) / (2.0 * self.curvature)][-6:]
