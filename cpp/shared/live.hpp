@@ -67,7 +67,8 @@ struct Segmentation {
 struct Dual {
   LiveOf<float> live;            // v
   const Segmentation* segments;  // null for chains
-  int tables;                    // rows of the tables that all places share: L, or L + D
+  int order;                     // of chains, k
+  int tables;         // rows of the tables that all places share: L + ... + L^k, or L + D
   std::int64_t kept;  // K numbers of the tables that each sequence has, and `live.transition`,
                       // `live.steps`: tables * step, or the cells with weights, padded
   const std::int32_t* cell;     // [cells] which of [tables, step] they are, rising; null: all

@@ -78,6 +78,27 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
         {},
         False,
     ),
+    "order 2": (
+        batch(12, A=60, N=30),
+        Chain(4, order=2),
+        Likelihood(l2=1.0, transition_l2=0.5),
+        {"start": True, "stop": True},
+        True,
+    ),
+    "order 2, few n-grams": (
+        replace(batch(13, L=6, A=60, N=20), weight=2.0 * np.random.default_rng(0).random(20)),
+        Chain(6, order=2),
+        Likelihood(l1=0.1, l2=1.0),
+        {"transitions": "observed"},
+        False,
+    ),
+    "order 3, constraints": (
+        without(batch(14, L=3, A=40, N=30), 1, 2),
+        Chain(3, order=3, constraints=[Forbid("1", "2")]),
+        Likelihood(l2=1.0),
+        {"start": True},
+        True,
+    ),
     "elastic net": (batch(8), Chain(4), Likelihood(l1=0.2, l2=0.5), {"start": True}, True),
 }
 
@@ -85,7 +106,7 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
 def problem_of(name: str) -> tuple[LinearLoss, Penalty]:
     data, chain, objective, options, all_pairs = CASES[name]
     make = Layout.all_pairs if all_pairs else Layout.observed
-    layout = make(data, len(chain.labels), **options)
+    layout = make(data, chain, **options)
     return objective.bind(layout, chain, data), objective.penalty(layout)
 
 
@@ -104,7 +125,7 @@ def test_optimum_and_certificate(name: str, step: Any) -> None:
     assert exact - end.gap <= best * (1.0 + 1e-7)  # the dual is a lower bound
 
 
-@pytest.mark.parametrize("name", ["observed", "70 labels", "elastic net"])
+@pytest.mark.parametrize("name", ["observed", "70 labels", "elastic net", "order 2"])
 def test_finisher(name: str) -> None:
     problem, penalty = problem_of(name)
     run = Dual(gap=1e-6).start(problem, penalty, np.zeros(problem.size))
@@ -121,7 +142,8 @@ def test_warm_start_is_certified_at_once() -> None:
     assert run_to_end(second).evaluations < long.evaluations / 2
 
 
-def test_warm_start_beyond_scaled_probabilities() -> None:
+@pytest.mark.parametrize("order", [1, 2])
+def test_warm_start_beyond_scaled_probabilities(order: int) -> None:
     """Sequences summed in log space, the long ones in memory that the short ones have used."""
     rng = np.random.default_rng(0)
     lengths = [2, 3, 40, 90, 5, 100]
@@ -133,8 +155,9 @@ def test_warm_start_beyond_scaled_probabilities() -> None:
         value=None,
         label=rng.integers(0, L, P).astype(np.int32),
     )
-    layout, objective = Layout.all_pairs(data, L), Likelihood(l2=1.0)
-    problem, penalty = objective.bind(layout, Chain(L), data), objective.penalty(layout)
+    chain, objective = Chain(L, order=order), Likelihood(l2=1.0)
+    layout = Layout.all_pairs(data, chain)
+    problem, penalty = objective.bind(layout, chain, data), objective.penalty(layout)
     run = Dual(finish=None).start(problem, penalty, 3000.0 * rng.normal(size=problem.size))
     v = np.empty(problem.size)
     assert run.sequences is not None
@@ -144,7 +167,7 @@ def test_warm_start_beyond_scaled_probabilities() -> None:
 
 
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])
-@pytest.mark.parametrize("name", ["start and stop, two strengths", "few transitions"])
+@pytest.mark.parametrize("name", ["start and stop, two strengths", "few transitions", "order 2, few n-grams"])
 def test_threads_do_not_change_a_bit(name: str, step: Any) -> None:
     problem, penalty = problem_of(name)
     found = []
@@ -158,7 +181,7 @@ def test_threads_do_not_change_a_bit(name: str, step: Any) -> None:
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])
 @pytest.mark.parametrize(
     ("name", "after"),
-    [("weights", 1), ("weights", 4), ("weights", 9), ("weights", 12), ("few transitions", 4)],
+    [("weights", 1), ("weights", 4), ("weights", 9), ("weights", 12), ("few transitions", 4), ("order 2", 4)],
 )
 def test_resumed_run_gives_the_same_bits(step: Any, name: str, after: int) -> None:
     problem, penalty = problem_of(name)

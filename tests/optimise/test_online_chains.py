@@ -281,5 +281,9 @@ def test_bad_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match=r"weights, expected"):
         trainer.compile(plain.native)
     for make in (_native.CoordinateTrainer, lambda data: _native.DualTrainer(data, np.ones(4), False, 1)):
-        with pytest.raises(ValueError, match="this method is for order 1, and not for edge attributes"):
+        with pytest.raises(ValueError, match="this method does not take edge attributes"):
             make(arrays.native)
+    data, chain, layout = case("order 2")
+    arrays = Perceptron().bind(layout, chain, data).view(PerceptronSequences)
+    with pytest.raises(ValueError, match="this method is for chains of order 1"):
+        _native.CoordinateTrainer(arrays.native)

@@ -281,6 +281,7 @@ MUST = {
         for s in ("order 1", "order 2", "semi")
     ),
     *((name, s, "likelihood", "path") for name in ("sgd", "sgd-l1", "adagrad") for s in ("order 2", "edges")),
+    *((name, "order 2", "likelihood", "path") for name in ("dual", "exponentiated")),
     *((name, "edges", "perceptron", "path") for name in FAMILIES["mistakes"]),
     ("bcfw", "edges", "max-margin", "path"),
     ("smo", "order 1", "max-margin", "path"),

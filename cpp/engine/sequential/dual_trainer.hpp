@@ -24,7 +24,7 @@ class DualTrainer {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     check_threads(threads);
-    data_.check_plain();
+    data_.check_without_edges();
     list_cells();
     compiled_ = std::make_unique<CompiledOf<float>>(
         data_.occurrences(), data_.positions(), data_.label.data(), L_, data_.attributes(),
@@ -261,6 +261,7 @@ class DualTrainer {
     }
     if (data_.segments) segments_ = data_.segments->view();
     dual_.segments = data_.segments ? &segments_ : nullptr;
+    dual_.order = data_.order;
     dual_.tables = data_.tables();
     dual_.kept = kept_;
     dual_.cell = place_.empty() ? nullptr : cell_.data();

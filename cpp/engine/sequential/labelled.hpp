@@ -87,8 +87,12 @@ struct Labelled {
   void check_chains() const {
     if (segments) refuse("this method is for chains, not for segments");
   }
+  void check_without_edges() const {
+    if (edges) refuse("this method does not take edge attributes");
+  }
   void check_plain() const {
-    if (order > 1 || edges) refuse("this method is for order 1, and not for edge attributes");
+    check_without_edges();
+    if (order > 1) refuse("this method is for chains of order 1");
   }
 
   // Calls f(weight, row, label) for the weights that belong to no attribute; the rows of start and
@@ -111,8 +115,14 @@ struct Labelled {
   void visit_gold(std::int64_t n, F f) const {
     const std::int32_t* gold = label.data() + seq_ptr.data()[n];
     if (!segments) {
-      for (std::int64_t t = 1; t < seq_ptr.data()[n + 1] - seq_ptr.data()[n]; ++t)
-        f(gold[t - 1], gold[t]);
+      for (std::int64_t t = 1; t < seq_ptr.data()[n + 1] - seq_ptr.data()[n]; ++t) {
+        int begin = 0, row = 0, rows = 1;  // of the n-grams of h + 1 labels that end at t
+        for (int h = 1; h <= order && h <= t; ++h) {
+          row += rows * gold[t - h];
+          f(begin + row, gold[t]);
+          begin += rows *= labels;
+        }
+      }
       return;
     }
     segments->visit_gold(n, [&](std::int64_t first, std::int64_t length) {

@@ -26,6 +26,7 @@
 
 #include <cstring>
 
+#include "kernels/learn/ngrams.hpp"
 #include "kernels/learn/segment_answer.hpp"
 #include "kernels/linear/live_rows.hpp"
 #include "kernels/sweep/group_sum.hpp"
@@ -152,6 +153,8 @@ class DualVisit {
 
     Problem p = problem(Shape::chain);
     if (moves_theta()) approach(sequences[0], score, const_cast<double*>(p.edge[0]));
+    const double* edge_score = listed(p.edge[0], L_);
+    if (d_.order > 1) add_up_tables(p);
     const Tables probabilities(p, true, true), scores(p, true, false);
     const GroupSum sum(p, probabilities, scores, rows, arena_);
     const double* one = arena_.take<double>(lanes, 1.0);
@@ -159,14 +162,28 @@ class DualVisit {
     const EdgeSums sums = {arena_.take<double>(table_ * lanes, 0.0),
                            arena_.take<double>(table_ * lanes, 0.0), table_, nullptr};
     const auto copy = [&] { std::memcpy(found, score, cells * sizeof(double)); };
-    const double* edge_score = listed(p.edge[0], L_);
     copy();
     sum.run(found, one, w_.forbidden != nullptr, sums, log_z, copy);
     for (int b = 0; b < lanes; ++b) {
       double* edge = sums.edge + b * table_;
-      add_credits(probabilities.table[0], 0, sums.products + b * table_, edge);
+      const PooledLayout layout(p);
+      for (int h = 0; h < d_.order; ++h)
+        for (int m = 0; m < probabilities.table[h].blocks; ++m) {
+          const std::int64_t at = layout.table[h] - layout.table[0];
+          add_credits(probabilities.table[h], m, sums.products + b * table_ + at, edge + at);
+        }
+      hand_back_credits(edge, L_, step_, d_.order);
       take({sequences[b], rows, b, score, found, edge_score, listed(edge), log_z[b]}, visits[b]);
     }
+  }
+
+  // Takes copies of the tables, whose longer n-grams hold the scores of the shorter ones.
+  void add_up_tables(Problem& p) {
+    const std::size_t cells = static_cast<std::size_t>(d_.tables) * L_;
+    double* table = arena_.take<double>(cells + kPad);
+    std::memcpy(table, p.edge[0], cells * sizeof(double));
+    add_up_scores(table, L_, d_.order);
+    point_at(table, p);
   }
 
   // One sequence after the other: the tables alone are shared.
@@ -201,7 +218,7 @@ class DualVisit {
     Problem p = {};
     p.shape = shape;
     p.labels = L_;
-    p.order = 1;
+    p.order = d_.order;
     p.edge[0] = tables();
     return p;
   }

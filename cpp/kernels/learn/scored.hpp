@@ -1,27 +1,11 @@
 // One sequence scored with live weights, as a chain that the sweeps take.
-//
-// The sweeps look at one table for each step: that of the last h + 1 labels holds the scores of all
-// shorter n-grams that end there as well.  So scores of tables are added up from the shorter ones
-// to the longer ones, and credits from the longer ones to the shorter ones.
 #pragma once
 
+#include "kernels/learn/ngrams.hpp"
 #include "kernels/linear/live_rows.hpp"
-#include "kernels/sweep/structure.hpp"
 #include "shared/learned.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
-
-// Calls f(rows before, rows before the shorter ones, rows of these) for the n-grams of h + 1 = 3,
-// ..., order + 1 labels: row r of them ends as row r % (rows of the shorter ones) does.
-template <class F>
-inline void each_longer(int labels, int order, F f) {
-  std::int64_t shorter = 0, rows = labels;
-  for (int h = 2; h <= order; ++h) {
-    f(shorter + rows, shorter, rows);
-    shorter += rows;
-    rows *= labels;
-  }
-}
 
 // Scores of positions [first, last) into node[T * L + kPad].
 inline void score_positions(const Live& w, double scale, std::int64_t first, std::int64_t last,
@@ -39,11 +23,7 @@ inline void score_small(const Learned& s, double* table) {
       table[i * L + j] = s.small[i * step + j] + barred;
     }
   }
-  each_longer(L, s.order, [&](std::int64_t at, std::int64_t shorter, std::int64_t rows) {
-    for (int oldest = 0; oldest < L; ++oldest)
-      for (std::int64_t k = 0; k < rows * L; ++k)
-        table[(at + oldest * rows) * L + k] += table[shorter * L + k];
-  });
+  add_up_scores(table, L, s.order);
 }
 
 // Scores of the steps into positions [first + 1, last), with those of the table [L * L] of all
@@ -83,10 +63,7 @@ inline Problem chain_of(const Learned& s, const std::int64_t* seq_ptr, const dou
   p.labels = L;
   p.order = s.order;
   p.node = node;
-  p.edge[0] = table;
-  each_longer(L, s.order, [&, h = 1](std::int64_t at, std::int64_t, std::int64_t) mutable {
-    p.edge[h++] = table + at * L;
-  });
+  point_at(table, p);
   if (s.edges) {
     p.edge[0] = steps;
     p.edge_step = static_cast<std::int64_t>(L) * L;

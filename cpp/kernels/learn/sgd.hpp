@@ -170,19 +170,7 @@ class StochasticVisit {
 
   // Takes the marginals of the tables [tables, step] from the credits.
   void take_tables(double* found, double* small) const {
-    std::int64_t begin[kMaxOrder][3];
-    int longer = 0;
-    each_longer(L_, s_.order, [&](std::int64_t at, std::int64_t shorter, std::int64_t rows) {
-      begin[longer][0] = at, begin[longer][1] = shorter, begin[longer++][2] = rows;
-    });
-    while (longer-- > 0) {
-      const auto [at, shorter, rows] = begin[longer];
-      for (int oldest = 0; oldest < L_; ++oldest)
-        for (std::int64_t k = 0; k < rows * step_; k += W) {
-          double* sum = found + shorter * step_ + k;
-          store(sum, load(sum) + load(found + (at + oldest * rows) * step_ + k));
-        }
-    }
+    hand_back_credits(found, L_, step_, s_.order);
     for (std::int64_t k = 0; k < s_.tables * step_; k += W)
       store(small + k, load(small + k) - load(found + k));
   }

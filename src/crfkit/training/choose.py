@@ -1,14 +1,14 @@
 """Choosing the objective and the optimiser: by name, or the fastest one that is sound, with the reason.
 
 =============================  ==================================================================
-penalised likelihood with L2   the dual method (chains of order 1, segments), which hands over to L-BFGS
+penalised likelihood with L2   the dual method (chains, segments), which hands over to L-BFGS
                                where that is faster
 the same, few weights          L-BFGS from the beginning
 the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
 are far apart
 L1, with or without L2         L-BFGS in orthants (OWL-QN), which makes weights exactly zero
-max-margin of chains of order  block-coordinate Frank-Wolfe, whose native visits are the fastest by far
-1, many weights
+max-margin of chains, many     block-coordinate Frank-Wolfe, whose native visits are the fastest by far
+weights
 another loss with kinks        cutting planes, which need nothing but values and subgradients
 the perceptron                 the averaged perceptron: nothing to tune
 everything else                L-BFGS: needs nothing but values and gradients

@@ -63,8 +63,8 @@ def online_lack(loss: LinearLoss) -> str:
 def dual_lack(loss: LinearLoss) -> str:
     """Return why the dual cannot take a loss; empty where it can."""
     if not isinstance(loss.structure, SemiMarkov):
-        against = sequences_lack(loss)
-        return against.replace("only chains of order 1", "only chains of order 1 and segments")
+        against = online_lack(loss).replace("of order 1 and more", "of order 1 and more, and segments")
+        return against or _lack_of_edges(loss)
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
     return _lack_of_data(loss) or _lack_of_edges(loss)

@@ -83,7 +83,7 @@ class DualPasses:
         rows = node.reshape(self.positions, -1)  # [P, L]; the largest of each without a copy of them
         largest = float(np.sum(np.maximum(rows.max(axis=1), -rows.min(axis=1))))
         finite = np.abs(edge[np.isfinite(edge)])
-        shared = 1 if self.arrays.segments is None else 2  # tables that add to a position
+        shared = self.arrays.before if self.arrays.segments is None else 2  # tables that add to a position
         self.rounding = 2.0**-24 * (largest + shared * self.positions * float(finite.max(initial=0.0)))
         self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, self.filled, self.threads)
         self.dual += gain

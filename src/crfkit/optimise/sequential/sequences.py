@@ -123,7 +123,7 @@ class Sequences:
     def scores(self, w: Floats, threads: int) -> tuple[Floats, Floats, Floats | None]:
         """Return the scores by w [F], flat.
 
-        They are those of rows [P * L]; of transitions, and of lengths of segments [(L + D) * L]; of start and
+        They are those of rows [P * L]; of transitions, and of lengths of segments [tables * L]; of start and
         stop [2 * L], None without them.
 
         Examples
@@ -141,7 +141,8 @@ class Sequences:
         items = (self.attr_ptr, self.attr, self.value)
         if not _native.score(kernels, ready, *items, None, 0, places, made, threads):
             raise NotFiniteError("some scores are not finite; scale the values of attributes")
-        tables = L if self.segments is None else L + self.segments.longest
+        tables = sum(L**h for h in range(1, self.before + 1))
+        tables += 0 if self.segments is None else self.segments.longest
         small = np.zeros((tables + 2) * L)  # transitions, lengths, start, stop
         small[self._small_cells(tables)] = w[attributes:]
         if self.forbidden is not None:
