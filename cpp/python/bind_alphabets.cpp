@@ -30,10 +30,9 @@ Given<std::int32_t> look_up_all(Strings strings, Find find) {
   return give(std::move(ids));
 }
 
-Given<std::int32_t> find_all(const AlphabetView& names, Strings strings) {
-  std::vector<std::pair<std::string_view, std::uint64_t>> wanted;  // the list keeps the strings
-  wanted.reserve(strings.size());
-  for (nb::handle h : strings) wanted.emplace_back(bytes_of(h), names.hash(bytes_of(h)));
+using Hashed = std::pair<std::string_view, std::uint64_t>;
+
+Given<std::int32_t> find_each(const AlphabetView& names, const std::vector<Hashed>& wanted) {
   std::vector<std::int32_t> ids(wanted.size());
   constexpr std::size_t together = 256;
   for (std::size_t first = 0; first < wanted.size(); first += together)
@@ -42,6 +41,21 @@ Given<std::int32_t> find_all(const AlphabetView& names, Strings strings) {
         [&](std::size_t i) { return wanted[first + i]; },
         [&](std::size_t i, std::int32_t id) { ids[first + i] = id; });
   return give(std::move(ids));
+}
+
+Given<std::int32_t> find_all(const AlphabetView& names, Strings strings) {
+  std::vector<Hashed> wanted;  // the list keeps the strings
+  wanted.reserve(strings.size());
+  for (nb::handle h : strings) wanted.emplace_back(bytes_of(h), names.hash(bytes_of(h)));
+  return find_each(names, wanted);
+}
+
+Given<std::int32_t> found_of(const AlphabetView& names, const Alphabet& other) {
+  std::vector<Hashed> wanted;
+  wanted.reserve(other.size());
+  for (std::size_t i = 0; i < other.size(); ++i)
+    wanted.emplace_back(other.at(i), names.hash(other.at(i)));
+  return find_each(names, wanted);
 }
 
 // Strings of a text, each of which must be new and UTF-8; returns how many were added before one
@@ -143,6 +157,9 @@ void bind_alphabets(nb::module_& m) {
       .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
       .def("find", [](const Frozen& a, nb::str s) { return a.view().find(bytes_of(s)); })
       .def("find_all", [](const Frozen& a, Strings strings) { return find_all(a.view(), strings); })
+      // Ids here of all strings of another alphabet, -1 of unknown ones.
+      .def("merge",
+           [](const Frozen& a, const Alphabet& other) { return found_of(a.view(), other); })
       .def("arrays", [](const Frozen& a) -> AlphabetArrays {
         if (a.database) return arrays_of(grown(a.view()));
         return nb::make_tuple(a.bytes, a.begin, a.slots);

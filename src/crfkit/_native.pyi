@@ -30,12 +30,25 @@ class FrozenAlphabet:
     def from_arrays(
         bytes: NDArray[np.uint8], begin: NDArray[np.uint64], slots: NDArray[np.uint64]
     ) -> FrozenAlphabet: ...
+    @staticmethod
+    def of_database(file: NDArray[np.uint8], at: int, count: int) -> FrozenAlphabet | None: ...
     def __len__(self) -> int: ...
     def __getitem__(self, arg: int, /) -> str: ...
     def strings(self) -> list[str]: ...
     def find(self, arg: str, /) -> int: ...
     def find_all(self, arg: list[str], /) -> NDArray[np.int32]: ...
+    def merge(self, arg: Alphabet, /) -> NDArray[np.int32]: ...
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]: ...
+
+def crfsuite_rows(
+    file: NDArray[np.uint8],
+    features: int,
+    feature_count: int,
+    lists: int,
+    list_bytes: int,
+    attributes: int,
+    labels: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None: ...
 
 class ColumnParser:
     def __init__(
@@ -223,6 +236,16 @@ class Segmented:
         ends: bool,
     ) -> None: ...
 
+class Edged:
+    def __init__(
+        self,
+        ptr: NDArray[np.int64],
+        attr: NDArray[np.int32],
+        value: NDArray[np.float64] | None,
+        row_ptr: NDArray[np.int64],
+        cell: NDArray[np.int32],
+    ) -> None: ...
+
 class Labelled:
     def __init__(
         self,
@@ -240,6 +263,8 @@ class Labelled:
         weight: NDArray[np.float64] | None,
         forbidden: NDArray[np.float64] | None,
         segments: Segmented | None,
+        before: int = 1,
+        edges: Edged | None = None,
     ) -> None: ...
 
 class CompiledSequences:
@@ -461,6 +486,7 @@ class Evaluator:
     @staticmethod
     def of(
         kernels: Kernels,
+        order: int,
         rows: Rows,
         seq_ptr: NDArray[np.int64],
         attr_ptr: NDArray[np.int64],
@@ -478,11 +504,14 @@ class Evaluator:
         begins: bool,
         ends: bool,
         place: NDArray[np.int64] | None,
+        pair_ptr: NDArray[np.int32] | None,
+        pair_from: NDArray[np.int32] | None,
         table_bytes: int,
     ) -> Evaluator: ...
     @staticmethod
     def unpack(
         kernels: Kernels,
+        order: int,
         width: int,
         ptr: NDArray[np.int64],
         column: NDArray[np.int32],
@@ -548,6 +577,28 @@ class Dictionary:
         threads: int,
     ) -> NDArray[np.float64]: ...
     def every(self, tokens: list[str], similarity: str) -> NDArray[np.float64]: ...
+
+class RowReader:
+    def __init__(self, format: str) -> None: ...
+    def read(
+        self, chunk: bytes, at: int, threads: int, least: int
+    ) -> tuple[int, bytes, int, str, tuple[str, str]] | None: ...
+    def finish(self) -> tuple[int, bytes, int, str, tuple[str, str]] | None: ...
+    def add(self, items: list[tuple[str | None, list[str], list[float]]], weight: float) -> None: ...
+    def take(
+        self,
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.int32],
+        NDArray[np.int64],
+        NDArray[np.int32],
+        NDArray[np.float64] | None,
+        NDArray[np.float64],
+    ]: ...
+    @property
+    def labels(self) -> Alphabet: ...
+    @property
+    def attributes(self) -> Alphabet: ...
 
 def render_lines(
     alphabets: list[Alphabet | FrozenAlphabet], ids: Sequence[NDArray[np.int32]], seq_ptr: NDArray[np.int64]

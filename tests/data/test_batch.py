@@ -111,6 +111,9 @@ def test_alphabet_equals_a_dictionary(strings: list[str]) -> None:
     assert frozen.ids([*strings, "unseen string"]).tolist() == [*expected, -1]
     assert pickle.loads(pickle.dumps(frozen)).strings() == list(known)
     assert Alphabet(["x"]).merge(alphabet).tolist() == Alphabet(["x"]).ids(known).tolist()
+    few = Alphabet([*strings[::2], "x"]).freeze()
+    assert few.merge(alphabet).tolist() == few.ids(known).tolist()
+    assert few.merge(frozen).tolist() == few.ids(known).tolist()
 
 
 def test_alphabet_of_many_strings() -> None:

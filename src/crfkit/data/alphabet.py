@@ -79,7 +79,7 @@ class Alphabet:
 
     def merge(self, other: Alphabet) -> NDArray[np.int32]:
         """Return the ids here of all strings of another alphabet, as `add` does, by their ids there."""
-        if isinstance(self._native, _native.Alphabet) and isinstance(other._native, _native.Alphabet):
+        if isinstance(other._native, _native.Alphabet):
             return self._native.merge(other._native)
         return self.ids(other.strings())
 
