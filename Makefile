@@ -175,6 +175,7 @@ bench: $(VENV)/.built ## time kernels, features, tagging and training; results g
 	@mkdir -p bench/results
 	@$(PY) -m bench.kernels
 	@$(PY) -m bench.features || test $$? = 2
+	@$(PY) -m bench.readers --quick || test $$? = 2
 	@$(PY) -m bench.tag --quick || test $$? = 2
 	@$(PY) -m bench.train --quick || test $$? = 2
 	@$(PY) -m bench.grid --quick || test $$? = 2
