@@ -11,8 +11,8 @@ from crfkit.optimise.batch.vectors import Vectors
 from crfkit.optimise.dual.nearby import Nearby
 from crfkit.optimise.dual.trainer import DualRun
 from crfkit.optimise.problem import End, Penalty
+from tests.cases.dual import problem_of
 from tests.cases.optima import optimum, run_to_end
-from tests.optimise.test_dual import problem_of
 
 CASES = ("observed", "values", "start and stop, two strengths", "weights", "constraints")
 
