@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,24 +67,27 @@ struct Rows {
     weight.insert(weight.end(), more.weight.begin(), more.weight.end());
   }
 
-  // Cuts off and returns what belongs to the sequence that goes on.
-  Rows cut_open() {
-    Rows rest;
-    const auto row = seq_ptr.back();
-    const auto entry = attr_ptr[static_cast<std::size_t>(row)];
-    rest.label.assign(label.begin() + row, label.end());
-    for (auto i = static_cast<std::size_t>(row) + 1; i < attr_ptr.size(); ++i)
-      rest.attr_ptr.push_back(attr_ptr[i] - entry);
-    rest.attr.assign(attr.begin() + entry, attr.end());
-    label.resize(row);
-    attr_ptr.resize(row + 1);
-    attr.resize(entry);
-    if (valued) {
-      rest.value.assign(value.begin() + entry, value.end());
-      rest.valued = true;
-      value.resize(entry);
-    }
-    return rest;
+  // Cuts off and returns the finished sequences, in memory of their size; that of these rows stays
+  // for those to come.
+  Rows cut_finished() {
+    const std::int64_t row = seq_ptr.back(), entry = attr_ptr[static_cast<std::size_t>(row)];
+    const auto cut = [](auto& from, std::int64_t count) {
+      std::remove_reference_t<decltype(from)> made(from.begin(), from.begin() + count);
+      from.erase(from.begin(), from.begin() + count);
+      return made;
+    };
+    Rows done;
+    done.label = cut(label, row);
+    done.attr = cut(attr, entry);
+    done.attr_ptr.assign(attr_ptr.begin(), attr_ptr.begin() + row + 1);
+    attr_ptr.erase(attr_ptr.begin(), attr_ptr.begin() + row);
+    for (std::int64_t& begin : attr_ptr) begin -= entry;
+    done.valued = valued;
+    if (valued) done.value = cut(value, entry);
+    valued = valued && !attr.empty();
+    done.seq_ptr = std::exchange(seq_ptr, {0});
+    done.weight = std::exchange(weight, {});
+    return done;
   }
 };
 
@@ -148,8 +152,7 @@ class RowSink {
   // The finished sequences, which are forgotten here.
   Rows take() {
     look_up();
-    Rows rest = rows_.cut_open();
-    return std::exchange(rows_, std::move(rest));
+    return rows_.cut_finished();
   }
 
   // Adds all that another sink has read; its lines follow on those here, and none goes on here.
