@@ -42,7 +42,7 @@ int lanes(int labels, int order, std::int64_t longest) {
                                    padded(labels) * static_cast<double>(longest + 1));
     return fitting >= 2 * kTile ? 2 * kTile : fitting >= 1.0 ? static_cast<int>(fitting) : 1;
   }
-  const bool few = labels < kFewLabels;
+  const bool few = few_labels(labels);
   const int tile = few ? kStripe : kTile;
   const int wanted = labels >= 256 ? 8 * tile : labels >= 64 ? 4 * tile : 2 * tile;
   const double bytes =

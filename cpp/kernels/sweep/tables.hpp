@@ -168,7 +168,7 @@ struct Tables {
                     : table[h - 1].fill_scores(p.edge[h - 1]);
     }
     if (probabilities && !p.pairs && p.shape == Shape::chain && p.order == 1 &&
-        p.labels < kFewLabels)
+        few_labels(p.labels))
       table[0].stripe(arena);
   }
 };

@@ -16,7 +16,7 @@ from crfkit.structures.chain import Chain
 __all__ = ["pairs_of"]
 
 FEWEST_LABELS = 16
-"""Below this all pairs are as fast (`kFewLabels` in `cpp/kernels/sweep/striped_steps.hpp`)."""
+"""Below this all pairs are as fast (`few_labels` in `cpp/kernels/sweep/striped_steps.hpp`)."""
 
 MOST_PAIRS = 0.2
 """The share of all pairs above which the dense product is faster: a listed pair costs about four cells."""
