@@ -39,12 +39,14 @@ class RowVisit {
   // Takes the changes of positions, `change(p)` [step], which move weights or add to gradients.
   template <class Change>
   void take(std::int64_t first, std::int64_t last, Change change) const {
-    LiveUpdater updater(s_.rule == Rule::adaptive ? steps_.gradient : w_, 0.0, last);
+    LiveUpdater updater(moved(), 0.0, last);
     for (std::int64_t p = first; p < last; ++p) {
       const double* row = change(p);
       for (int shard = 0; shard < w_.shards; ++shard) updater.position(p * w_.shards + shard, row);
     }
   }
+  // Where changes go.
+  const Live& moved() const { return s_.rule == Rule::adaptive ? steps_.gradient : w_; }
   // What a change of gold - marginals counts by.
   double gain(double share) const {
     return s_.rule == Rule::adaptive ? -share : s_.rate * share / steps_.scale;

@@ -14,9 +14,12 @@
 // Rows of attributes take their steps in row_steps.hpp; tables that all places share, here.
 #pragma once
 
+#include <cstring>
+
+#include "kernels/learn/live_edges.hpp"
 #include "kernels/learn/row_steps.hpp"
 #include "kernels/learn/scored.hpp"
-#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/group_sum.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -39,12 +42,12 @@ class StochasticVisit {
     node_.prepare(first, last);
     if (s_.edges) edge_.prepare(first + 1, last);
 
-    double* credit = arena_.take<double>(static_cast<std::size_t>(last - first) * step_, 0.0);
+    double* credit = arena_.take<double>(static_cast<std::size_t>(last - first) * step_);
     double* small = arena_.take<double>(small_size(), 0.0);
-    double* steps = nullptr;
-    if (s_.edges)
-      steps = arena_.take<double>(static_cast<std::size_t>(last - first) * L_ * L_ + kPad);
-    const double loss = share * sweep(first, last, credit, small, steps);
+    const Live none = {};
+    const LiveEdges edges(s_.edges ? s_.edge.weight : none, edge_.moved(), edge_.scale(), first,
+                          s_.edges ? last : first, L_, arena_);
+    const double loss = share * sweep(first, last, credit, small, edges);
     if (!std::isfinite(loss)) return loss;
 
     if (s_.rule == Rule::cumulative) {
@@ -57,14 +60,7 @@ class StochasticVisit {
     node_.take(first, last, [&](std::int64_t p) { return credit + (p - first) * step_; });
     node_.finish(first, last);
     if (s_.edges) {
-      double* row = arena_.take<double>(s_.edge.weight.step, 0.0);
-      const double edge_gain = edge_.gain(share);
-      edge_.take(first + 1, last, [&](std::int64_t p) {
-        const double* found = steps + (p - first) * L_ * L_;
-        for (int k = 0; k < L_ * L_; k += W)
-          store_part(row + k, L_ * L_ - k, edge_gain * load_part(found + k, L_ * L_ - k, 0.0));
-        return row;
-      });
+      edges.add_changes(s_.label + first, L_, edge_.gain(share));
       edge_.finish(first + 1, last);
     }
     step_small(small, share);
@@ -110,93 +106,85 @@ class StochasticVisit {
     }
   }
 
-  // Returns the loss of one sequence; credits are gold - marginals: [T, step], of the tables
-  // [tables + 2, step], and of steps [T, L * L] where there are edge attributes.
+  // Returns the loss of one sequence; credits are gold - marginals: [T, step], and of the tables
+  // [tables + 2, step].  Those of edge attributes stay with them.
   double sweep(std::int64_t first, std::int64_t last, double* credit, double* small,
-               double* steps) {
-    const std::int64_t T = last - first, seq_ptr[2] = {0, T}, cells = L_ * L_;
-    double* node = arena_.take<double>(static_cast<std::size_t>(T) * L_ + kPad);
-    double* found = arena_.take<double>(static_cast<std::size_t>(T) * L_ + kPad);
+               const LiveEdges& edges) {
+    const std::int32_t T = static_cast<std::int32_t>(last - first);
+    const std::size_t cells = static_cast<std::size_t>(T) * step_;
+    double* node = arena_.take<double>(cells);
     double* table = arena_.take<double>(static_cast<std::size_t>(s_.tables + 2) * L_ + kPad);
-    double* scored = nullptr;
-    score_positions(s_.node.weight, node_.scale(), first, last, node);
-    score_small(s_, table);
-    double trouble = finite(node, T * L_) + finite(s_.small, small_size());
-    if (s_.edges) {
-      scored = arena_.take<double>(static_cast<std::size_t>(T) * cells + kPad);
-      score_steps(s_.edge.weight, edge_.scale(), first, last, table, scored);
-      trouble += finite_or_forbidden(scored, T * cells);
+    const LiveScorer scorer(s_.node.weight, 0.0, node_.scale(), last);
+    double trouble = finite(s_.small, small_size()) + (edges.finite() ? 0.0 : kNaN);
+    for (std::int32_t t = 0; t < T; ++t) {
+      scorer.position(first + t, node + t * step_);
+      trouble += finite(node + t * step_, L_);
     }
     if (trouble != 0.0) return trouble;
+    score_small(s_, table);
+    for (int j = 0; j < L_; ++j) {
+      node[j] += table[s_.tables * L_ + j];
+      node[(T - 1) * step_ + j] += table[(s_.tables + 1) * L_ + j];
+    }
 
+    Problem p = {};
+    p.shape = Shape::chain;
+    p.labels = L_;
+    p.order = s_.order;
+    point_at(table, p);
+    const Tables probabilities(p, true, true), scores(p, true, false);
+    const Packed rows(Group{0, 0, 1, T}, &T, arena_);
+    EdgeFactors factors(edges.rows(), shared_of(probabilities.table[0]), L_, arena_);
+    const std::size_t shared = static_cast<std::size_t>(s_.tables) * step_;
+    const EdgeSums sums = {arena_.take<double>(shared, 0.0), arena_.take<double>(shared, 0.0), 0,
+                           s_.edges ? &factors : nullptr};
+    const auto copy = [&] { std::memcpy(credit, node, cells * sizeof(double)); };
+    const double one = 1.0;
     double log_z;
-    const Problem p = chain_of(s_, seq_ptr, node, table, scored);
-    Task task = {};
-    task.query = Query::sum;
-    task.value = &log_z;
-    task.credits.node = found;
-    task.credits.edge = steps;
-    task.credits.edge_step = p.edge_step;
+    copy();
+    if (!GroupSum(p, probabilities, scores, rows, arena_)
+             .run(credit, &one, s_.forbidden != nullptr, sums, &log_z, copy))
+      return kNaN;
     const PooledLayout layout(p);
-    double* pooled = arena_.take<double>(layout.size, 0.0);
-    const Prepared prepared(p, task);
-    sum<Chain>(Call{p, task, prepared, pooled, arena_}, 0);
-    finish_products(p, prepared.probabilities, pooled);
+    for (int h = 0; h < s_.order; ++h)
+      for (int m = 0; m < probabilities.table[h].blocks; ++m) {
+        const std::int64_t at = layout.table[h] - layout.table[0];
+        add_credits(probabilities.table[h], m, sums.products + at, sums.edge + at);
+      }
+    hand_back_credits(sums.edge, L_, step_, s_.order);
+    for (std::size_t k = 0; k < shared; k += W) store(small + k, -load(sums.edge + k));
 
     const std::int32_t* gold = s_.label + first;
-    double *start = small + s_.tables * step_, *stop = start + step_;
-    for (std::int64_t t = 0; t < T; ++t)
-      for (int j = 0; j < L_; ++j) credit[t * step_ + j] = (gold[t] == j) - found[t * L_ + j];
-    for (int j = 0; j < L_; ++j) {
-      start[j] = credit[j];
-      stop[j] = credit[(T - 1) * step_ + j];
-    }
-    double score = p.start[gold[0]] + p.stop[gold[T - 1]];
-    for (std::int64_t t = 0; t < T; ++t) {
-      score += node[t * L_ + gold[t]];
+    double score = s_.edges ? edges.score(gold, step_) : 0.0;
+    for (std::int32_t t = 0; t < T; ++t) {
+      score += node[t * step_ + gold[t]];
       std::int64_t longest = -1;
       each_ngram(s_, gold, t, [&](int, std::int64_t row) {
         small[row * step_ + gold[t]] += 1.0;
         longest = row;
       });
-      if (t == 0) continue;
-      const std::int64_t at = t * cells + longest * L_ + gold[t];
-      score += s_.edges ? scored[at] : table[longest * L_ + gold[t]];
-      if (s_.edges) take_steps(steps + t * cells, at - t * cells, small);
+      if (t > 0) score += table[longest * L_ + gold[t]];
+      for (int j = 0; j < step_; j += W)
+        store(credit + t * step_ + j, -load(credit + t * step_ + j));
+      credit[t * step_ + gold[t]] += 1.0;
     }
-    if (!s_.edges) take_tables(pooled + layout.table[0], small);
+    double *start = small + s_.tables * step_, *stop = start + step_;
+    std::memcpy(start, credit, step_ * sizeof(double));
+    std::memcpy(stop, credit + (T - 1) * step_, step_ * sizeof(double));
     return log_z - score;
   }
 
-  // Takes the marginals of the tables [tables, step] from the credits.
-  void take_tables(double* found, double* small) const {
-    hand_back_credits(found, L_, step_, s_.order);
-    for (std::int64_t k = 0; k < s_.tables * step_; k += W)
-      store(small + k, load(small + k) - load(found + k));
-  }
-
-  // Takes the marginals of the steps into a position from the credits of all steps, and makes them
-  // credits of the position itself: [L * L].
-  void take_steps(double* steps, std::int64_t gold, double* small) const {
+  // The probabilities of the steps, row by row, where edge attributes change them: [L, step].
+  const double* shared_of(const Table& table) {
+    if (!s_.edges) return nullptr;
+    double* shared = arena_.take<double>(static_cast<std::size_t>(L_) * step_);
     for (int i = 0; i < L_; ++i)
-      for (int j = 0; j < L_; j += W) {
-        double *sum = small + static_cast<std::int64_t>(i) * step_ + j, *own = steps + i * L_ + j;
-        const Vec found = load_part(own, L_ - j, 0.0);
-        store(sum, load(sum) - found);
-        store_part(own, L_ - j, -found);
-      }
-    steps[gold] += 1.0;
+      for (int j = 0; j < step_; j += W)
+        store(shared + i * step_ + j, load(table.matrix(0) + packed_index(L_, L_, i, j)));
+    return shared;
   }
 
-  // 0, or nan when some of n scores are neither finite nor -inf.
-  static double finite_or_forbidden(const double* x, std::int64_t n) {
-    Vec sum = {};
-    for (std::int64_t k = 0; k < n; k += W) {
-      const Vec v = load_part(x + k, n - k < W ? static_cast<int>(n - k) : W, 0.0);
-      sum += v == kZero ? Vec{} : 0.0 * v;
-    }
-    return sum_of(sum);
-  }
+  static constexpr double kNaN = __builtin_nan("");
 
   Stochastic& s_;
   RowVisit node_, edge_;
