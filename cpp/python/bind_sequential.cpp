@@ -97,7 +97,8 @@ void bind_sequential(nb::module_& m) {
                     const std::optional<Segmented>&, int, const std::optional<Edged>&>(),
            "seq_ptr"_a, "attr_ptr"_a, "attr"_a, "value"_a.none(), "label"_a, "labels"_a,
            "row_ptr"_a, "column"_a, "transition_cell"_a, "start"_a, "stop"_a, "weight"_a.none(),
-           "forbidden"_a.none(), "segments"_a.none(), "before"_a = 1, "edges"_a.none() = nb::none());
+           "forbidden"_a.none(), "segments"_a.none(), "before"_a = 1,
+           "edges"_a.none() = nb::none());
   nb::class_<CompiledSequences>(m, "CompiledSequences");
 
   nb::class_<StochasticTrainer>(m, "StochasticTrainer")
