@@ -116,7 +116,7 @@ class LaneBest {
   double* candidate_;      // [step]
 };
 
-// Below kFewLabels vectors run over sequences.
+inline constexpr int kFewBestLabels = 16;  // below which vectors run over sequences
 
 // How many sequences `best_lanes` should take, if not as many as fit into the outer cache: two
 // vectors of them where that many fit, or one alone where steps share no loads (twice as fast as 16
@@ -124,13 +124,14 @@ class LaneBest {
 inline int few_best_lanes(const Call& call, std::int64_t longest) {
   constexpr std::int64_t budget = 2000000;  // cells
   const int L = call.problem.labels;
-  if (L < kFewLabels && longest * L * 2 * W <= budget) return 2 * W;
+  if (L < kFewBestLabels && longest * L * 2 * W <= budget) return 2 * W;
   return call.prepared.best.sparse() ? 1 : 0;
 }
 
 inline void best_lanes(const Call& call, const std::int64_t* sequences, int lanes) {
   const int L = call.problem.labels;
-  if (L >= kFewLabels || lanes * padded(L) <= L * W) return LaneBest(call, sequences, lanes).run();
+  if (L >= kFewBestLabels || lanes * padded(L) <= L * W)
+    return LaneBest(call, sequences, lanes).run();
   lanes > W ? StripedBest<2>(call, sequences, lanes).run()
             : StripedBest<1>(call, sequences, lanes).run();
 }
