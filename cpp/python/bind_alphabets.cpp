@@ -6,16 +6,20 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/threads/parallel.hpp"
 #include "python/arrays.hpp"
 #include "python/frozen.hpp"
 #include "python/spans.hpp"
 #include "python/strings.hpp"
+#include "text/cqdb_check.hpp"
 #include "text/crfsuite_rows.hpp"
 #include "text/utf8.hpp"
 
@@ -93,24 +97,88 @@ Alphabet grown(const AlphabetView& from) {
   return made;
 }
 
+// Calls part(first, last) for ranges of [0, count) on threads; whether all of them said yes.
+template <class Part>
+bool in_ranges(std::uint64_t count, int threads, Part part) {
+  constexpr std::uint64_t least = 1 << 14;  // worth a thread
+  const std::uint64_t ranges =
+      std::clamp<std::uint64_t>(count / least, 1, static_cast<std::uint64_t>(std::max(threads, 1)));
+  std::atomic<bool> good{true};
+  parallel_for(static_cast<std::int64_t>(ranges), static_cast<int>(ranges), [&](std::int64_t i) {
+    const auto r = static_cast<std::uint64_t>(i);
+    if (!part(count * r / ranges, count * (r + 1) / ranges)) good = false;
+  });
+  return good;
+}
+
+// Strings 0 to count - 1 of a database of CRFsuite that begins at a byte of a file; none where it
+// is not sound.
+std::optional<Frozen> freeze_database(const Bytes& file, std::uint64_t at, std::uint64_t count,
+                                      int threads) {
+  const char* bytes = reinterpret_cast<const char*>(file.data()) + at;
+  if (at > file.size() || file.size() - at < Database::head || std::memcmp(bytes, "CQDB", 4))
+    return std::nullopt;
+  const std::uint64_t size = little_word(bytes + 4), entries = little_word(bytes + 16),
+                      back = little_word(bytes + 20);
+  if (size < Database::head || size > file.size() - at || little_word(bytes + 12) != 0x62445371 ||
+      entries < count || back < Database::head || back + 4 * entries > size)
+    return std::nullopt;
+  const Database database{bytes, size, count, back};
+  const DatabaseCheck check(database);
+  {
+    const nb::gil_scoped_release release;
+    std::atomic<std::uint64_t> letters{0};
+    const auto sound = [&](std::uint64_t first, std::uint64_t last) {
+      const std::optional<std::uint64_t> some = check.strings(first, last);
+      if (some) letters += *some;
+      return some.has_value();
+    };
+    if (!check.tables() || !in_ranges(count, threads, sound) || letters > size) return std::nullopt;
+  }
+  return Frozen{file, {}, {}, database};
+}
+
+// An array that was filled already.
+template <class T>
+Given<T> give_filled(std::unique_ptr<T[]> values, std::size_t size) {
+  nb::capsule owner(values.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(values.release(), {size}, owner));
+}
+
 // Rows of weights by attribute in a model file of CRFsuite: ptr, labels, weights; None where the
 // file is not as CRFsuite writes it.
 std::optional<Tuple<Given<std::int64_t>, Given<std::int32_t>, Given<double>>> crfsuite_rows(
     const Bytes& file, std::uint64_t features, std::uint64_t feature_count, std::uint64_t lists,
-    std::uint64_t list_bytes, std::uint64_t attributes, std::uint32_t labels) {
+    std::uint64_t list_bytes, std::uint64_t attributes, std::uint32_t labels, int threads) {
   const std::uint64_t size = file.size();
   if (features > size || feature_count > (size - features) / 20 || lists > size ||
       list_bytes > size - lists || list_bytes < 12 || attributes > (list_bytes - 12) / 4)
     throw nb::value_error("features or lists lie outside the file");
-  std::optional<FileRows> rows;
+  const FileRows rows({reinterpret_cast<const char*>(file.data()), size},
+                      {features, feature_count, lists, list_bytes}, labels);
+  std::optional<std::vector<std::int64_t>> ptr;
+  std::unique_ptr<std::int32_t[]> column;
+  std::unique_ptr<double[]> weight;
+  std::size_t count = 0;
   {
     const nb::gil_scoped_release release;
-    rows = file_rows({reinterpret_cast<const char*>(file.data()), size},
-                     {features, feature_count, lists, list_bytes}, attributes, labels);
+    if (!in_ranges(feature_count, threads, [&](std::uint64_t first, std::uint64_t last) {
+          return rows.finite(first, last);
+        }))
+      return std::nullopt;
+    ptr = rows.pointers(attributes);
+    // A feature belongs to one attribute, and an attribute has it once.
+    if (!ptr || static_cast<std::uint64_t>(ptr->back()) > feature_count) return std::nullopt;
+    count = static_cast<std::size_t>(ptr->back());
+    column = std::make_unique_for_overwrite<std::int32_t[]>(count);
+    weight = std::make_unique_for_overwrite<double[]>(count);
+    if (!in_ranges(attributes, threads, [&](std::uint64_t first, std::uint64_t last) {
+          return rows.fill(first, last, ptr->data(), column.get(), weight.get());
+        }))
+      return std::nullopt;
   }
-  if (!rows) return std::nullopt;
-  return nb::make_tuple(give(std::move(rows->ptr)), give(std::move(rows->column)),
-                        give(std::move(rows->weight)));
+  return nb::make_tuple(give(std::move(*ptr)), give_filled(std::move(column), count),
+                        give_filled(std::move(weight), count));
 }
 
 nb::str string_at(const AlphabetView& a, std::int64_t i) {
@@ -151,7 +219,7 @@ void bind_alphabets(nb::module_& m) {
 
   nb::class_<Frozen>(m, "FrozenAlphabet")
       .def_static("from_arrays", &freeze, "bytes"_a, "begin"_a, "slots"_a)
-      .def_static("of_database", &freeze_database, "file"_a, "at"_a, "count"_a)
+      .def_static("of_database", &freeze_database, "file"_a, "at"_a, "count"_a, "threads"_a = 1)
       .def("__len__", [](const Frozen& a) { return a.view().size; })
       .def("__getitem__", [](const Frozen& a, std::int64_t i) { return string_at(a.view(), i); })
       .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
@@ -166,7 +234,7 @@ void bind_alphabets(nb::module_& m) {
       });
 
   m.def("crfsuite_rows", &crfsuite_rows, "file"_a, "features"_a, "feature_count"_a, "lists"_a,
-        "list_bytes"_a, "attributes"_a, "labels"_a);
+        "list_bytes"_a, "attributes"_a, "labels"_a, "threads"_a = 1);
 }
 
 }  // namespace crfkit

@@ -12,22 +12,26 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "text/utf8.hpp"
 #include "text/words.hpp"
 
 namespace crfkit {
 
-// hashlittle, with the initial value 0, of a string and a NUL.
-inline std::uint32_t lookup3(std::string_view s) {
+// hashlittle, with the initial value 0, of a string and a NUL.  Calls seen(word) with words that
+// have all its bytes between them, and zeros.
+template <class Seen>
+inline std::uint32_t lookup3(std::string_view s, Seen seen) {
   const char* p = s.data();
   std::size_t left = s.size() + 1;
   std::uint32_t a = 0xdeadbeef + static_cast<std::uint32_t>(left), b = a, c = a;
+  const auto take = [&](std::uint32_t& x, std::uint64_t word) {
+    x += static_cast<std::uint32_t>(word);
+    seen(static_cast<std::uint32_t>(word));
+  };
   const auto add = [&](const char* from) {
-    a += little_word(from);
-    b += little_word(from + 4);
-    c += little_word(from + 8);
+    take(a, little_word(from));
+    take(b, little_word(from + 4));
+    take(c, little_word(from + 8));
   };
   const auto mix = [](std::uint32_t& x, std::uint32_t y, std::uint32_t& z, int k) {
     x = (x - z) ^ std::rotl(z, k);
@@ -44,11 +48,11 @@ inline std::uint32_t lookup3(std::string_view s) {
   std::size_t n = left - 1;  // 0 to 11 bytes, and the NUL
   if constexpr (std::endian::native == std::endian::little) {
     if (n >= 8) {
-      a += little_word(p), b += little_word(p + 4);
-      if (n > 8) c += static_cast<std::uint32_t>(tail_word(p + 8, n - 8, s.size()));
+      take(a, little_word(p)), take(b, little_word(p + 4));
+      if (n > 8) take(c, tail_word(p + 8, n - 8, s.size()));
     } else if (n) {
       const std::uint64_t word = tail_word(p, n, s.size());
-      a += static_cast<std::uint32_t>(word), b += static_cast<std::uint32_t>(word >> 32);
+      take(a, word), take(b, word >> 32);
     }
   } else {
     char last[12] = {};
@@ -58,6 +62,9 @@ inline std::uint32_t lookup3(std::string_view s) {
   finish(c, b, 14), finish(a, c, 11), finish(b, a, 25);
   finish(c, b, 16), finish(a, c, 4), finish(b, a, 14), finish(c, b, 24);
   return c;
+}
+inline std::uint32_t lookup3(std::string_view s) {
+  return lookup3(s, [](std::uint32_t) {});
 }
 
 // The strings with the ids 0 to size - 1 of a database that it does not own.  Trusts nothing in it.
@@ -102,38 +109,6 @@ struct Database {
     return -1;
   }
 
-  // Whether every string lies within the bytes, is UTF-8 and is found in its table, and no look-up
-  // takes long.  The array of records must lie within the bytes.
-  bool sound() const {
-    if (size >= 0x7fffffff) return false;
-    for (std::uint64_t t = 0; t < 256; ++t)
-      if (!passable(t)) return false;
-    std::vector<std::uint32_t> hash(size);
-    std::uint64_t letters = 0, begin[257] = {};
-    for (std::uint64_t id = 0; id < size; ++id) {
-      const std::uint64_t record = word(back + 4 * id);
-      if (record < head || !inside(record, 9) || word(record) != id) return false;
-      const std::uint64_t length = word(record + 4);
-      if (length < 1 || !inside(record, 8 + length) || bytes[record + 7 + length]) return false;
-      const std::string_view s(bytes + record + 8, length - 1);
-      if (!valid_utf8(s)) return false;
-      letters += length;
-      hash[id] = lookup3(s);
-      ++begin[(hash[id] & 255) + 1];
-    }
-    if (letters > byte_count) return false;
-    // Table by table, as one fits into the nearest cache and all of them do not.
-    for (int t = 0; t < 256; ++t) begin[t + 1] += begin[t];
-    std::vector<std::uint64_t> sorted(size);  // high half hash, low half record
-    for (std::uint64_t id = 0; id < size; ++id)
-      sorted[begin[hash[id] & 255]++] =
-          static_cast<std::uint64_t>(hash[id]) << 32 | word(back + 4 * id);
-    for (const std::uint64_t one : sorted)
-      if (!leads_to(one >> 32, one & 0xffffffffULL)) return false;
-    return true;
-  }
-
- private:
   struct Table {
     std::uint64_t at, slots;
   };
@@ -142,7 +117,6 @@ struct Database {
     std::uint64_t slot;
     std::uint64_t slot_at() const { return at + 8 * slot; }
   };
-  static constexpr std::uint64_t longest_run = 1 << 11;  // as in alphabets
 
   std::uint32_t word(std::uint64_t offset) const { return little_word(bytes + offset); }
   bool inside(std::uint64_t from, std::uint64_t length) const {
@@ -159,19 +133,6 @@ struct Database {
     const auto slots = static_cast<std::uint32_t>(t.slots);  // divides faster than 64 bits
     return {t, slots ? static_cast<std::uint32_t>(hash) / 256 % slots : 0};
   }
-  // Whether a search for the string of a record ends at this record.
-  bool leads_to(std::uint64_t hash, std::uint64_t wanted) const {
-    Home home = home_of(hash);
-    for (std::uint64_t i = 0; i < home.slots; ++i) {
-      const std::uint64_t at = home.slot_at(), record = word(at + 4);
-      if (record == wanted && word(at) == hash) return true;
-      if (record == 0) return false;
-      if (word(at) == hash && holds(record, {bytes + wanted + 8, word(wanted + 4) - 1ULL}))
-        return false;
-      if (++home.slot == home.slots) home.slot = 0;
-    }
-    return false;
-  }
   std::uint64_t first_record(std::uint64_t hash) const {
     const Home home = home_of(hash);
     const std::uint64_t record = home.slots ? word(home.slot_at() + 4) : 0;
@@ -180,16 +141,6 @@ struct Database {
   bool holds(std::uint64_t record, std::string_view s) const {
     return inside(record, 9 + s.size()) && word(record + 4) == s.size() + 1 &&
            std::memcmp(bytes + record + 8, s.data(), s.size()) == 0;
-  }
-  bool passable(std::uint64_t hash) const {
-    const Table t = table(hash);
-    std::uint64_t run = 0, first_run = 0;
-    for (std::uint64_t i = 0; i < t.slots; ++i) {
-      run = word(t.at + 8 * i + 4) ? run + 1 : 0;
-      if (run == i + 1) first_run = run;
-      if (run + (i + 1 == t.slots ? first_run : 0) > longest_run) return false;
-    }
-    return true;
   }
 };
 

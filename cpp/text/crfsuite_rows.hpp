@@ -2,22 +2,15 @@
 // followed, as CRFsuite does when it tags.
 #pragma once
 
-#include <cmath>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "text/cqdb.hpp"
+#include "text/words.hpp"
 
 namespace crfkit {
-
-struct FileRows {
-  std::vector<std::int64_t> ptr;     // [A + 1]
-  std::vector<std::int32_t> column;  // labels, rising within a row
-  std::vector<double> weight;
-};
 
 // Where the features and the lists of features lie, within the bytes of the file.
 struct FilePlaces {
@@ -25,48 +18,74 @@ struct FilePlaces {
   std::uint64_t lists, list_bytes;  // a chunk with an offset for each attribute after 12 bytes
 };
 
-// Nothing where something is not as CRFsuite writes it: a place outside of its chunk, a feature of
-// another attribute, labels that do not rise, a weight that is zero or not finite.
-inline std::optional<FileRows> file_rows(std::string_view data, const FilePlaces& at,
-                                         std::uint64_t attributes, std::uint32_t labels) {
-  constexpr std::uint64_t record = 20;
-  const auto word = [&](std::uint64_t offset) { return little_word(data.data() + offset); };
-  const auto weight_of = [&](std::uint64_t feature) {
-    std::uint64_t bits = word(feature + 12) | std::uint64_t{word(feature + 16)} << 32;
-    return std::bit_cast<double>(bits);
-  };
-  for (std::uint64_t f = 0; f < at.feature_count; ++f)
-    if (!std::isfinite(weight_of(at.features + record * f))) return std::nullopt;
-  FileRows made;
-  made.ptr.reserve(attributes + 1);
-  made.column.reserve(at.feature_count);
-  made.weight.reserve(at.feature_count);
-  made.ptr.push_back(0);
-  const std::uint64_t end = at.lists + at.list_bytes / 4 * 4;
-  for (std::uint64_t a = 0; a < attributes; ++a) {
-    const std::uint64_t list = word(at.lists + 12 + 4 * a);
-    if (list) {
-      if (list < at.lists + 12 || list + 4 > end || (list - at.lists) % 4) return std::nullopt;
-      const std::uint64_t count = word(list);
-      if (count > (end - list - 4) / 4) return std::nullopt;
+// Parts of the work may run side by side.  They say no where something is not as CRFsuite writes
+// it: a place outside of its chunk, a feature of another attribute, labels that do not rise, a
+// weight that is zero or not finite.
+class FileRows {
+ public:
+  FileRows(std::string_view file, const FilePlaces& places, std::uint32_t labels)
+      : file_(file), at_(places), end_(places.lists + places.list_bytes / 4 * 4), labels_(labels) {}
+
+  // Where the rows of the attributes begin, [A + 1].
+  std::optional<std::vector<std::int64_t>> pointers(std::uint64_t attributes) const {
+    std::vector<std::int64_t> ptr;
+    ptr.reserve(attributes + 1);
+    std::int64_t total = 0;
+    ptr.push_back(0);
+    for (std::uint64_t a = 0; a < attributes; ++a) {
+      if (const std::uint64_t list = list_of(a)) {
+        if (list < at_.lists + 12 || list + 4 > end_ || (list - at_.lists) % 4) return std::nullopt;
+        const std::uint64_t count = word(list);
+        if (count > (end_ - list - 4) / 4 || count > labels_) return std::nullopt;
+        total += static_cast<std::int64_t>(count);
+      }
+      ptr.push_back(total);
+    }
+    return ptr;
+  }
+
+  bool finite(std::uint64_t first, std::uint64_t last) const {
+    bool all = true;
+    for (std::uint64_t f = first; f < last; ++f) {
+      const std::uint32_t high = word(at_.features + kRecord * f + 16);
+      all &= (high & 0x7ff00000U) != 0x7ff00000U;
+    }
+    return all;
+  }
+
+  // Labels and weights of the rows first to last - 1.
+  bool fill(std::uint64_t first, std::uint64_t last, const std::int64_t* ptr, std::int32_t* column,
+            double* weight) const {
+    for (std::uint64_t a = first; a < last; ++a) {
+      const std::uint64_t ids = list_of(a) + 4;
       std::int64_t before = -1;
-      for (std::uint64_t k = 0; k < count; ++k) {
-        const std::uint64_t id = word(list + 4 + 4 * k);
-        if (id >= at.feature_count) return std::nullopt;
-        const std::uint64_t feature = at.features + record * id;
+      for (std::int64_t k = ptr[a]; k < ptr[a + 1]; ++k) {
+        const std::uint64_t id = word(ids + 4 * static_cast<std::uint64_t>(k - ptr[a]));
+        if (id >= at_.feature_count) return false;
+        const std::uint64_t feature = at_.features + kRecord * id;
         const std::uint32_t label = word(feature + 8);
-        const double weight = weight_of(feature);
-        if (word(feature) != 0 || word(feature + 4) != a || label >= labels || label <= before ||
-            weight == 0.0)
-          return std::nullopt;
+        const auto w =
+            std::bit_cast<double>(word(feature + 12) | std::uint64_t{word(feature + 16)} << 32);
+        if (word(feature) != 0 || word(feature + 4) != a || label >= labels_ || label <= before ||
+            w == 0.0)
+          return false;
         before = label;
-        made.column.push_back(static_cast<std::int32_t>(label));
-        made.weight.push_back(weight);
+        column[k] = static_cast<std::int32_t>(label);
+        weight[k] = w;
       }
     }
-    made.ptr.push_back(static_cast<std::int64_t>(made.column.size()));
+    return true;
   }
-  return made;
-}
+
+ private:
+  static constexpr std::uint64_t kRecord = 20;
+  std::string_view file_;
+  FilePlaces at_;
+  std::uint64_t end_;
+  std::uint32_t labels_;
+
+  std::uint32_t word(std::uint64_t offset) const { return little_word(file_.data() + offset); }
+  std::uint64_t list_of(std::uint64_t a) const { return word(at_.lists + 12 + 4 * a); }
+};
 
 }  // namespace crfkit

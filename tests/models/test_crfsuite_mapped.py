@@ -146,6 +146,55 @@ def test_damaged_files_are_read_or_refused_as_before(data: bytes, monkeypatch: p
     assert 30 < same < len(places)
 
 
+def test_threads_find_the_same_as_one() -> None:
+    names = [f"name {i}" for i in range(50_000)]
+    names[40_000] = "\u4e2d"
+    whole = write_strings([name.encode() for name in names])
+    back = int(np.frombuffer(whole[20:24], dtype="<u4")[0])
+    record = np.frombuffer(whole[back:], dtype="<u4")
+    slot = whole.index(whole[back + 4 * 30_000 : back + 4 * 30_000 + 4], int(record[-1]) + 8) - 4
+    changes = {
+        "no change": (0, b"C"),
+        "letters": (int(record[49_999]) + 9, b"\0"),
+        "not UTF-8": (int(record[40_000]) + 8, b"\xff"),
+        "id": (int(record[20_000]), b"\xff"),
+        "hash": (slot, bytes([whole[slot] ^ 1])),
+        "empty slot": (slot + 4, bytes(4)),
+    }
+    for change, (at, new) in changes.items():
+        file = np.frombuffer(whole[:at] + new + whole[at + len(new) :], dtype=np.uint8)
+        for threads in (1, 2, 3):
+            found = _native.FrozenAlphabet.of_database(file, 0, len(names), threads)
+            assert (found is not None) is (change == "no change"), (change, threads)
+            assert found is None or found.find_all(names).tolist() == list(range(len(names)))
+
+
+def test_rows_made_on_threads_are_those_of_one() -> None:
+    A, L, chance = 50_000, 3, np.random.default_rng(2)
+    count = chance.integers(0, L + 1, A)
+    ptr, column = np.concatenate([[0], np.cumsum(count)]), np.concatenate([np.arange(n) for n in count])
+    features = np.zeros(len(column), dtype=crfsuite.FEATURE)
+    features["source"], features["label"] = np.repeat(np.arange(A), count), column
+    features["weight"] = chance.normal(size=len(column))
+    at = features.nbytes
+    lists = at + 12 + 4 * A + 4 * (ptr[:-1] + np.arange(A))  # a list: its length, its features
+    words = np.insert(np.arange(len(column)), ptr[:-1], count)
+    chunk = b"AFRF" + bytes(8) + np.concatenate([lists, words]).astype("<u4").tobytes()
+
+    def rows(features: Any, threads: int) -> Any:
+        file = np.frombuffer(features.tobytes() + chunk, dtype=np.uint8)
+        return _native.crfsuite_rows(file, 0, len(features), at, len(chunk), A, L, threads)
+
+    for threads in (1, 2, 3):
+        for mine, expected in zip(rows(features, threads), (ptr, column, features["weight"]), strict=True):
+            np.testing.assert_array_equal(mine, expected)
+    for name, value in (("weight", np.inf), ("weight", 0.0), ("label", L), ("source", 7), ("kind", 1)):
+        for place in (60_000, len(column) - 1):
+            damaged = features.copy()
+            damaged[name][place] = value
+            assert [rows(damaged, threads) for threads in (1, 2, 3)] == [None] * 3
+
+
 @pytest.mark.parametrize(("slots", "used"), [(1000, True), (3000, False)])
 def test_tables_in_which_a_search_would_take_long_are_not_used(slots: int, used: bool) -> None:
     made = bytearray(write_strings([b"a"]))

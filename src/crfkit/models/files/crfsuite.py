@@ -24,6 +24,7 @@ from crfkit.models.files.assembly import Sorted, Triples, assemble, decoded
 from crfkit.models.files.cqdb import read_spans, read_strings
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import Model
+from crfkit.native import usable_cores
 
 __all__ = ["FEATURE", "read_crfsuite"]
 
@@ -65,7 +66,7 @@ def _states(
         size, count = _chunk(data, at, b"AFRF")
         if count >= attributes and 12 + 4 * count <= size:
             file = np.frombuffer(data, dtype=np.uint8)
-            rows = _native.crfsuite_rows(file, first, len(features), at, size, attributes, labels)
+            rows = _native.crfsuite_rows(file, first, len(features), at, size, attributes, labels, _threads())
             if rows is not None:
                 return Sorted(*rows)
     if not np.isfinite(features["weight"]).all():
@@ -80,7 +81,7 @@ def _attributes(data: bytes | memoryview, at: int, count: int, encoding: str) ->
     """Return the names of the attributes; as an alphabet where no other encoding asks for strings."""
     if codecs.lookup(encoding).name == "utf-8":
         file = np.frombuffer(data, dtype=np.uint8)
-        if (known := _native.FrozenAlphabet.of_database(file, at, count)) is not None:
+        if (known := _native.FrozenAlphabet.of_database(file, at, count, _threads())) is not None:
             return Alphabet.of_native(known)
         names = _native.Alphabet()
         if names.add_spans(*read_spans(data, at, count, "attributes")) == count:
@@ -88,6 +89,11 @@ def _attributes(data: bytes | memoryview, at: int, count: int, encoding: str) ->
     return decoded(
         read_strings(data, at, count, "attributes"), encoding, "attribute"
     )  # raises the error with its place
+
+
+def _threads() -> int:
+    """Return how many threads look at a file: more would only wait for memory."""
+    return min(4, usable_cores())
 
 
 def _features(data: bytes | memoryview, at: int) -> NDArray[np.void]:
