@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,9 +119,19 @@ def assemble(
         _alphabet(attributes, "attribute"),
         _alphabet(edge_attributes, "edge attribute"),
     )
-    w = np.concatenate([node_w, edge_w, table[cells], *ends])
+    w = _Joined([node_w, edge_w, table[cells], *ends])
     extractor = None if recipe is None else ExtractorSpec(recipe, label_column)
-    return Model(structure(labels, order, constraints), layout, names, w, extractor)
+    return Model(structure(labels, order, constraints), layout, names, cast(Floats, w), extractor)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Parts that become one array in the model's own copy, not in another one before it."""
+
+    parts: Sequence[Floats]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return np.concatenate(self.parts, dtype=dtype)
 
 
 def _alphabet(names: Sequence[str] | Alphabet, what: str) -> Alphabet:
