@@ -58,7 +58,7 @@ def bytes_of(problem: LinearLoss, optimiser: Any) -> dict[str, int]:
         pairs = min(most, _PAIRS) if isinstance(optimiser, Dual) else most
         parts["L-BFGS"] = max(6 * 8 * F + 2 * pairs * vectors.kept_bytes(), begin)
     else:
-        parts["other methods"] = 8 * entries + 4 * 8 * F
+        parts["optimiser"] = 8 * entries + 4 * 8 * F
     return parts
 
 
