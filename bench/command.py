@@ -52,10 +52,15 @@ def text_of(corpus: Corpus) -> Path:
     return path
 
 
+def environment() -> dict[str, str]:
+    """Return that of a user, in which modules are compiled once, wherever the bench itself is run."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def timed(words: list[str]) -> tuple[float, float]:
     """Run a command; return its seconds of the wall and of the processor."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(words, check=True)
+    subprocess.run(words, check=True, env=environment())
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -64,7 +69,8 @@ def by_phase(words: list[str], folder: Path) -> dict[str, list[float]]:
     """Run a command; return seconds of the wall and of the processor by phase."""
     file = folder / "phases.json"
     begin = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "bench.command_child", repr(begin), str(file), *words], check=True)
+    child = [sys.executable, "-m", "bench.command_child", repr(begin), str(file), *words]
+    subprocess.run(child, check=True, env=environment())
     ended = time.perf_counter()
     found = json.loads(file.read_text())
     phases: dict[str, list[float]] = found["phases"]
