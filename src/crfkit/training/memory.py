@@ -73,14 +73,19 @@ def _evaluation(problem: LinearLoss, P: int, L: int, row: int, entries: int) -> 
 
 
 def _rows(problem: LinearLoss, L: int, row: int) -> int:
-    """Return the bytes of the rows of weights that the dual visits: padded ones, and cells of 12 bytes."""
+    """Return the bytes of the rows of weights that the dual visits: padded ones, and cells of 12 bytes.
+
+    Attributes that occur once need none. Counting them takes longer than all else here, so that it is
+    left where their rows would be small beside the marginals.
+    """
     layout = problem.layout
     weights = np.diff(layout.node_ptr)  # [A]
-    known = problem.batch.attr[problem.batch.attr < len(weights)]
-    often = np.bincount(known, minlength=len(weights)) > 1  # the others need none
     wide = (weights == L) | (weights > (1 if L <= 64 else L // 4))
-    padded = int(np.count_nonzero(wide & often)) * row * 4
-    return padded + 12 * int(weights[~wide & often].sum()) + 24 * len(weights)
+    size = np.where(wide, 4 * row, 12 * weights)  # [A]
+    if int(size.sum()) > 4 * problem.batch.positions * row:
+        known = problem.batch.attr[problem.batch.attr < len(weights)]
+        size[np.bincount(known, minlength=len(weights)) <= 1] = 0
+    return int(size.sum()) + 24 * len(weights)
 
 
 def resident_bytes() -> int:
