@@ -203,7 +203,7 @@ class Arrangement {
     const Occurrences& o = batch.occurrences;
     Factoring f(o, positions(), rows_.ptr, rows_.attributes, L_, table_bytes);
     slots_ = std::move(f.slots);
-    order_loose(o, f);
+    order_loose(f);
     std::vector<std::int32_t> place(rows_.attributes, -1);
     for (std::size_t i = 0; i < loose_.size(); ++i) place[loose_[i]] = static_cast<std::int32_t>(i);
     bool full = false;
@@ -211,12 +211,13 @@ class Arrangement {
     single_ptr_.push_back(0);
     if (full) full_ptr_.push_back(0);
     Lists loose;
+    reserve(f, o.value != nullptr, &loose);
     for (const std::int32_t p : source_) {
       for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
         const std::int32_t a = o.attr[i];
         const double* value = o.value ? o.value + i : nullptr;
-        if (static_cast<std::uint32_t>(a) >= static_cast<std::uint64_t>(rows_.attributes) ||
-            f.absorbed[i])
+        if (f.absorbed[i] ||
+            static_cast<std::uint32_t>(a) >= static_cast<std::uint64_t>(rows_.attributes))
           continue;
         if (f.slot[a] >= 0) {
           left_.add(f.slot[a], value);
@@ -238,6 +239,26 @@ class Arrangement {
     cut_tasks();
   }
 
+  // Room for what is left: growing copies it several times.
+  void reserve(const Factoring& f, bool values, Lists* loose) {
+    std::int64_t left = -f.gone(), single = 0, full = 0, others = 0;
+    for (const std::int32_t a : slots_.attribute) left += f.count(a);
+    for (const std::int32_t a : loose_) {
+      const std::int64_t n = f.count(a);
+      others += n;
+      f.reading[a] == Reading::full ? full += n : single += n * (rows_.ptr[a + 1] - rows_.ptr[a]);
+    }
+    left_.reserve(positions(), left + kAhead, values);
+    loose->reserve(positions(), others, values);
+    single_ptr_.reserve(positions() + 1);
+    single_.reserve(single + kAhead);
+    column_.reserve(single);
+    full_.reserve(full + kAhead);
+    if (!values) return;
+    single_value_.reserve(single);
+    full_value_.reserve(full);
+  }
+
   void add_loose(std::int32_t a, Reading reading, const double* value) {
     if (reading == Reading::full) {
       full_.push_back(rows_.ptr[a]);
@@ -254,27 +275,26 @@ class Arrangement {
   std::int64_t first_position(std::int64_t b) const { return block_[b].position; }
 
   // Attributes without a row in the table: first those that occur in one block alone, by block.
-  void order_loose(const Occurrences& o, const Factoring& f) {
+  void order_loose(const Factoring& f) {
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
-    constexpr std::int32_t kNowhere = -1, kEverywhere = -2;
-    std::vector<std::int32_t> home(rows_.attributes, kNowhere);
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      for (std::int64_t p = first_position(b); p < first_position(b + 1); ++p) {
-        for (std::int64_t i = o.ptr[source_[p]]; i < o.ptr[source_[p] + 1]; ++i) {
-          const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
-          if (a >= static_cast<std::uint64_t>(rows_.attributes)) continue;
-          home[a] =
-              home[a] == kNowhere || home[a] == b ? static_cast<std::int32_t>(b) : kEverywhere;
-        }
-      }
-    }
+    std::vector<std::int32_t> block_of(positions());  // of positions of the batch
+    for (std::int64_t b = 0; b < blocks; ++b)
+      for (std::int64_t p = first_position(b); p < first_position(b + 1); ++p)
+        block_of[source_[p]] = static_cast<std::int32_t>(b);
+    const auto home_of = [&](std::int32_t a) {
+      const std::int32_t *at = f.positions(a), *end = at + f.count(a);
+      const std::int32_t first = at == end ? -1 : block_of[*at];
+      return std::all_of(at, end, [&](std::int32_t p) { return block_of[p] == first; }) ? first
+                                                                                        : -1;
+    };
     std::vector<std::int64_t> next(blocks + 1, 0);
     const auto is_loose = [&](std::int64_t a) {
       return f.reading[a] != Reading::table && rows_.ptr[a] < rows_.ptr[a + 1];
     };
     std::int64_t others = 0;
-    for (std::int64_t a = 0; a < rows_.attributes; ++a)
-      if (is_loose(a)) ++(home[a] < 0 ? others : next[home[a] + 1]);
+    std::vector<std::int32_t> home(rows_.attributes, -1);
+    for (std::int32_t a = 0; a < rows_.attributes; ++a)
+      if (is_loose(a)) ++((home[a] = home_of(a)) < 0 ? others : next[home[a] + 1]);
     std::partial_sum(next.begin(), next.end(), next.begin());
     for (std::int64_t b = 0; b <= blocks; ++b) block_[b].loose = next[b];
     loose_.resize(next[blocks] + others);

@@ -63,9 +63,15 @@ class Factoring {
     number_slots();
   }
 
+  // Occurrences of an attribute, and their positions, rising; how many occurrences are absorbed.
+  std::int64_t count(std::int32_t a) const { return index_.count(a); }
+  const std::int32_t* positions(std::int32_t a) const {
+    return index_.position.data() + index_.ptr[a];
+  }
+  std::int64_t gone() const { return gone_; }
+
  private:
   bool known(std::int64_t i) const { return static_cast<std::uint32_t>(o_.attr[i]) < A_; }
-  std::int64_t count(std::int32_t a) const { return index_.count(a); }
 
   // Attributes whose values are all 1 and that no position has twice.
   void find_plain() {
@@ -102,21 +108,38 @@ class Factoring {
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int32_t a, std::int32_t b) { return count(a) > count(b); });
     level_.assign(A_, 0);
-    for (const std::int32_t b : order) {
-      if (find_implied(b) && pays(b)) take(b);
+    often_.resize(A_);
+    for (std::int32_t a = 0; a < A_; ++a)
+      often_[a] = plain_[a] && weights_[a] ? static_cast<std::int32_t>(count(a)) : 0;
+    constexpr std::size_t kFar = 16, kNear = 8;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i + kFar < order.size())
+        fetch(order[i + kFar], [&](std::int64_t p) { __builtin_prefetch(o_.ptr + p); });
+      if (i + kNear < order.size())
+        fetch(order[i + kNear], [&](std::int64_t p) {
+          __builtin_prefetch(o_.attr + o_.ptr[p]);
+          __builtin_prefetch(absorbed.data() + o_.ptr[p]);
+        });
+      if (find_implied(order[i]) && pays(order[i])) take(order[i]);
     }
+  }
+
+  // Calls f with the first positions of an attribute, where most of what it may imply is ruled out.
+  template <class F>
+  void fetch(std::int32_t b, F f) const {
+    const std::int64_t n = std::min<std::int64_t>(count(b), 3);
+    for (std::int64_t k = 0; k < n; ++k) f(positions(b)[k]);
   }
 
   // Fills implied_ with what is free at all positions of b, and where it stands in their lists.
   bool find_implied(std::int32_t b) {
-    const std::int32_t* position = index_.position.data() + index_.ptr[b];
+    const std::int32_t* position = positions(b);
     const std::int64_t n = count(b), first = o_.ptr[position[0]];
     implied_.clear();
     for (std::int64_t i = first; i < o_.ptr[position[0] + 1]; ++i) {
       const std::int32_t a = o_.attr[i];
       if (a == b && absorbed[i]) return false;
-      if (a == b || !known(i) || absorbed[i] || !plain_[a] || count(a) < n || weights_[a] == 0)
-        continue;
+      if (a == b || absorbed[i] || !known(i) || often_[a] < n) continue;
       implied_.push_back({a, i - first});
     }
     for (std::int64_t k = 1; k < n && !implied_.empty(); ++k) {
@@ -170,6 +193,7 @@ class Factoring {
       pairs_.push_back({b, c.attribute});
       for (std::int64_t k = index_.ptr[b]; k < index_.ptr[b + 1]; ++k)
         absorbed[find(index_.position[k], c)] = 1;
+      gone_ += count(b);
     }
   }
 
@@ -213,10 +237,11 @@ class Factoring {
   Occurrences o_;
   std::int64_t A_;
   int width_;
-  std::int64_t lines_, most_slots_, used_slots_ = 0;
+  std::int64_t lines_, most_slots_, used_slots_ = 0, gone_ = 0;
   Index index_;                        // positions of each attribute
   std::vector<std::uint8_t> plain_;    // [A] values 1, never twice at a position
   std::vector<std::int32_t> weights_;  // [A]
+  std::vector<std::int32_t> often_;    // [A] occurrences, 0 for attributes that cannot be taken
   std::vector<std::int32_t> level_;    // [A]
   std::vector<Implied> implied_;
   std::vector<Pair> pairs_;

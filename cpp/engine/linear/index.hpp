@@ -21,6 +21,11 @@ struct Lists {
     if (v) value.push_back(*v);
   }
   void close() { ptr.push_back(static_cast<std::int64_t>(id.size())); }
+  void reserve(std::int64_t positions, std::int64_t entries, bool values) {
+    ptr.reserve(positions + 1);
+    id.reserve(entries);
+    if (values) value.reserve(entries);
+  }
   std::int64_t positions() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
   Occurrences view() const {
     return {ptr.data(), id.data(), value.empty() ? nullptr : value.data()};

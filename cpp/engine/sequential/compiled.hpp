@@ -2,11 +2,13 @@
 // rows, short rows as cells (live.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "engine/sequential/entries.hpp"
+#include "engine/threads/parallel.hpp"
 #include "shared/padded.hpp"
 
 namespace crfkit {
@@ -25,7 +27,7 @@ class CompiledOf {
         column_(column),
         place_(attributes, kNone) {
     const std::vector<std::int64_t> count = count_occurrences(o, positions, A_);
-    if (alone) choose_alone(o, positions, label, count);
+    if (alone) choose_alone(o, positions, label, count, threads);
     place_rows();
     entries_ = Entries(o, positions, place_, count, threads);
   }
@@ -94,21 +96,26 @@ class CompiledOf {
   }
 
   void choose_alone(const Occurrences& o, std::int64_t positions, const std::int32_t* label,
-                    const std::vector<std::int64_t>& count) {
+                    const std::vector<std::int64_t>& count, int threads) {
     bool full = true;
     for (std::int64_t a = 0; a < A_ && full; ++a) full = weights(a) == L_;
     alone_full_ = full;
     alone_.assign(positions, 0.0f);
-    for (std::int64_t p = 0; p < positions; ++p) {
-      for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
-        const std::int32_t a = o.attr[i];
-        if (!known(a) || count[a] != 1 || (o.value && o.value[i] != 1.0)) continue;
-        if (!full && (weights(a) != 1 || column_[row_ptr_[a]] != label[p])) continue;
-        place_[a] = kAlone;
-        alone_[p] += 1.0f;
-        lone_.push_back({a, p});
+    std::vector<std::vector<Lone>> found(std::max(threads, 1));
+    const std::int64_t pieces = static_cast<std::int64_t>(found.size());
+    parallel_for(pieces, threads, [&](std::int64_t k) {
+      for (std::int64_t p = positions * k / pieces; p < positions * (k + 1) / pieces; ++p) {
+        for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+          const std::int32_t a = o.attr[i];
+          if (!known(a) || count[a] != 1 || (o.value && o.value[i] != 1.0)) continue;
+          if (!full && (weights(a) != 1 || column_[row_ptr_[a]] != label[p])) continue;
+          place_[a] = kAlone;
+          alone_[p] += 1.0f;
+          found[k].push_back({a, p});
+        }
       }
-    }
+    });
+    for (const std::vector<Lone>& some : found) lone_.insert(lone_.end(), some.begin(), some.end());
   }
 
   void place_rows() {

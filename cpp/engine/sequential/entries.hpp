@@ -93,17 +93,25 @@ class Entries {
       const std::int64_t entries = o.ptr[last] - o.ptr[first];
       wide.reserve(last - first, entries, o.value != nullptr);
       cells.reserve(last - first, 0, false);
-      for (std::int64_t p = first; p < last; ++p)
-        for (int k = 0; k < kShards; ++k) {
-          for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
-            const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
-            if (a >= code.size() || code[a] < 0 || code[a] % kShards != k) continue;
-            const std::int64_t place = code[a] / kShards;
-            (place & 1 ? cells : wide).add(place >> 1, o.value ? o.value + i : nullptr);
-          }
+      struct Found {
+        std::int64_t place;
+        const double* value;
+      };
+      std::vector<Found> found[kShards];
+      for (std::int64_t p = first; p < last; ++p) {
+        for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
+          const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
+          if (a >= code.size() || code[a] < 0) continue;
+          found[code[a] % kShards].push_back({code[a] / kShards, o.value ? o.value + i : nullptr});
+        }
+        for (std::vector<Found>& shard : found) {
+          for (const Found& one : shard)
+            (one.place & 1 ? cells : wide).add(one.place >> 1, one.value);
           wide.close();
           cells.close();
+          shard.clear();
         }
+      }
     }
   };
 
