@@ -75,3 +75,18 @@ def test_same_bits_for_any_number_of_threads(threads: int) -> None:
     for part in ("value", "node", "start", "stop"):
         assert_array_equal(one[part], more[part])
     assert_array_equal(one["tables"][0], more["tables"][0])
+
+
+@pytest.mark.parametrize("L", [2, 5, 9, 11, 14])
+@pytest.mark.parametrize("end", ["start", "stop"])
+def test_labels_forbidden_at_one_end_only(L: int, end: str) -> None:
+    rng = np.random.default_rng(L)
+    seq_ptr = np.cumsum([0, *LENGTHS])
+    scores = {"start": rng.normal(size=L), "stop": rng.normal(size=L)}
+    scores[end][1] = -np.inf
+    node, edge = rng.normal(size=(int(seq_ptr[-1]), L)), rng.normal(size=(L, L))
+    potentials = Chain(L).potentials(node, edge, **scores, seq_ptr=seq_ptr)
+    found = agree(potentials)
+    assert not found["in_logs"].any()
+    alone = kernels.marginals(potentials.problem, False, True, 1)["value"]
+    assert_allclose(kernels.log_partition(potentials.problem, False, 1), alone, rtol=1e-12)

@@ -48,7 +48,7 @@ class GroupSum {
       return swept(semiring, log_z, forward_only);
     }
     if (is_striped(sums))
-      return scaled<StripedSum>(node, weight, watched, sums, log_z, forward_only);
+      return attempt(StripedRows(node, L_), weight, watched, sums, log_z, forward_only);
     switch (step_ / W) {
       case 1:
         return scaled<PackedSum<1>>(node, weight, watched, sums, log_z, forward_only);
@@ -65,13 +65,21 @@ class GroupSum {
     }
   }
 
- private:
+  // The same of any rows, for sums that are striped.
+  bool attempt(const StripedRows& rows, const double* weight, bool watched, const EdgeSums& sums,
+               double* log_z, bool forward_only) const {
+    StripedSum semiring(s_, probabilities_.table[0], L_, weight, watched, rows, sums, arena_);
+    return swept(semiring, log_z, forward_only);
+  }
+
   // Lanes side by side: with sparse steps, and with few labels unless most places would be empty.
   bool is_striped(const EdgeSums& sums) const {
     const Table& table = probabilities_.table[0];
-    return table.sparse() || (table.ahead.made() && !sums.factors && s_.lanes() > kStripe / 4);
+    return problem_.order == 1 &&
+           (table.sparse() || (table.ahead.made() && !sums.factors && s_.lanes() > kStripe / 4));
   }
 
+ private:
   template <class Semiring>
   bool scaled(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
               bool forward_only) const {

@@ -1,7 +1,8 @@
 // The sum query for chains whose steps share tables: lanes side by side on packed rows.
 //
-// Scores are copied there and marginals back, which costs less than reading them in place by row:
-// the copies stream, and sums of packed rows have one term to a row.
+// Vectors of sequences read scores and write marginals where they lie.  For vectors of labels
+// scores are copied into packed rows and marginals back, which costs less than reading them in
+// place by row: the copies stream, and sums of packed rows have one term to a row.
 #pragma once
 
 #include "kernels/sweep/group_sum.hpp"
@@ -26,7 +27,6 @@ class LaneSum {
         begin_(call.arena.take<std::int64_t>(lanes)),
         length_(lengths(sequences)),
         rows_({0, 0, lanes, length_[0]}, length_, call.arena),
-        cells_(call.arena.take<double>(static_cast<std::size_t>(rows_.positions()) * step_)),
         watched_(call.prepared.probabilities.holes()) {}
 
   void run(const std::int64_t* sequences) {
@@ -42,12 +42,20 @@ class LaneSum {
     const EdgeSums sums = {credits ? call_.pooled + layout.table[0] : nullptr,
                            credits ? call_.pooled + layout.products[0] : nullptr, 0, nullptr};
     double* log_z = call_.arena.take<double>(lanes_);
-    bool in_logs = false;
-    fill();
-    if (lanes_ == 1) {
-      sum.run(cells_, weight, watched_, sums, log_z, [&] { fill(); }, !credits, &in_logs);
-    } else if (!sum.attempt(cells_, weight, watched_, sums, log_z, !credits)) {
-      // Only some of them need logarithms.
+    bool in_logs = false, exact = true;
+    if (lanes_ > 1 && sum.is_striped(sums) && (!credits || task.credits.node)) {
+      look();
+      exact = sum.attempt(StripedRows(p_, task.credits.node, first_rows()), weight, watched_, sums,
+                          log_z, !credits);
+    } else {
+      cells_ = call_.arena.take<double>(static_cast<std::size_t>(rows_.positions()) * step_);
+      fill();
+      if (lanes_ == 1)
+        sum.run(cells_, weight, watched_, sums, log_z, [&] { fill(); }, !credits, &in_logs);
+      else
+        exact = sum.attempt(cells_, weight, watched_, sums, log_z, !credits);
+    }
+    if (!exact) {  // only some of them need logarithms
       for (int b = 0; b < lanes_; ++b) LaneSum(call_, sequences + b, 1).run(sequences + b);
       return;
     }
@@ -68,6 +76,30 @@ class LaneSum {
     return length;
   }
   double* row(int lane, int t) const { return cells_ + rows_.position(lane, t) * step_; }
+  // The scores and marginals of a position where they lie.
+  std::int64_t place(int lane, int t) const { return (begin_[lane] + t) * L_; }
+
+  // Where the first row of the group would be in each lane if all lanes began there.
+  const std::int64_t* first_rows() const {
+    std::int64_t* first = call_.arena.take<std::int64_t>(lanes_);
+    for (int b = 0; b < lanes_; ++b) first[b] = place(b, length_[b] - rows_.rows());
+    return first;
+  }
+
+  // Sees whether some scores are forbidden.
+  void look() {
+    VecInt holes = {};
+    const auto see = [&](const double* score, std::int64_t count) {
+      std::int64_t c = 0;
+      for (; c + W <= count; c += W) holes |= load(score + c) == kZero;
+      holes |= load_part(score + c, static_cast<int>(count - c), 0.0) == kZero;
+    };
+    for (int b = 0; b < lanes_; ++b)
+      see(p_.node + place(b, 0), static_cast<std::int64_t>(length_[b]) * L_);
+    if (p_.start) see(p_.start, L_);
+    if (p_.stop) see(p_.stop, L_);
+    watched_ |= any_of(holes);
+  }
 
   // The scores of all positions; sees whether some of them are forbidden.  The padding of a row,
   // which nobody reads, may hold the scores that follow it.
@@ -75,7 +107,7 @@ class LaneSum {
     const double* end = p_.node + call_.positions() * L_;
     VecInt holes = {};
     for (int b = 0; b < lanes_; ++b) {  // by lane: the scores come in order
-      const double* from = p_.node + begin_[b] * L_;
+      const double* from = p_.node + place(b, 0);
       for (int t = 0; t < length_[b]; ++t, from += L_) {
         double* to = row(b, t);
         const bool inside = end - from >= step_;
@@ -90,7 +122,7 @@ class LaneSum {
       if (p_.start) holes |= add(row(b, 0), p_.start);
       if (p_.stop) holes |= add(row(b, length_[b] - 1), p_.stop);
     }
-    for (int i = 0; i < W; ++i) watched_ |= holes[i] != 0;
+    watched_ |= any_of(holes);
   }
   VecInt add(double* to, const double* scores) const {
     VecInt holes = {};
@@ -103,13 +135,16 @@ class LaneSum {
   }
 
   void give_credits(const PooledLayout& layout) const {
+    double* credit = call_.task.credits.node;
     for (int b = 0; b < lanes_; ++b) {
-      if (p_.start) add_to(call_.pooled, row(b, 0));
-      if (p_.stop) add_to(call_.pooled + layout.stop, row(b, length_[b] - 1));
+      const int last = length_[b] - 1;
+      if (p_.start) add_to(call_.pooled, cells_ ? row(b, 0) : credit + place(b, 0));
+      if (p_.stop)
+        add_to(call_.pooled + layout.stop, cells_ ? row(b, last) : credit + place(b, last));
     }
-    if (!call_.task.credits.node) return;
+    if (!credit || !cells_) return;
     for (int b = 0; b < lanes_; ++b) {
-      double* to = call_.task.credits.node + begin_[b] * L_;
+      double* to = credit + place(b, 0);
       for (int t = 0; t < length_[b]; ++t, to += L_) {
         const double* from = row(b, t);
         for (int j = 0; j < step_; j += W) store_part(to + j, L_ - j, load(from + j));
@@ -117,7 +152,8 @@ class LaneSum {
     }
   }
   void add_to(double* out, const double* from) const {
-    for (int j = 0; j < step_; j += W) store(out + j, load(out + j) + load(from + j));
+    for (int j = 0; j < step_; j += W)
+      store(out + j, load(out + j) + load_part(from + j, L_ - j, 0.0));
   }
 
   const Call& call_;
@@ -126,8 +162,8 @@ class LaneSum {
   std::int64_t* begin_;         // [lanes] first position of each sequence
   const std::int32_t* length_;  // [lanes]
   Packed rows_;
-  double* cells_;  // [positions, step] scores, then credits
-  bool watched_;   // some parts are forbidden
+  double* cells_ = nullptr;  // [positions, step] scores, then credits, where they are copied
+  bool watched_;             // some parts are forbidden
 };
 
 // Sequences by falling length; empty ones have one labelling, which scores 0.

@@ -4,17 +4,15 @@
 // The same sums as PackedSum (packed.hpp), for few labels and for sparse steps (striped_steps.hpp):
 // where a vector of labels would be half empty, or would have to be gathered.  Lanes are cut into
 // stripes of kStripe; cells are [row][stripe][label][lane].  Rows of scores and credits at the
-// border are [positions, step] as everywhere, transposed here.
+// border (striped_rows.hpp) are rows of labels as everywhere.
 //
 // A vector may hold lanes that do not reach a row (they come after those that do).  Such a lane
 // reads the scores of another one and starts at one in every row, which is what a lane that begins
 // does; its adjoints are 0.
 #pragma once
 
-#include "kernels/simd/lanes.hpp"
-#include "kernels/simd/transpose.hpp"
-#include "kernels/sweep/packed.hpp"
 #include "kernels/sweep/striped_products.hpp"
+#include "kernels/sweep/striped_rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -22,14 +20,13 @@ class StripedSum {
  public:
   // `weight` scales the credits of each lane; `watched`: some parts are forbidden.
   StripedSum(const Packed& s, const Table& table, int labels, const double* weight, bool watched,
-             double* node, const EdgeSums& sums, Arena& arena)
+             const StripedRows& rows, const EdgeSums& sums, Arena& arena)
       : table_(table),
         n_(labels),
-        step_(padded(labels)),
         stripes_((s.lanes() + kStripe - 1) / kStripe),
         weight_(weight),
         watched_(watched),
-        node_(node),
+        rows_(rows),
         stride_(static_cast<std::ptrdiff_t>(stripes_) * n_ * kStripe),
         offsets_(s.lanes(), arena),
         products_(table, labels, s, stride_, sums, arena) {
@@ -86,17 +83,6 @@ class StripedSum {
     const int rest = lanes - t * kStripe;
     return rest < 0 ? 0 : rest < kStripe ? rest : kStripe;
   }
-  // The rows of scores of W lanes from this one on; the last lane that reaches row r stands for
-  // those that do not.
-  struct Rows {
-    double* at[W];
-    Rows(const StripedSum& sum, const Packed& s, int r, int lane) {
-      const int last = s.reached(r) - 1;
-      for (int i = 0; i < W; ++i)
-        at[i] = sum.node_ + (s.begin(r) + (lane + i < last ? lane + i : last)) * sum.step_;
-    }
-  };
-
   // Scores become probabilities relative to the largest of their position, and meet the cells.
   template <int V>
   void weigh(const Packed& s, int r, int t, int before) {
@@ -104,7 +90,8 @@ class StripedSum {
     const int reached = in_stripe(s.reached(r), t);
     Vec top[V], largest[V] = {};
     for (int v = 0; v < V; ++v) {
-      top[v] = transpose_in(Rows(*this, s, r, t * kStripe + v * W), terms + v * W);
+      const StripedRows::Lanes lanes = rows_.lanes(s, r, t * kStripe + v * W);
+      top[v] = rows_.take(s, r, lanes, before - v * W, reached - v * W, terms + v * W);
       offsets_.add(t * kStripe + v * W, first_places(reached - v * W) ? top[v] : Vec{});
       if (before >= (v + 1) * W) continue;
       const VecInt old = first_places(before - v * W);
@@ -134,24 +121,6 @@ class StripedSum {
         rescale(t * kStripe, v * W, reached, apart, largest[v], terms, cells);
     }
     if (r == s.rows() - 1) add_totals<V>(cells, total_ + t * kStripe);
-  }
-
-  // The largest scores of W lanes; their scores go to `out` [label][kStripe].
-  Vec transpose_in(const Rows& rows, double* out) const {
-    Vec highest = splat(kZero);
-    const auto turn = [&](int j, int labels) __attribute__((always_inline)) {
-      Vec x[W];
-      for (int i = 0; i < W; ++i) x[i] = load(rows.at[i] + j);
-      transpose(x);
-      for (int k = 0; k < labels; ++k) {
-        highest = max(highest, x[k]);
-        store(out + (j + k) * kStripe, x[k]);
-      }
-    };
-    int j = 0;
-    for (; j + W <= n_; j += W) turn(j, W);
-    if (j < n_) turn(j, n_ - j);
-    return highest == kZero ? Vec{} : highest;
   }
 
   // Brings the largest cells back into [1, 2); the powers of two become part of the probabilities.
@@ -196,35 +165,34 @@ class StripedSum {
     double* adjoint = products_.adjoint(r) + t * n_ * kStripe;
     const int reached = in_stripe(s.reached(r), t);
     for (int v = 0; v < V; ++v) {
-      const Rows rows(*this, s, r, t * kStripe + v * W);
+      const StripedRows::Lanes rows = rows_.lanes(s, r, t * kStripe + v * W);
       const VecInt goes_on = first_places(before - v * W);
-      const int lanes = reached - v * W;
-      const auto turn = [&](int j, int labels, int lanes_here) __attribute__((always_inline)) {
-        Vec x[W] = {};
-        for (int k = 0; k < labels; ++k) {
-          const std::ptrdiff_t c = (j + k) * kStripe + v * W;
-          const Vec cell = load(cells + c), a = load(adjoint + c);
-          const VecInt alive = cell > 0.0;
-          x[k] = alive ? cell * a : Vec{};
-          store(adjoint + c, (alive & goes_on) ? a * load(terms + c) : Vec{});
-        }
-        transpose(x);
-        for (int i = 0; i < lanes_here; ++i) store(rows.at[i] + j, x[i]);
+      const int lanes = reached - v * W < W ? reached - v * W : W;
+      const auto credit_of = [&](int j) __attribute__((always_inline)) {
+        const std::ptrdiff_t c = j * kStripe + v * W;
+        const Vec cell = load(cells + c), a = load(adjoint + c);
+        const VecInt alive = cell > 0.0;
+        store(adjoint + c, (alive & goes_on) ? a * load(terms + c) : Vec{});
+        return alive ? cell * a : Vec{};
       };
       int j = 0;
-      if (lanes >= W)
-        for (; j + W <= n_; j += W) turn(j, W, W);
-      for (; j < step_; j += W)
-        turn(j, j + W <= n_ ? W : j < n_ ? n_ - j : 0, lanes < W ? lanes : W);
+      for (; j + W <= n_; j += W) {
+        Vec x[W];
+        for (int k = 0; k < W; ++k) x[k] = credit_of(j + k);
+        lanes == W ? rows_.give(rows, j, W, x) : rows_.give(rows, j, lanes, x);
+      }
+      Vec x[W] = {};
+      for (int k = 0; j + k < n_; ++k) x[k] = credit_of(j + k);
+      rows_.give_last(rows, j, lanes, x);
     }
   }
 
   Safety safety_;
   const Table& table_;
-  int n_, step_, stripes_;
+  int n_, stripes_;
   const double* weight_;  // [lanes]
   bool watched_;
-  double* node_;           // [positions, step]
+  StripedRows rows_;
   std::ptrdiff_t stride_;  // cells of a row
   LaneOffsets offsets_;
   StripedProducts products_;
