@@ -141,8 +141,10 @@ void bind_sequential(nb::module_& m) {
            Unlocked());
 
   nb::class_<DualTrainer>(m, "DualTrainer")
-      .def(nb::init<const Labelled&, Reals, bool, int>(), "data"_a, "strengths"_a,
-           "exponentiated"_a, "threads"_a, Unlocked())
+      .def(nb::init<const Labelled&, Reals, bool, int, const std::optional<KeptIntegers>&,
+                    const std::optional<KeptIntegers>&>(),
+           "data"_a, "strengths"_a, "exponentiated"_a, "threads"_a,
+           "pair_ptr"_a.none() = nb::none(), "pair_from"_a.none() = nb::none(), Unlocked())
       .def("run", &run_dual, "kernels"_a, "order"_a, "relax"_a, "threshold"_a, "ramp"_a,
            "threads"_a)
       .def("begin", &begin_dual, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(), "order"_a,

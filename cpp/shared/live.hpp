@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "shared/problem.hpp"
+
 namespace crfkit {
 
 // What stands in a padded row where a label has no weight.  No weight is ever -0: sums of finite
@@ -71,8 +73,10 @@ struct Dual {
   int tables;         // rows of the tables that all places share: L + ... + L^k, or L + D
   std::int64_t kept;  // K numbers of the tables that each sequence has, and `live.transition`,
                       // `live.steps`: tables * step, or the cells with weights, padded
-  const std::int32_t* cell;     // [cells] which of [tables, step] they are, rising; null: all
+  const std::int32_t* cell;     // [cells] which of [tables, step] they are; null: all
   std::int64_t cells;           // without padding, where they are listed
+  const Pairs* pairs;           // steps that have weights or are forbidden; null: any step may
+  const std::int32_t* pair;     // [cells] which of the pairs they are
   const std::int64_t* seq_ptr;  // [N + 1] rows of each sequence
   const std::int32_t* label;    // [P] gold of each row, -1 for one that the gold does not have
   const double* weight;         // [N] of sequences, or null

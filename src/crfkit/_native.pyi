@@ -346,7 +346,13 @@ class CoordinateTrainer:
 
 class DualTrainer:
     def __init__(
-        self, data: Labelled, strengths: NDArray[np.float64], exponentiated: bool, threads: int
+        self,
+        data: Labelled,
+        strengths: NDArray[np.float64],
+        exponentiated: bool,
+        threads: int,
+        pair_ptr: NDArray[np.int32] | None = None,
+        pair_from: NDArray[np.int32] | None = None,
     ) -> None: ...
     def run(
         self,

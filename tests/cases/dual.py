@@ -66,6 +66,20 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
         {"transitions": "observed"},
         False,
     ),
+    "pairs": (
+        batch(15, L=24, A=150, N=16),
+        Chain(24),
+        Likelihood(l2=1.0, transition_l2=0.5),
+        {"transitions": "observed", "start": True, "stop": True},
+        False,
+    ),
+    "pairs, constraints": (
+        without(without(batch(16, L=24, A=150, N=16), 1, 2), 7, 2),
+        Chain(24, constraints=[Forbid("1", "2"), Forbid("7", "2")]),
+        Likelihood(l1=0.1, l2=1.0),
+        {"transitions": "observed"},
+        False,
+    ),
     "no transitions": (batch(11), Chain(4), Likelihood(l2=1.0), {"transitions": "none"}, False),
     "70 labels": (batch(6, L=70, A=1200, N=120), Chain(70), Likelihood(l2=1.0), {"stop": True}, False),
     "constraints": (

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit import _native
 from crfkit.data.batch import Batch
+from crfkit.linear.fast.sequences import dual_of
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
 from crfkit.optimise import Dual
+from crfkit.optimise.dual.passes import DualPasses, strengths_of
 from crfkit.structures import Chain
 from tests.cases.dual import CASES, batch, problem_of
 from tests.cases.optima import optimum, run_to_end
@@ -74,7 +77,9 @@ def test_warm_start_beyond_scaled_probabilities(order: int) -> None:
 
 
 @pytest.mark.parametrize("step", ["mixture", "exponentiated"])
-@pytest.mark.parametrize("name", ["start and stop, two strengths", "few transitions", "order 2, few n-grams"])
+@pytest.mark.parametrize(
+    "name", ["start and stop, two strengths", "few transitions", "pairs", "order 2, few n-grams"]
+)
 def test_threads_do_not_change_a_bit(name: str, step: Any) -> None:
     problem, penalty = problem_of(name)
     found = []
@@ -110,6 +115,59 @@ def test_sequences_keep_marginals_of_transitions_with_weights_only() -> None:
     cells = len(problem.layout.transition_cell)
     assert 8 < cells < 12 * 12 // 2
     assert len(run.sequences.trainer.state()["edge"]) == problem.batch.sequences * (-(-cells // 8) * 8)
+
+
+@pytest.mark.parametrize("step", ["mixture", "exponentiated"])
+@pytest.mark.parametrize("name", ["pairs", "pairs, constraints"])
+def test_pairs_give_what_all_steps_give(name: str, step: Any) -> None:
+    problem, penalty = problem_of(name)
+    arrays = dual_of(problem)
+    assert arrays.pairs is not None
+    strengths = strengths_of(arrays, penalty, problem.size)
+    forbidden = 2 if "constraints" in name else 0
+    assert len(arrays.pairs[1]) == len(problem.layout.transition_cell) + forbidden
+    start = 0.5 * np.random.default_rng(0).normal(size=problem.size)
+    found = []
+    for used in (arrays, replace(arrays, pairs=None)):
+        passes = DualPasses(used, penalty, strengths, 1.0, step == "exponentiated", 0.8, 0, 2)
+        passes.begin(start)
+        for number in range(3):
+            passes.run(number, 0.0)
+        found.append((passes.weights(problem.size), passes.dual, passes.met))
+        assert passes.dual == pytest.approx(passes.exact(problem.size), rel=1e-5)
+    # marginals are stored as floats, so that sums of other roundings may differ in their last bit
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=0.0, atol=1e-9)
+    assert found[0][1:] == pytest.approx(found[1][1:], rel=1e-9)
+
+
+def test_pairs_beyond_scaled_probabilities() -> None:
+    """Where sums need log space, all steps are taken."""
+    problem, penalty = problem_of("pairs, constraints")
+    arrays = dual_of(problem)
+    w = 3000.0 * np.random.default_rng(0).normal(size=problem.size)
+    found = []
+    for used in (arrays, replace(arrays, pairs=None)):
+        passes = DualPasses(used, penalty, strengths_of(arrays, penalty, problem.size), 1.0, False, 0.8, 0, 1)
+        passes.begin(w)
+        assert passes.dual == pytest.approx(passes.exact(problem.size), rel=1e-5)
+        found.append([passes.trainer.entropy(), passes.dual, *passes.weights(problem.size)])
+    assert found[0] == pytest.approx(found[1], rel=1e-9, abs=1e-9)
+
+
+def test_pairs_of_other_transitions_are_refused() -> None:
+    problem, penalty = problem_of("pairs, constraints")
+    arrays = dual_of(problem)
+    assert arrays.pairs is not None
+    ptr, source = arrays.pairs
+    strengths = strengths_of(arrays, penalty, problem.size)
+    last = np.minimum(ptr, len(source) - 1)
+    with pytest.raises(ValueError, match="pairs: a transition that has a weight or is"):
+        _native.DualTrainer(arrays.native, strengths, False, 1, last, source[:-1])
+    with pytest.raises(ValueError, match="pair_ptr and pair_from go together"):
+        _native.DualTrainer(arrays.native, strengths, False, 1, ptr)
+    every = np.arange(25, dtype=np.int32) * 24, np.tile(np.arange(24, dtype=np.int32), 24)
+    with pytest.raises(ValueError, match="pairs: one has no weight and is not forbidden"):
+        _native.DualTrainer(arrays.native, strengths, False, 1, *every)
 
 
 def test_seed_decides_the_order() -> None:

@@ -21,6 +21,7 @@ from crfkit.optimise import LBFGS, Dual
 from crfkit.optimise.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.choose import choose
+from crfkit.training.memory import marginal_bytes
 from tests.cases.batches import random_batch
 from tests.cases.losses import noise, problem_of
 from tests.cases.segments import with_segments
@@ -150,6 +151,21 @@ def chosen(data: Batch, l2: float) -> tuple[str, str]:
     optimiser, why = choose(problem, penalty)
     scaled = getattr(optimiser, "preconditioner", "") == "diagonal"
     return type(optimiser).__name__ + " scaled" * scaled, why
+
+
+def test_the_dual_is_not_chosen_for_marginals_beyond_its_share_of_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = noise(400, 10, kinds=6, values=1500)
+    problem, _ = problem_of(large, 2.0)
+    needed = marginal_bytes(problem)
+    rows = -(-problem.layout.labels // 8) * 8
+    assert needed >= 4 * large.positions * rows
+    monkeypatch.setattr("crfkit.training.choose._MOST_BYTES", needed)
+    assert chosen(large, 2.0)[0] == "Dual"
+    monkeypatch.setattr("crfkit.training.choose._MOST_BYTES", needed - 1)
+    name, why = chosen(large, 2.0)
+    assert (name, "not for marginals of" in why) == ("LBFGS", True)
 
 
 def test_the_choice_follows_size_penalty_and_scales() -> None:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/checked_pairs.hpp"
 #include "engine/sequential/compiled.hpp"
 #include "engine/sequential/dual_pass.hpp"
 #include "engine/sequential/labelled.hpp"
@@ -18,9 +19,18 @@ inline constexpr float kGoldPotential = 13.0f;  // log-potential of gold labels 
 
 class DualTrainer {
  public:
-  // strengths: l1 and l2 of attributes, then of transitions, start and stop.
-  DualTrainer(const Labelled& data, Reals strengths, bool exponentiated, int threads)
-      : data_(data), L_(data.labels), step_(padded(L_)), table_(data.tables() * step_) {
+  // strengths: l1 and l2 of attributes, then of transitions, start and stop.  The pairs, where they
+  // are given, are all transitions with weights and all forbidden ones (shared/problem.hpp).
+  DualTrainer(const Labelled& data, Reals strengths, bool exponentiated, int threads,
+              const std::optional<KeptIntegers>& pair_ptr,
+              const std::optional<KeptIntegers>& pair_from)
+      : data_(data),
+        L_(data.labels),
+        step_(padded(L_)),
+        table_(data.tables() * step_),
+        pair_ptr_(pair_ptr),
+        pair_from_(pair_from),
+        pairs_(checked_pairs(pair_ptr_, pair_from_, L_, data.segments || data.order > 1)) {
     if (strengths.size() != 4 || !(strengths.data()[1] > 0.0) || !(strengths.data()[3] > 0.0))
       refuse("strengths: l1, l2 > 0, and the same for transitions");
     check_threads(threads);
@@ -199,7 +209,8 @@ class DualTrainer {
     }
   }
 
-  // Lists the cells of the tables that have weights, where these are not most of them.
+  // Lists the cells of the tables that have weights, where these are not most of them; in the order
+  // of the pairs, where there are any.
   void list_cells() {
     kept_ = table_;
     cell_.reserve(1);  // a list of none is not null
@@ -207,14 +218,36 @@ class DualTrainer {
       if (i < data_.tables()) cell_.push_back(static_cast<std::int32_t>(i * step_ + j));
     });
     const std::int64_t cells = static_cast<std::int64_t>(cell_.size());
-    if (2 * cells > table_) {
+    if (2 * cells > table_ && !pairs_.ptr) {
       cell_ = {};
       return;
     }
     std::sort(cell_.begin(), cell_.end());
+    if (pairs_.ptr) order_by_pairs();
     kept_ = padded(cells);
     place_.assign(table_, -1);
     for (std::int64_t k = 0; k < cells; ++k) place_[cell_[k]] = static_cast<std::int32_t>(k);
+  }
+  void order_by_pairs() {
+    std::vector<bool> missing(table_);  // what has to be among the pairs
+    std::vector<bool> weighted(table_);
+    for (const std::int32_t cell : cell_) missing[cell] = weighted[cell] = true;
+    for (int i = 0; data_.forbidden && i < L_; ++i)
+      for (int j = 0; j < L_; ++j)
+        if (data_.forbidden->data()[i * L_ + j] < 0.0) missing[i * step_ + j] = true;
+    cell_.clear();
+    pair_.reserve(1);
+    for (int j = 0; j < L_; ++j)
+      for (std::int32_t k = pairs_.ptr[j]; k < pairs_.ptr[j + 1]; ++k) {
+        const std::int32_t cell = static_cast<std::int32_t>(pairs_.from[k] * step_ + j);
+        if (!missing[cell]) refuse("pairs: one has no weight and is not forbidden");
+        missing[cell] = false;
+        if (!weighted[cell]) continue;
+        cell_.push_back(cell);
+        pair_.push_back(k);
+      }
+    if (std::find(missing.begin(), missing.end(), true) != missing.end())
+      refuse("pairs: a transition that has a weight or is forbidden is not among them");
   }
   // The place of a cell among those that are kept, below 0 where it has no weight; start and stop
   // follow.
@@ -266,6 +299,8 @@ class DualTrainer {
     dual_.kept = kept_;
     dual_.cell = place_.empty() ? nullptr : cell_.data();
     dual_.cells = static_cast<std::int64_t>(cell_.size());
+    dual_.pairs = pairs_.ptr ? &pairs_ : nullptr;
+    dual_.pair = pair_.data();
     dual_.seq_ptr = data_.seq_ptr.data();
     dual_.label = data_.label.data();
     dual_.weight = data_or_null(data_.share);
@@ -305,6 +340,9 @@ class DualTrainer {
   int L_;
   std::int64_t step_, table_, kept_ = 0;  // cells of a row, of the shared tables, and of these kept
   std::vector<std::int32_t> cell_, place_;  // kept cells of [tables, step], and where each is
+  std::optional<KeptIntegers> pair_ptr_, pair_from_;
+  Pairs pairs_;
+  std::vector<std::int32_t> pair_;  // of the kept cells among the pairs
   std::unique_ptr<CompiledOf<float>> compiled_;
   std::vector<float> node_, edge_, theta_node_, theta_edge_;
   std::vector<double> entropy_, curvature_, rate_;

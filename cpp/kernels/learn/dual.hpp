@@ -26,25 +26,16 @@
 
 #include <cstring>
 
-#include "kernels/learn/ngrams.hpp"
+#include "kernels/learn/dual_scores.hpp"
 #include "kernels/learn/segment_answer.hpp"
-#include "kernels/linear/live_rows.hpp"
-#include "kernels/sweep/group_sum.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
 inline Vec product_or_zero(Vec share, Vec score) { return share != 0.0 ? share * score : Vec{}; }
 
-class DualVisit {
+class DualVisit : DualScores {
  public:
-  DualVisit(const Dual& dual, Arena& arena)
-      : d_(dual),
-        w_(dual.live),
-        L_(dual.live.labels),
-        step_(dual.live.step),
-        table_(static_cast<std::int64_t>(dual.tables) * step_),
-        kept_(dual.kept),
-        arena_(arena) {}
+  DualVisit(const Dual& dual, Arena& arena) : DualScores(dual, arena) {}
 
   // Answers the present weights for sequences by falling length and takes their steps in the stored
   // marginals; what has to be added to v stays in the visits.  `soon` are sequences to come.
@@ -151,20 +142,58 @@ class DualVisit {
     score_rows(sequences, lanes, soon, next,
                [&](int b, int t) { return score + rows.position(b, t) * step_; });
 
-    Problem p = problem(Shape::chain);
-    if (moves_theta()) approach(sequences[0], score, const_cast<double*>(p.edge[0]));
-    const double* edge_score = listed(p.edge[0], L_);
-    if (d_.order > 1) add_up_tables(p);
+    double* kept = kept_scores();
+    if (moves_theta()) approach(sequences[0], score, kept);
+    const Chains chains = {sequences, lanes, rows, score, kept};
+    if (!d_.pairs || !answer_by_pairs(chains, visits)) answer_by_tables(chains, visits);
+  }
+
+  // Sequences whose rows are packed, with the scores [positions, step] of rows and [K] of cells.
+  struct Chains {
+    const std::int64_t* sequences;
+    int lanes;
+    const Packed& rows;
+    const double *score, *kept;
+  };
+
+  // Sums by the pairs that differ; false, with nothing done, where they have to be made in logs.
+  bool answer_by_pairs(const Chains& c, Visit* visits) {
+    const std::size_t cells = static_cast<std::size_t>(c.rows.positions()) * step_;
+    const std::int64_t count = d_.pairs->count;
+    Problem p = {};
+    p.labels = L_;
+    p.order = 1;
+    const Tables probabilities(L_, *d_.pairs, pair_scores(c.kept)), none(p, false, false);
+    const GroupSum sum(p, probabilities, none, c.rows, arena_);
+    double *found = arena_.take<double>(cells), *log_z = arena_.take<double>(c.lanes);
+    std::memcpy(found, c.score, cells * sizeof(double));
+    const EdgeSums sums = {nullptr, arena_.take<double>(count * c.lanes, 0.0), count, nullptr};
+    const double* one = arena_.take<double>(c.lanes, 1.0);
+    if (!sum.attempt(found, one, w_.forbidden != nullptr, sums, log_z, false)) return false;
+    const double* probability = probabilities.table[0].pairs.probability;
+    double* edge = arena_.take<double>(kept_, 0.0);
+    for (int b = 0; b < c.lanes; ++b) {
+      const double* products = sums.products + b * count;
+      for (std::int64_t k = 0; k < d_.cells; ++k)
+        edge[k] = products[d_.pair[k]] * probability[d_.pair[k]];
+      take({c.sequences[b], c.rows, b, c.score, found, c.kept, edge, log_z[b]}, visits[b]);
+    }
+    return true;
+  }
+
+  void answer_by_tables(const Chains& c, Visit* visits) {
+    const std::size_t cells = static_cast<std::size_t>(c.rows.positions()) * step_;
+    const Problem p = problem(Shape::chain, c.kept);
     const Tables probabilities(p, true, true), scores(p, true, false);
-    const GroupSum sum(p, probabilities, scores, rows, arena_);
-    const double* one = arena_.take<double>(lanes, 1.0);
-    double *found = arena_.take<double>(cells), *log_z = arena_.take<double>(lanes);
-    const EdgeSums sums = {arena_.take<double>(table_ * lanes, 0.0),
-                           arena_.take<double>(table_ * lanes, 0.0), table_, nullptr};
-    const auto copy = [&] { std::memcpy(found, score, cells * sizeof(double)); };
+    const GroupSum sum(p, probabilities, scores, c.rows, arena_);
+    const double* one = arena_.take<double>(c.lanes, 1.0);
+    double *found = arena_.take<double>(cells), *log_z = arena_.take<double>(c.lanes);
+    const EdgeSums sums = {arena_.take<double>(table_ * c.lanes, 0.0),
+                           arena_.take<double>(table_ * c.lanes, 0.0), table_, nullptr};
+    const auto copy = [&] { std::memcpy(found, c.score, cells * sizeof(double)); };
     copy();
     sum.run(found, one, w_.forbidden != nullptr, sums, log_z, copy);
-    for (int b = 0; b < lanes; ++b) {
+    for (int b = 0; b < c.lanes; ++b) {
       double* edge = sums.edge + b * table_;
       const PooledLayout layout(p);
       for (int h = 0; h < d_.order; ++h)
@@ -173,17 +202,8 @@ class DualVisit {
           add_credits(probabilities.table[h], m, sums.products + b * table_ + at, edge + at);
         }
       hand_back_credits(edge, L_, step_, d_.order);
-      take({sequences[b], rows, b, score, found, edge_score, listed(edge), log_z[b]}, visits[b]);
+      take({c.sequences[b], c.rows, b, c.score, found, c.kept, listed(edge), log_z[b]}, visits[b]);
     }
-  }
-
-  // Takes copies of the tables, whose longer n-grams hold the scores of the shorter ones.
-  void add_up_tables(Problem& p) {
-    const std::size_t cells = static_cast<std::size_t>(d_.tables) * L_;
-    double* table = arena_.take<double>(cells + kPad);
-    std::memcpy(table, p.edge[0], cells * sizeof(double));
-    add_up_scores(table, L_, d_.order);
-    point_at(table, p);
   }
 
   // One sequence after the other: the tables alone are shared.
@@ -194,9 +214,9 @@ class DualVisit {
       score[b] = arena_.take<double>(static_cast<std::size_t>(rows_in(sequences[b])) * step_);
     score_rows(sequences, count, soon, next,
                [&](int b, int t) { return score[b] + static_cast<std::ptrdiff_t>(t) * step_; });
-    const Problem p = problem(Shape::segments);
-    if (moves_theta()) approach(sequences[0], score[0], const_cast<double*>(p.edge[0]));
-    const double* edge_score = listed(p.edge[0], L_);
+    double* kept = kept_scores();
+    if (moves_theta()) approach(sequences[0], score[0], kept);
+    const Problem p = problem(Shape::segments, kept);
     const SegmentAnswer sum(*d_.segments, p, w_.forbidden_at != nullptr, arena_);
     for (int b = 0; b < count; ++b) {
       const std::int64_t n = sequences[b];
@@ -205,61 +225,10 @@ class DualVisit {
       double* found = arena_.take<double>(static_cast<std::size_t>(length) * step_);
       double* edge = arena_.take<double>(table_, 0.0);
       const double log_z = sum.run(n, d_.seq_ptr, score[b], found, edge);
-      take({n, rows, 0, score[b], found, edge_score, listed(edge), log_z}, visits[b]);
+      take({n, rows, 0, score[b], found, kept, listed(edge), log_z}, visits[b]);
     }
   }
 
-  std::int32_t rows_in(std::int64_t n) const {
-    return static_cast<std::int32_t>(d_.seq_ptr[n + 1] - d_.seq_ptr[n]);
-  }
-  bool moves_theta() const { return d_.theta_node && !d_.given; }
-  // With the tables of now, and without sequences.
-  Problem problem(Shape shape) {
-    Problem p = {};
-    p.shape = shape;
-    p.labels = L_;
-    p.order = d_.order;
-    p.edge[0] = tables();
-    return p;
-  }
-
-  // Scores of the rows of sequences, with start and stop in those of the first and the last
-  // position, into at(sequence, row)[step].
-  template <class At>
-  void score_rows(const std::int64_t* sequences, int count, const std::int64_t* soon, int next,
-                  At at) {
-    const double *start = ends(w_.start, 0), *stop = ends(w_.stop, 1);
-    fetch_weights(sequences[0]);
-    for (int b = 0; b < count; ++b) {
-      if (b + 1 < count) fetch_weights(sequences[b + 1]);
-      for (int t = 0; t < rows_in(sequences[b]); ++t) score_position(sequences[b], t, at(b, t));
-      if (b < next) fetch(soon[b]);
-      if (start) add_to(at(b, 0), start);
-      if (stop) add_to(at(b, last_position(sequences[b])), stop);
-    }
-  }
-
-  // Brings what belongs to a sequence nearer, for a visit to come.
-  void fetch(std::int64_t n) const {
-    const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
-    for (const float* p = d_.node + first * step_; p < d_.node + last * step_; p += 16)
-      __builtin_prefetch(p, 0, 2);
-    const float* edge = d_.edge + n * kept_;
-    for (const float* p = edge; p < edge + kept_ && kept_ <= 4096; p += 16)
-      __builtin_prefetch(p, 0, 2);
-    fetch_lists(w_, first, last);
-  }
-
-  void fetch_weights(std::int64_t n) const {
-    if (!d_.given) fetch_first(w_, d_.seq_ptr[n], d_.seq_ptr[n + 1]);
-  }
-  // The row of the last position of a sequence; that of the first is 0.
-  int last_position(std::int64_t n) const {
-    return static_cast<int>(d_.segments ? d_.segments->positions(n)
-                                        : d_.seq_ptr[n + 1] - d_.seq_ptr[n]) -
-           1;
-  }
-  double weight(std::int64_t n) const { return d_.weight ? d_.weight[n] : 1.0; }
   double best_step(double gap, double curved) const {
     const double step = d_.relax * 2.0 * gap / (2.0 * gap + curved);
     return step < 1e-3 ? 1e-3 : step < 1.0 ? step : 1.0;
@@ -278,12 +247,6 @@ class DualVisit {
            (w_.alone ? w_.alone[p] : 0.0f);
   }
 
-  Vec gold_minus(std::int64_t p, int j, Vec marginal) const {
-    Vec v = -marginal;
-    const int gold = d_.label[p] - j;
-    if (gold >= 0 && gold < W) v[gold] += 1.0;
-    return v;
-  }
   // Change of |soft(v)|^2 / l2 of the attributes that only position p has, which are not stored:
   // their weights for all labels or for the gold one only.  `change` [step] is that of
   // weight * (gold - marginals), up to the marginals of now.
@@ -304,103 +267,6 @@ class DualVisit {
       squares += a * a - b * b;
     }
     return each * sum_of(squares);
-  }
-
-  // Scores of position t of a sequence into out[step].
-  void score_position(std::int64_t n, int t, double* out) const {
-    const std::int64_t p = d_.seq_ptr[n] + t;
-    if (d_.given) {
-      for (int j = 0; j < L_; ++j) out[j] = d_.given[p * L_ + j];
-      return;
-    }
-    LiveScorer(w_, d_.l1, 1.0 / d_.l2, d_.seq_ptr[n + 1]).position(p, out);
-    if (!w_.alone || w_.alone[p] == 0.0f) return;
-    const double c = weight(n), each = w_.alone[p] / d_.l2;
-    if (!w_.alone_full) {
-      const int y = d_.label[p];
-      out[y] += each * soft(c * (1.0 - d_.node[p * step_ + y]), d_.l1);
-      return;
-    }
-    for (int j = 0; j < step_; j += W) {
-      const Vec v = c * gold_minus(p, j, load(d_.node + p * step_ + j));
-      store(out + j, load(out + j) + each * soft(v, splat(d_.l1)));
-    }
-  }
-  void add_to(double* out, const double* from) const {
-    for (int j = 0; j < L_; ++j) out[j] += from[j];
-  }
-
-  // Scores of transitions [L, L] and of lengths [D, L] by the present weights.
-  const double* tables() {
-    if (d_.given) return d_.given_edge;
-    double* table = arena_.take<double>(static_cast<std::size_t>(d_.tables) * L_ + kPad, 0.0);
-    const double scale = 1.0 / d_.transition_l2;
-    each_cell([&](std::int64_t k, int i, int j) {
-      table[i * L_ + j] = scale * soft(w_.transition[k], d_.transition_l1);
-    });
-    for (int i = 0; w_.forbidden && i < d_.tables; ++i)
-      for (int j = 0; j < L_; ++j) table[i * L_ + j] += w_.forbidden[i * step_ + j];
-    return table;
-  }
-
-  // Calls f(number, row, label) for the cells of the tables that are kept.
-  template <class F>
-  void each_cell(F f) const {
-    for (std::int64_t k = 0; d_.cell && k < d_.cells; ++k)
-      f(k, d_.cell[k] / step_, d_.cell[k] % step_);
-    for (int i = 0; !d_.cell && i < d_.tables; ++i)
-      for (int j = 0; j < L_; ++j) f(static_cast<std::int64_t>(i) * step_ + j, i, j);
-  }
-
-  // The cells of the tables that are kept, [K], of tables [tables, step].
-  const double* listed(const double* table) {
-    if (!d_.cell) return table;
-    double* out = arena_.take<double>(kept_, 0.0);
-    for (std::int64_t k = 0; k < d_.cells; ++k) out[k] = table[d_.cell[k]];
-    return out;
-  }
-  // The same of tables [tables, L], with zeros between their rows.
-  const double* listed(const double* table, int labels) {
-    double* out = arena_.take<double>(kept_, 0.0);
-    each_cell([&](std::int64_t k, int i, int j) { out[k] = table[i * labels + j]; });
-    return out;
-  }
-  const double* ends(const double* v, int which) {
-    if (d_.given) return d_.given_ends ? d_.given_ends + which * L_ : nullptr;
-    if (!v && !w_.forbidden_at) return nullptr;
-    double* out = arena_.take<double>(step_, 0.0);
-    for (int j = 0; j < L_; ++j)
-      out[j] = (v ? soft(v[j], d_.transition_l1) / d_.transition_l2 : 0.0) +
-               (w_.forbidden_at ? w_.forbidden_at[which * step_ + j] : 0.0);
-    return out;
-  }
-
-  // Exponentiated step: scores become theta + rate (scores - theta), as they will be stored.
-  // Start and stop are part of the first and last rows.
-  void approach(std::int64_t n, double* score, double* edge) const {
-    const double rate = d_.rate[n];
-    const std::int64_t first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
-    const auto nearer = [rate](double& to, double theta) {
-      if (to > kZero) to = static_cast<float>(theta + rate * (to - theta));
-    };
-    for (std::int64_t p = first; p < last; ++p)
-      for (int j = 0; j < L_; ++j)
-        nearer(score[(p - first) * step_ + j], d_.theta_node[p * step_ + j]);
-    each_cell([&](std::int64_t k, int i, int j) {
-      nearer(edge[i * L_ + j], d_.theta_edge[n * kept_ + k]);
-    });
-  }
-  void keep_theta(const Visit& visit) const {
-    const std::int64_t n = visit.sequence, first = d_.seq_ptr[n], last = d_.seq_ptr[n + 1];
-    const auto keep = [](float& theta, double score) {
-      if (score > kZero) theta = static_cast<float>(score);
-    };
-    for (std::int64_t p = first; p < last; ++p)
-      for (int j = 0; j < L_; ++j)
-        keep(d_.theta_node[p * step_ + j], visit.scores[(p - first) * step_ + j]);
-    each_cell([&](std::int64_t k, int, int) {
-      keep(d_.theta_edge[n * kept_ + k], visit.edge_scores[k]);
-    });
   }
 
   // What one sequence answers: scores and marginals [rows, step] among those of its group, the
@@ -500,12 +366,6 @@ class DualVisit {
     visit.gamma = 0.0;
     for (std::int64_t k = 0; k < kept_; k += W) store(visit.edge + k, Vec{});
   }
-
-  const Dual& d_;
-  const LiveOf<float>& w_;
-  int L_, step_;
-  std::int64_t table_, kept_;  // cells of the tables that all places share; those that are kept
-  Arena& arena_;
 };
 
 }  // namespace crfkit::CRFKIT_ARCH

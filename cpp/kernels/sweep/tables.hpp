@@ -73,8 +73,14 @@ struct Table {
       for (std::int64_t k = given.ptr[j]; k < given.ptr[j + 1]; ++k)
         found[k] = score[given.from[k] * n + j];
     found[given.count] = common < 0 ? kZero : score[common];
+    stripe_listed(given, found, given.count + (common < 0 ? 0 : 1), arena);
+  }
+
+  // The same of their scores [count + 1], which become probabilities: the common one, last, is not
+  // among the first `seen` where no step has it.
+  void stripe_listed(const Pairs& given, double* found, std::int64_t seen, Arena& arena) {
     spread = Spread();
-    spread.see(found, given.count + (common < 0 ? 0 : 1));
+    spread.see(found, seen);
     const Vec top = splat(spread.safe_top());
     for (std::int64_t k = 0; k <= given.count; k += W) {
       const int count = static_cast<int>(given.count + 1 - k);
@@ -150,6 +156,14 @@ struct Tables {
     bool found = false;
     for (int h = 0; h < count; ++h) found |= table[h].spread.holes;
     return found;
+  }
+
+  // Probabilities of a chain of order 1 by the scores of pairs [count + 1], the common one last.
+  Tables(int labels, const Pairs& pairs, const double* score) : count(1) {
+    double* found = arena.take<double>(static_cast<std::size_t>(pairs.count) + 1);
+    for (std::int64_t k = 0; k <= pairs.count; ++k) found[k] = score[k];
+    table[0].shape(1, labels, labels);
+    table[0].stripe_listed(pairs, found, pairs.count + 1, arena);
   }
 
   Tables(const Problem& p, bool wanted, bool probabilities) {

@@ -34,10 +34,11 @@ from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCovere
 from crfkit.optimise.sequential.minibatch import MiniBatches
 from crfkit.optimise.sequential.sequences import DualSequences, PerceptronSequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
+from crfkit.training.memory import marginal_bytes
 
 _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the penalty
 _APART = 30.0  # of the scales of values, above which plain L-BFGS needs many times the steps
-_MOST_CELLS = 1 << 28  # the dual keeps a number for each weight of a transition or length, by sequence: 1 GB
+_MOST_BYTES = 6 << 30  # of the dual's marginals: Brown with 472 labels has 4 GB, where L-BFGS takes hours
 
 __all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "name_of", "objective_of"]
 
@@ -277,9 +278,5 @@ def _against_dual(problem: LinearLoss | BlockedProblem, penalty: Penalty) -> str
     if not np.all(np.asarray(penalty.l2) > 0.0):
         return "an L2 penalty of 0"
     assert isinstance(problem, LinearLoss)
-    cells = sum(
-        len(problem.layout.block[name].cell)
-        for name in ("transition", "length")
-        if name in problem.layout.block
-    )
-    return "so many transitions" if cells * problem.batch.sequences > _MOST_CELLS else ""
+    found = marginal_bytes(problem)
+    return f"marginals of {found / (1 << 30):.1f} GB" if found > _MOST_BYTES else ""

@@ -27,7 +27,7 @@ from crfkit.optimise import LBFGS, Dual
 from crfkit.optimise.batch.lbfgs import default_memory
 from crfkit.optimise.batch.vectors import Vectors
 
-__all__ = ["available_bytes", "bytes_of", "resident_bytes"]
+__all__ = ["available_bytes", "bytes_of", "marginal_bytes", "resident_bytes"]
 
 _PAIRS = 20  # pairs of vectors that L-BFGS keeps where it finishes what the dual began
 
@@ -41,16 +41,14 @@ def bytes_of(problem: LinearLoss, optimiser: Any) -> dict[str, int]:
     optimiser : Optimiser
     """
     layout, batch = problem.layout, problem.batch
-    P, N, L, F = batch.positions, batch.sequences, layout.labels, layout.weights
+    P, L, F = batch.positions, layout.labels, layout.weights
     row = -(-L // 8) * 8
     occurrences = (batch.occurrences(by) for by in KINDS)
     entries = sum(len(found.id) for found in occurrences if found is not None)
     begin = 0
     parts = {"weights": 3 * 8 * F, "evaluation": _evaluation(problem, P, L, row, entries)}
     if isinstance(optimiser, Dual):
-        kept = sum(len(layout.block[name].cell) for name in ("transition", "length") if name in layout.block)
-        table = L * row if 2 * kept > L * row else kept
-        parts["dual"] = 4 * (P * row + N * table + entries) + 32 * P + _rows(problem, L, row)
+        parts["dual"] = marginal_bytes(problem) + 4 * entries + 32 * P + _rows(problem, L, row)
         begin = 8 * P * L
     if isinstance(optimiser, LBFGS | Dual):
         vectors = Vectors(F)
@@ -60,6 +58,27 @@ def bytes_of(problem: LinearLoss, optimiser: Any) -> dict[str, int]:
     else:
         parts["optimiser"] = 8 * entries + 4 * 8 * F
     return parts
+
+
+def marginal_bytes(problem: LinearLoss) -> int:
+    """Return the bytes of the marginals that the dual keeps: [P, L] and [N, weights of transitions] floats.
+
+    Examples
+    --------
+    >>> from crfkit.data.batch import Batch
+    >>> from crfkit.linear.layout import Layout
+    >>> from crfkit.objectives import Likelihood
+    >>> from crfkit.structures import Chain
+    >>> empty = np.zeros(0, np.int32)
+    >>> data = Batch(np.array([0, 3, 5]), np.zeros(6, np.int64), empty, None, np.zeros(5, np.int32))
+    >>> layout = Layout.all_pairs(data, Chain(8))
+    >>> marginal_bytes(Likelihood().bind(layout, Chain(8), data)) == 4 * (5 * 8 + 2 * 64)
+    True
+    """
+    layout, row = problem.layout, -(-problem.layout.labels // 8) * 8
+    kept = sum(len(layout.block[name].cell) for name in ("transition", "length") if name in layout.block)
+    table = layout.labels * row if 2 * kept > layout.labels * row else kept
+    return 4 * (problem.batch.positions * row + problem.batch.sequences * table)
 
 
 def _evaluation(problem: LinearLoss, P: int, L: int, row: int, entries: int) -> int:

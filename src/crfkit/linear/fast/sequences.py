@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.linear.fast.pairs import pairs_of
 from crfkit.linear.fast.segment_rows import rows_of_segments
 from crfkit.linear.layout import Layout
 from crfkit.linear.margins import margin_lack
@@ -139,7 +141,9 @@ def blocks_of(loss: LinearLoss) -> OneBlock:
 
 def dual_of(loss: LinearLoss) -> DualSequences:
     """Return the flat arrays of a loss that the dual takes."""
-    return _made(loss, DualSequences)
+    chain = loss.structure
+    pairs = pairs_of(loss.layout, chain) if is_chain(chain) and chain.order == 1 else None
+    return replace(_made(loss, DualSequences), pairs=None if pairs is None else pairs[:2])
 
 
 def _made(loss: LinearLoss, kind: type[S]) -> S:

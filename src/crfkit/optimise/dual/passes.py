@@ -17,7 +17,7 @@ from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.native import kernels, threads_or_all, usable_cores
 from crfkit.optimise.problem import Penalty
-from crfkit.optimise.sequential.sequences import Sequences
+from crfkit.optimise.sequential.sequences import DualSequences, Sequences
 
 __all__ = ["DualPasses", "passes_left", "strain", "strengths_of"]
 
@@ -29,7 +29,7 @@ class DualPasses:
 
     Parameters
     ----------
-    arrays : Sequences
+    arrays : DualSequences
     penalty : Penalty
     strengths : array [4]
         Of the penalty, by `strengths_of`.
@@ -43,7 +43,7 @@ class DualPasses:
 
     def __init__(
         self,
-        arrays: Sequences,
+        arrays: DualSequences,
         penalty: Penalty,
         strengths: Floats,
         ease: float,
@@ -61,7 +61,8 @@ class DualPasses:
         self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
         self.rounding = 0.0  # what the rounding of marginals may add to the dual
         self.meanwhile: Thread | None = None  # a thread that runs beside the passes
-        self.trainer = _native.DualTrainer(arrays.native, strengths, exponentiated, self.threads)
+        pairs = arrays.pairs or (None, None)
+        self.trainer = _native.DualTrainer(arrays.native, strengths, exponentiated, self.threads, *pairs)
 
     def run(self, number: int, threshold: float) -> None:
         """Visit all sequences, in an order by the number of the pass; small moves may wait."""

@@ -96,7 +96,7 @@ class Sequences:
     @cached_property
     def native(self) -> _native.Labelled:
         """The arrays as the kernels see them, checked."""
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        given = {name: getattr(self, name) for name in Sequences.__dataclass_fields__}
         if self.segments is not None:
             given["segments"] = _native.Segmented(*self.segments)
         if self.edges is not None:
@@ -190,8 +190,11 @@ class PerceptronSequences(Sequences):
         return _native.MistakeTrainer(self.native, *rule)
 
 
+@dataclass(frozen=True, eq=False)
 class DualSequences(Sequences):
     """Labelled sequences as the dual takes them: chains, or segments."""
+
+    pairs: tuple[Ids, Ids] | None = None  #: ptr and source of `crfkit.linear.fast.pairs`; None: all steps
 
 
 @runtime_checkable
