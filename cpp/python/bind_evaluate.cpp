@@ -96,7 +96,8 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
     const std::optional<KeptPointers>& edge_ptr, const std::optional<KeptIntegers>& edge_attr,
     const std::optional<KeptReals>& edge_value, int longest, bool begins, bool ends,
     const std::optional<KeptPointers>& place, const std::optional<KeptIntegers>& pair_ptr,
-    const std::optional<KeptIntegers>& pair_from, std::int64_t table_bytes) {
+    const std::optional<KeptIntegers>& pair_from, std::int64_t table_bytes,
+    std::int64_t row_bytes) {
   const Occurrences o = occurrences(attr_ptr, attr, value);
   const std::int64_t all = static_cast<std::int64_t>(attr_ptr.size()) - 1;
   const Segmented segments = segmented(longest, begins, ends, place, all);
@@ -141,7 +142,7 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
       segments};
   nb::gil_scoped_release release;
   made->evaluator = std::make_unique<Evaluator>(kernels, batch, order, made->rows.unweighted(),
-                                                made->edges(), table_bytes);
+                                                made->edges(), table_bytes, row_bytes);
   return made;
 }
 
@@ -234,13 +235,15 @@ void bind_evaluate(nb::module_& m) {
                   "attr_ptr"_a, "attr"_a, "value"_a.none(), "weight"_a.none(), "label"_a.none(),
                   "soft"_a.none(), "allowed"_a.none(), "edge_rows"_a.none(), "edge_ptr"_a.none(),
                   "edge_attr"_a.none(), "edge_value"_a.none(), "longest"_a, "begins"_a, "ends"_a,
-                  "place"_a.none(), "pair_ptr"_a.none(), "pair_from"_a.none(), "table_bytes"_a)
+                  "place"_a.none(), "pair_ptr"_a.none(), "pair_from"_a.none(), "table_bytes"_a,
+                  "row_bytes"_a)
       .def_static("unpack", &unpack, "kernels"_a, "order"_a, "width"_a, "ptr"_a, "column"_a,
                   "edge_row_ptr"_a.none(), "edge_column"_a.none(), "soft"_a.none(),
                   "allowed"_a.none(), "packed"_a)
       .def_prop_ro("packed_size", &packed_size)
       .def("pack", &pack, "out"_a)
       .def_prop_ro("rows_left", [](const BoundEvaluator& b) { return b.evaluator->rows_left(); })
+      .def_prop_ro("rounds", [](const BoundEvaluator& b) { return b.evaluator->rounds(); })
       .def("evaluate", &evaluate, "weights"_a, "edge"_a, "start"_a.none(), "stop"_a.none(),
            "gradient"_a, "start_credit"_a, "stop_credit"_a, "edge_credit"_a, "length"_a.none(),
            "length_credit"_a.none(), "threads"_a);

@@ -57,6 +57,7 @@ struct Block {
 struct Loose {
   const std::int32_t* attribute;
   Transposed credits;
+  bool add;  // to the gradient, instead of writing it
 };
 
 // The row of a segment, counted from the first row of its group.
@@ -99,16 +100,15 @@ struct EdgeRows {
   const EdgeCell* cell;           // [edge weights]
   const double* weight;           // [edge weights]
   double* factor;                 // [edge weights] exp(weight); null when there are values
-  double* partial;                // sums of the blocks of a round (edge_arrangement.hpp)
+  double* partial;                // sums of the blocks of a turn (edge_arrangement.hpp)
   double* gradient;               // [edge weights] added to
 };
 
 struct Evaluation {
-  Problem problem;         // shape, labels, edge
-  const double* start;     // [L] or null
-  const double* stop;      // [L] or null
-  std::int64_t positions;  // P
-  const Block* block;      // [blocks + 1]
+  Problem problem;      // shape, labels, edge
+  const double* start;  // [L] or null
+  const double* stop;   // [L] or null
+  const Block* block;   // [blocks + 1]
   const Group* group;
   const std::int32_t* length;  // [lanes in all]
   const double* weight;        // [lanes in all]
@@ -120,7 +120,9 @@ struct Evaluation {
   Loose loose;
   EdgeRows edges;
   SegmentRows segments;
-  double* node;      // [P + partial sums, step] in turn scores, probabilities and credits
+  std::int64_t first;        // the position of the first row of node
+  std::int64_t partial_row;  // the row of node of partial sum 0, were it of this round
+  double* node;      // [positions + partial sums of a round, step]: scores, probabilities, credits
   double* value;     // [lanes in all] weight * (log Z - node scores of the gold)
   double* gradient;  // [weights]
 };
@@ -128,7 +130,8 @@ struct Evaluation {
 // Sums of credits for the rows of the table.
 struct Gathering {
   Composed composed;
-  Transposed credits;  // positions and partial sums (P and more) of slots
+  Transposed credits;  // rows of positions and partial sums of slots
+  const double* sums;  // [slots, step] of earlier rounds, or null
 };
 
 }  // namespace crfkit

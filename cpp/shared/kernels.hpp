@@ -95,6 +95,8 @@ struct Kernels {
   bool (*fill_factors)(const EdgeRows&, std::int64_t first, std::int64_t last);
   bool (*evaluate)(const Evaluation&, const void* prepared, std::int64_t block, void* workspace,
                    double* pooled, std::int64_t* impossible);
+  void (*add_to_slots)(const Transposed&, const std::int32_t* slot, const double* credit,
+                       std::int64_t first, std::int64_t last, std::int64_t step, double* sums);
   void (*gather)(const Rows&, const Gathering&, const double* credit, std::int64_t first,
                  std::int64_t last, double* table, double* gradient);
   void (*gather_loose)(const Rows&, const Loose&, const double* credit, std::int64_t first,

@@ -516,6 +516,7 @@ class Evaluator:
         pair_ptr: NDArray[np.int32] | None,
         pair_from: NDArray[np.int32] | None,
         table_bytes: int,
+        row_bytes: int,
     ) -> Evaluator: ...
     @staticmethod
     def unpack(
@@ -535,6 +536,8 @@ class Evaluator:
     def pack(self, out: NDArray[np.uint8]) -> None: ...
     @property
     def rows_left(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
     def evaluate(
         self,
         weights: NDArray[np.float64],

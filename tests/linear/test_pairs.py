@@ -158,4 +158,5 @@ def test_wrong_pairs_are_refused(ptr: list[int], source: list[int], message: str
             np.array(ptr, np.int32),
             np.array(source, np.int32),
             1 << 20,
+            1 << 28,
         )

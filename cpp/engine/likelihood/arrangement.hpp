@@ -2,13 +2,15 @@
 //
 // Sequences become groups of lanes and blocks of groups (evaluation.hpp); the occurrences that
 // shared sums leave over (shared_rows.hpp) are laid out in the order of the sweep, those of rows
-// that a block has several times as partial sums; loops are cut into tasks.  All of it depends on
-// the data and the width of the vectors alone, not on the number of threads.  Where there are
+// that a block has several times as partial sums; blocks form rounds where their rows would take
+// more than `row_bytes` (rounds.hpp); loops are cut into tasks.  All of it depends on the data and
+// the width of the vectors alone, not on the number of threads.  Where there are
 // segments, what is called position here is any row of scores (segment_arrangement.hpp).
 #pragma once
 
 #include "engine/likelihood/archive.hpp"
 #include "engine/likelihood/edge_arrangement.hpp"
+#include "engine/likelihood/rounds.hpp"
 #include "engine/likelihood/segment_arrangement.hpp"
 #include "engine/likelihood/shared_rows.hpp"
 #include "engine/linear/index.hpp"
@@ -30,6 +32,10 @@ struct Batched {
   const std::uint8_t* allowed;   // [P, L] or null
   Pairs pairs;                   // [count 0, null]: any step may have a score of its own
   Segmented segments;            // which rows the occurrences have beyond those of positions
+
+  std::int64_t rows() const {
+    return seq_ptr[sequences] * (1 + segments.begins + segments.ends) + segments.count;
+  }
 };
 
 class Arrangement {
@@ -39,7 +45,7 @@ class Arrangement {
 
   // The rows of the layout, as yet without weights.
   Arrangement(const Kernels& kernels, const Batched& batch, int order, const Rows& rows,
-              const Rows& edge_rows, std::int64_t table_bytes)
+              const Rows& edge_rows, std::int64_t table_bytes, std::int64_t row_bytes)
       : kernels_(kernels),
         order_(order),
         L_(rows.width),
@@ -50,13 +56,14 @@ class Arrangement {
       pair_ptr_.assign(batch.pairs.ptr, batch.pairs.ptr + L_ + 1);
       pair_from_.assign(batch.pairs.from, batch.pairs.from + batch.pairs.count);
     }
-    order_positions(batch);
-    const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
+    Factoring f(batch.occurrences, batch.rows(), rows_.ptr, rows_.attributes, L_, table_bytes);
+    slots_ = std::move(f.slots);
+    order_positions(batch, row_bytes);
     edges_ = batch.edge_occurrences.ptr
                  ? EdgeArrangement(batch.edge_occurrences, edge_rows, L_, batch.sequences,
-                                   batch.seq_ptr, source_, block_)
-                 : EdgeArrangement(blocks);
-    lay_out(batch, table_bytes);
+                                   batch.seq_ptr, source_, block_, rounds_)
+                 : EdgeArrangement(rounds_);
+    lay_out(batch.occurrences, f);
     gold_ = {batch.label ? label_.data() : nullptr, batch.soft, batch.allowed, source_.data()};
   }
 
@@ -93,12 +100,9 @@ class Arrangement {
     return pair_ptr_.empty() ? ngrams() : static_cast<std::int64_t>(pair_from_.size());
   }
   std::int64_t rows_left() const { return left_.ptr.back(); }
+  std::int64_t rounds() const { return static_cast<std::int64_t>(rounds_.size()); }
 
  protected:
-  struct Task {
-    std::int64_t first, last;
-  };
-
   bool sparse() const { return !pair_ptr_.empty(); }
   // Doubles of the pooled sums of a block: start, stop, tables or pairs, and lengths.
   std::int64_t pooled_size() const {
@@ -130,10 +134,11 @@ class Arrangement {
 
   std::vector<std::int32_t> loose_;  // attributes without a row in the table
   Index loose_index_, partials_;
-  Index credits_;                                                // of slots
-  std::vector<std::vector<Task>> compose_tasks_, gather_tasks_;  // by level
-  std::vector<Task> loose_tasks_;
-  EdgeArrangement edges_{0};
+  Index credits_;                                                   // of slots
+  std::vector<std::vector<Stretch>> compose_tasks_, gather_tasks_;  // by level
+  std::vector<Stretch> loose_tasks_;
+  std::vector<Round> rounds_;  // one at least
+  EdgeArrangement edges_{std::vector<Round>{}};
   SegmentArrangement segments_;
 
  private:
@@ -148,21 +153,41 @@ class Arrangement {
          self.label_);
     each(self.left_.ptr, self.left_.id, self.left_.value, self.single_ptr_, self.full_ptr_,
          self.single_, self.column_, self.full_, self.single_value_, self.full_value_, self.loose_);
-    for (auto* index : {&self.loose_index_, &self.partials_, &self.credits_})
-      each(index->ptr, index->position, index->value);
-    each(self.compose_tasks_, self.gather_tasks_, self.loose_tasks_);
+    each(self.loose_index_, self.partials_, self.credits_);
+    each(self.compose_tasks_, self.gather_tasks_, self.loose_tasks_, self.rounds_);
   }
 
-  void order_positions(const Batched& batch) {
+  // One round where the rows of all take no more than `row_bytes` and the second table that sums
+  // over rounds need.
+  void order_positions(const Batched& batch, std::int64_t row_bytes) {
+    const std::int64_t row = static_cast<std::int64_t>(sizeof(double)) * step_, all = batch.rows();
+    const std::int64_t most = std::max<std::int64_t>(row_bytes / row, 1);
+    const std::int64_t wanted = all <= most + slots() ? 1 : (all + most - 1) / most;
+    source_.reserve(all);
+    std::vector<std::int32_t> found(batch.segments.longest ? batch.seq_ptr[batch.sequences] : 0);
+    block_.push_back({0, 0, 0, 0});
+    for (const Stretch& some : cut_sequences(batch.sequences, batch.seq_ptr, wanted)) {
+      const std::int64_t first = static_cast<std::int64_t>(block_.size()) - 1, begin = positions();
+      add_blocks(batch, some, &found);
+      const std::int64_t last = static_cast<std::int64_t>(block_.size()) - 1;
+      if (first < last) rounds_.push_back({{first, last}, {begin, positions()}, {0, 0}});
+    }
+    if (rounds_.empty()) rounds_.push_back({{0, 0}, {0, 0}, {0, 0}});
+    if (!batch.label) return;
+    for (const std::int32_t p : source_) label_.push_back(batch.label[p]);
+  }
+
+  // The blocks of some sequences.
+  void add_blocks(const Batched& batch, Stretch some, std::vector<std::int32_t>* found) {
+    std::vector<std::int64_t> seq_ptr(batch.seq_ptr + some.first, batch.seq_ptr + some.last + 1);
+    for (std::int64_t& p : seq_ptr) p -= batch.seq_ptr[some.first];
     Problem p = {};
-    p.sequences = batch.sequences;
-    p.seq_ptr = batch.seq_ptr;
-    const Blocks blocks = make_blocks(p, pooled_size());
+    p.sequences = some.size();
+    p.seq_ptr = seq_ptr.data();
+    Blocks blocks = make_blocks(p, pooled_size());
+    for (std::int64_t& n : blocks.order) n += some.first;
     const auto length = [&](std::int64_t n) { return batch.seq_ptr[n + 1] - batch.seq_ptr[n]; };
     const std::int64_t P = batch.seq_ptr[batch.sequences];
-    source_.reserve(P);
-    std::vector<std::int32_t> found(batch.segments.longest ? P : 0);
-    block_.push_back({0, 0, 0, 0});
     for (std::int64_t b = 0; b < blocks.count(); ++b) {
       std::int64_t i = blocks.first[b], end = blocks.first[b + 1];
       while (end > i && length(blocks.order[end - 1]) == 0) --end;
@@ -173,14 +198,12 @@ class Arrangement {
         const std::int64_t groups = (rest + most - 1) / most, lanes = (rest + groups - 1) / groups;
         add_group(batch, blocks.order.data() + i, lanes);
         if (batch.segments.longest)
-          segments_.add_group(batch.segments, P, group_.back().first_position, &source_, &found);
+          segments_.add_group(batch.segments, P, group_.back().first_position, &source_, found);
         i += lanes;
       }
       if (static_cast<std::int64_t>(group_.size()) > block_.back().group)
         block_.push_back({static_cast<std::int64_t>(group_.size()), positions(), 0, 0});
     }
-    if (!batch.label) return;
-    for (const std::int32_t p : source_) label_.push_back(batch.label[p]);
   }
 
   void add_group(const Batched& batch, const std::int64_t* sequence, std::int64_t lanes) {
@@ -199,10 +222,7 @@ class Arrangement {
   }
 
   // The occurrences that are left, in the order of the sweep, and who has them.
-  void lay_out(const Batched& batch, std::int64_t table_bytes) {
-    const Occurrences& o = batch.occurrences;
-    Factoring f(o, positions(), rows_.ptr, rows_.attributes, L_, table_bytes);
-    slots_ = std::move(f.slots);
+  void lay_out(const Occurrences& o, const Factoring& f) {
     order_loose(f);
     std::vector<std::int32_t> place(rows_.attributes, -1);
     for (std::size_t i = 0; i < loose_.size(); ++i) place[loose_[i]] = static_cast<std::int32_t>(i);
@@ -236,6 +256,7 @@ class Arrangement {
     loose_index_ = Index(loose, static_cast<std::int64_t>(loose_.size()));
     index_slots();
     left_.id.resize(left_.id.size() + kAhead, 0);
+    if (rounds() > 1) split_rounds();
     cut_tasks();
   }
 
@@ -332,10 +353,21 @@ class Arrangement {
       for (std::int64_t i = first; i < last; ++i) count[left_.id[i]] = 0, partial[left_.id[i]] = -1;
       block_[b + 1].partial = static_cast<std::int64_t>(slot_of.size());
     }
+    for (Round& round : rounds_)
+      round.partial = {block_[round.block.first].partial, block_[round.block.last].partial};
     partials_ = Index(summed, static_cast<std::int64_t>(slot_of.size()));
     const double one = 1.0;
     for (const std::int32_t s : slot_of) rest.add(s, values ? &one : nullptr), rest.close();
     credits_ = Index(rest, slots());
+  }
+
+  void split_rounds() {
+    const std::int64_t P = positions();
+    split(partials_, P, partials_.size(), nullptr, rounds_, kTask);
+    split(credits_, P, 0, &Round::slots, rounds_, kTask);
+    split(loose_index_, P, block_.back().loose, &Round::loose, rounds_, kTask);
+    for (Round& round : rounds_)
+      for (std::int32_t& a : round.loose.thing) a = loose_[a];
   }
 
   void cut_tasks() {
@@ -343,28 +375,15 @@ class Arrangement {
     compose_tasks_.resize(f.levels());
     gather_tasks_.resize(f.levels());
     for (std::int64_t level = 0; level < f.levels(); ++level) {
-      const Task all{f.level_ptr[level], f.level_ptr[level + 1]};
-      compose_tasks_[level] =
-          cut(all, [&](std::int64_t s) { return 3 + f.member_ptr[s + 1] - f.member_ptr[s]; });
-      gather_tasks_[level] = cut(all, [&](std::int64_t s) {
+      const Stretch all{f.level_ptr[level], f.level_ptr[level + 1]};
+      compose_tasks_[level] = cut(
+          all, kTask, [&](std::int64_t s) { return 3 + f.member_ptr[s + 1] - f.member_ptr[s]; });
+      gather_tasks_[level] = cut(all, kTask, [&](std::int64_t s) {
         return 3 + credits_.count(s) + f.container_ptr[s + 1] - f.container_ptr[s];
       });
     }
-    loose_tasks_ = cut({block_.back().loose, static_cast<std::int64_t>(loose_.size())},
+    loose_tasks_ = cut({block_.back().loose, static_cast<std::int64_t>(loose_.size())}, kTask,
                        [&](std::int64_t i) { return 2 + loose_index_.count(i); });
-  }
-
-  template <class Work>
-  static std::vector<Task> cut(Task all, Work work) {
-    std::vector<Task> tasks;
-    std::int64_t sum = 0, begin = all.first;
-    for (std::int64_t i = all.first; i < all.last; ++i) {
-      sum += work(i);
-      if (sum < kTask && i + 1 < all.last) continue;
-      tasks.push_back({begin, i + 1});
-      begin = i + 1, sum = 0;
-    }
-    return tasks;
   }
 };
 

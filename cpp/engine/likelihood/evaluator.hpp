@@ -1,8 +1,9 @@
 // Loss and gradient of the likelihood of one batch, for many weights.
 //
 // An evaluation fills the table of rows level by level, scores and sums block by block, and gathers
-// credits level by level in the other direction.  Sums of blocks are added in their order: the same
-// bits for any number of threads.  Edge attributes cut the blocks into rounds.
+// credits level by level in the other direction.  Blocks are evaluated round by round (rounds.hpp):
+// what a round adds to the credits of rows and attributes is taken before the next one has its
+// rows. Sums of blocks are added in their order: the same bits for any number of threads.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,15 @@ class Evaluator : public Arrangement {
  public:
   template <class... Given>
   explicit Evaluator(Given&&... given) : Arrangement(std::forward<Given>(given)...) {
-    node_ = std::make_unique<Table>((positions() + partials_.size()) * step_);
+    std::int64_t rows = 0, blocks = 0;
+    for (const Round& round : rounds_) {
+      rows = std::max(rows, round.rows());
+      blocks = std::max(blocks, round.block.size());
+    }
+    pooled_.resize(blocks);
+    node_ = std::make_unique<Table>(rows * step_);
     table_ = std::make_unique<Table>(slots() * step_);
+    if (rounds() > 1) sums_ = std::make_unique<Table>(slots() * step_);
     value_.resize(length_.size());
     partial_ = std::make_unique<Table>(edges_.partial_size());
     factor_ = std::make_unique<Table>(edges_.has_values() ? 0 : edges_.weights());
@@ -55,6 +63,7 @@ class Evaluator : public Arrangement {
     loss.finite = weigh_edges(weights, gradient, threads, &edges);
     if (!loss.finite) return loss;
     compose(threads);
+    if (rounds() > 1) clear_loose(gradient, threads);
     loss = sum_blocks(edges, shared, gradient, threads);
     if (loss.finite && loss.impossible < 0) gather(gradient, threads);
     return loss;
@@ -68,9 +77,12 @@ class Evaluator : public Arrangement {
 
   void compose(int threads) {
     const Composed c = composed();
-    for (const std::vector<Task>& tasks : compose_tasks_)
+    for (const std::vector<Stretch>& tasks : compose_tasks_)
       parallel_for(static_cast<std::int64_t>(tasks.size()), threads, [&](std::int64_t i) {
         kernels_.compose(rows_, c, tasks[i].first, tasks[i].last, table_->data());
+        if (sums_)
+          std::fill(sums_->data() + tasks[i].first * step_, sums_->data() + tasks[i].last * step_,
+                    0.0);
       });
   }
 
@@ -106,7 +118,6 @@ class Evaluator : public Arrangement {
     e.start = shared.start;
     e.stop = shared.stop;
     if (longest()) e.segments = segments_.view(shared.length, shared.length_credit != nullptr);
-    e.positions = positions();
     e.block = block_.data();
     e.group = group_.data();
     e.length = length_.data();
@@ -118,7 +129,7 @@ class Evaluator : public Arrangement {
                   full_.data(),     or_null(full_value_),  single_ptr_.data(),   single_.data(),
                   column_.data(),   or_null(single_value_)};
     e.partials = partials_.view();
-    e.loose = loose();
+    e.loose = loose(false);
     e.gradient = gradient;
     e.gold = gold_;
     e.node = node_->data();
@@ -127,24 +138,32 @@ class Evaluator : public Arrangement {
     sums.query = Query::sum;
     const Handle tables = prepare(kernels_, e.problem, sums);
     const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
-    pooled_.resize(blocks);
     std::vector<std::int64_t> impossible(blocks, -1);
     std::atomic<bool> finite{true};
-    for (const EdgeArrangement::Round& round : edges_.rounds()) {
-      const auto& [first, last] = round.blocks;
-      parallel_for(last - first, threads, [&](std::int64_t i) {
-        const std::int64_t b = first + i;
-        pooled_[b].assign(pooled_size(), 0.0);
-        std::fill(partial_->data() + edges_.partial(b).first,
-                  partial_->data() + edges_.partial(b).last, 0.0);
-        void* workspace = take_workspace();
-        if (!kernels_.evaluate(e, tables.get(), b, workspace, pooled_[b].data(), &impossible[b]))
-          finite = false;
-        give_back(workspace);
-      });
-      parallel_for(static_cast<std::int64_t>(round.tasks.size()), threads, [&](std::int64_t i) {
-        edges_.add(round, round.tasks[i], partial_->data(), edges.gradient);
-      });
+    clear_credits(shared);
+    auto turn = edges_.turns().begin();
+    for (const Round& round : rounds_) {
+      e.first = round.position.first;
+      e.partial_row = round.partial_row();
+      for (; turn != edges_.turns().end() && turn->blocks.last <= round.block.last; ++turn) {
+        const std::int64_t first = turn->blocks.first;
+        parallel_for(turn->blocks.size(), threads, [&](std::int64_t i) {
+          const std::int64_t b = first + i;
+          std::vector<double>& pooled = pooled_[b - round.block.first];
+          pooled.assign(pooled_size(), 0.0);
+          std::fill(partial_->data() + edges_.partial(b).first,
+                    partial_->data() + edges_.partial(b).last, 0.0);
+          void* workspace = take_workspace();
+          if (!kernels_.evaluate(e, tables.get(), b, workspace, pooled.data(), &impossible[b]))
+            finite = false;
+          give_back(workspace);
+        });
+        parallel_for(static_cast<std::int64_t>(turn->tasks.size()), threads, [&](std::int64_t i) {
+          edges_.add(*turn, turn->tasks[i], partial_->data(), edges.gradient);
+        });
+      }
+      add_credits(round.block.size(), shared);
+      add_round(round, gradient, threads);
     }
     Loss loss;
     loss.finite = finite;
@@ -152,28 +171,63 @@ class Evaluator : public Arrangement {
       if (lane >= 0 && (loss.impossible < 0 || sequence_[lane] < loss.impossible))
         loss.impossible = sequence_[lane];
     for (const double value : value_) loss.value += value;
-    add_pooled(0, 1, L_, shared.start_credit);
-    add_pooled(step_, 1, L_, shared.stop_credit);
-    const std::int64_t rows = sparse() ? 1 : ngrams() / L_;
-    add_pooled(2 * step_, rows, steps() / rows, shared.edge_credit);
-    if (shared.length_credit) add_pooled((2 + L_) * step_, longest(), L_, shared.length_credit);
     return loss;
   }
 
-  void add_pooled(std::int64_t at, std::int64_t rows, std::int64_t width, double* out) const {
-    std::fill_n(out, rows * width, 0.0);
-    for (const std::vector<double>& part : pooled_)
-      for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < width; ++j) out[i * width + j] += part[at + i * step_ + j];
+  // f(where they begin in pooled sums, rows, columns, where they go): credits that positions share.
+  template <class F>
+  void each_credit(const Shared& shared, F f) const {
+    const std::int64_t rows = sparse() ? 1 : ngrams() / L_;
+    f(0, 1, L_, shared.start_credit);
+    f(step_, 1, L_, shared.stop_credit);
+    f(2 * step_, rows, steps() / rows, shared.edge_credit);
+    if (shared.length_credit) f((2 + L_) * step_, longest(), L_, shared.length_credit);
+  }
+  void clear_credits(const Shared& shared) const {
+    each_credit(shared, [](std::int64_t, std::int64_t rows, std::int64_t width, double* out) {
+      std::fill_n(out, rows * width, 0.0);
+    });
+  }
+  // Adds those of the first blocks of pooled_.
+  void add_credits(std::int64_t blocks, const Shared& shared) const {
+    each_credit(shared, [&](std::int64_t at, std::int64_t rows, std::int64_t width, double* out) {
+      for (std::int64_t b = 0; b < blocks; ++b)
+        for (std::int64_t i = 0; i < rows; ++i)
+          for (std::int64_t j = 0; j < width; ++j)
+            out[i * width + j] += pooled_[b][at + i * step_ + j];
+    });
   }
 
-  Loose loose() const { return {loose_.data(), loose_index_.view()}; }
+  void clear_loose(double* gradient, int threads) const {
+    parallel_for(static_cast<std::int64_t>(loose_tasks_.size()), threads, [&](std::int64_t i) {
+      for (std::int64_t a = loose_tasks_[i].first; a < loose_tasks_[i].last; ++a)
+        std::fill(gradient + rows_.ptr[loose_[a]], gradient + rows_.ptr[loose_[a] + 1], 0.0);
+    });
+  }
+
+  // Adds what rows of the table and loose attributes get from a round before the last.
+  void add_round(const Round& round, double* gradient, int threads) {
+    const RoundCredits &slots = round.slots, &loose = round.loose;
+    const std::int64_t rows = static_cast<std::int64_t>(slots.tasks.size());
+    const std::int64_t others = static_cast<std::int64_t>(loose.tasks.size());
+    const Loose attributes{loose.thing.data(), loose.credits.view(), true};
+    parallel_for(rows + others, threads, [&](std::int64_t i) {
+      const Stretch& task = i < rows ? slots.tasks[i] : loose.tasks[i - rows];
+      if (i < rows)
+        kernels_.add_to_slots(slots.credits.view(), slots.thing.data(), node_->data(), task.first,
+                              task.last, step_, sums_->data());
+      else
+        kernels_.gather_loose(rows_, attributes, node_->data(), task.first, task.last, gradient);
+    });
+  }
+
+  Loose loose(bool add) const { return {loose_.data(), loose_index_.view(), add}; }
 
   void gather(double* gradient, int threads) {
-    const Gathering g{composed(), credits_.view()};
+    const Gathering g{composed(), credits_.view(), sums_ ? sums_->data() : nullptr};
     const std::int64_t top = slots_.levels() - 1;
     for (std::int64_t level = top; level >= 0; --level) {
-      const std::vector<Task>& tasks = gather_tasks_[level];
+      const std::vector<Stretch>& tasks = gather_tasks_[level];
       const std::int64_t rows = static_cast<std::int64_t>(tasks.size());
       const std::int64_t others = level == 0 ? static_cast<std::int64_t>(loose_tasks_.size()) : 0;
       parallel_for(rows + others, threads, [&](std::int64_t i) {
@@ -181,8 +235,9 @@ class Evaluator : public Arrangement {
           kernels_.gather(rows_, g, node_->data(), tasks[i].first, tasks[i].last, table_->data(),
                           gradient);
         } else {
-          const Task& task = loose_tasks_[i - rows];
-          kernels_.gather_loose(rows_, loose(), node_->data(), task.first, task.last, gradient);
+          const Stretch& task = loose_tasks_[i - rows];
+          kernels_.gather_loose(rows_, loose(rounds() > 1), node_->data(), task.first, task.last,
+                                gradient);
         }
       });
     }
@@ -205,10 +260,11 @@ class Evaluator : public Arrangement {
   }
 
   std::unique_ptr<Table> node_, table_;
+  std::unique_ptr<Table> sums_;              // [slots, step] of earlier rounds; null: one round
   std::unique_ptr<Table> partial_, factor_;  // of edge weights
   std::vector<EdgeRow> edge_rows_;           // [edge attributes]
   std::vector<double> value_;                // [lanes in all]
-  std::vector<std::vector<double>> pooled_;  // by block
+  std::vector<std::vector<double>> pooled_;  // by block of a round
   std::mutex guard_;
   std::vector<void*> idle_;  // workspaces
 };

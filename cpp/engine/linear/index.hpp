@@ -62,6 +62,19 @@ struct Index {
   }
   Index(const Lists& lists, std::int64_t things) : Index(lists.view(), lists.positions(), things) {}
 
+  // One more position of the thing that `close` closes; `end` ends the last one.
+  void add(std::int64_t p, const double* v) {
+    position.push_back(static_cast<std::int32_t>(p));
+    if (v) value.push_back(*v);
+  }
+  void close() { ptr.push_back(static_cast<std::int64_t>(position.size())); }
+  void end() { position.resize(position.size() + kAhead, 0); }
+
+  template <class Self, class Archive>
+  static void each_part(Self& self, Archive& archive) {
+    archive(self.ptr), archive(self.position), archive(self.value);
+  }
+
   std::int64_t size() const { return ptr.empty() ? 0 : static_cast<std::int64_t>(ptr.size()) - 1; }
   std::int64_t count(std::int64_t i) const { return ptr[i + 1] - ptr[i]; }
   double value_at(std::int64_t i) const { return value.empty() ? 1.0 : value[i]; }

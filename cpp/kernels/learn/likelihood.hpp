@@ -44,7 +44,7 @@ class GroupLoss {
         first_(group.first_position),
         s_(group, length_, arena),
         sum_(e.problem, probabilities, scores, s_, arena),
-        node_(e.node + first_ * step_),
+        node_(e.node + (first_ - e.first) * step_),
         log_z_(arena.take<double>(lanes_)) {}
 
   // False when a score is not finite; `impossible` becomes a lane that has no labelling, if any.
@@ -201,7 +201,7 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
     if (!loss.run(&lane)) return false;
     if (lane >= 0 && *impossible < 0) *impossible = e.group[g].first_lane + lane;
   }
-  add_partials(e.partials, from.partial, to.partial, step, e.positions, e.node);
+  add_partials(e.partials, from.partial, to.partial, step, e.partial_row, e.node);
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
   for (int h = 0; h < probabilities.count; ++h)
     for (int m = 0; m < probabilities.table[h].blocks; ++m)

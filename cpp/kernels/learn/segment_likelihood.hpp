@@ -33,7 +33,7 @@ class SegmentLoss {
 
   // False when a score is not finite; `impossible` becomes a lane that has no labelling, if any.
   bool run(int* impossible) {
-    double* own = e_.node + group_.first_position * step_;
+    double* own = e_.node + (group_.first_position - e_.first) * step_;
     if (!score()) return false;
     for (int lane = 0; lane < group_.lanes; ++lane) value_[lane] = 0.0;
     double* clamped = e_.gold.allowed ? clamp_and_sum(own, impossible) : nullptr;
@@ -147,7 +147,7 @@ inline bool evaluate_segments(const Evaluation& e, const Tables& probabilities,
     if (!SegmentLoss(e, factors, scores, g, sums, workspace.group).run(&lane)) return false;
     if (lane >= 0 && *impossible < 0) *impossible = e.group[g].first_lane + lane;
   }
-  add_partials(e.partials, from.partial, to.partial, step, e.positions, e.node);
+  add_partials(e.partials, from.partial, to.partial, step, e.partial_row, e.node);
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
   add_credits(probabilities.table[0], 0, sums.products, sums.edge);
   for (int c = 0; c < D * step; c += W)

@@ -94,7 +94,7 @@ inline bool score_packed(const Evaluation& e, std::int64_t first, std::int64_t l
   Vec probe = {};
   double single_probe = 0.0;
   for (std::int64_t p = first; p < last; ++p) {
-    double* out = e.node + p * step;
+    double* out = e.node + (p - e.first) * step;
     by_panels(step, [&]<int V>(int column) {
       Vec acc[V] = {};
       const double* table = e.table + column;
@@ -134,11 +134,25 @@ inline bool score_packed(const Evaluation& e, std::int64_t first, std::int64_t l
 // Partial sums of credits, added up while the credits of their block are in the cache, into rows
 // that follow those of the positions.
 inline void add_partials(const Transposed& t, std::int64_t first, std::int64_t last, int step,
-                         std::int64_t positions, double* credit) {
+                         std::int64_t partial_row, double* credit) {
   for (std::int64_t i = first; i < last; ++i) {
-    double* sum = credit + (positions + i) * step;
+    double* sum = credit + (partial_row + i) * step;
     by_panels(step, [&]<int V>(int column) {
       Vec acc[V] = {};
+      add_credits(acc, t, i, credit + column, step);
+      for (int v = 0; v < V; ++v) store(sum + column + v * W, acc[v]);
+    });
+  }
+}
+
+// sums of slot[i] += the credits of entry i, for entries [first, last).
+inline void add_to_slots(const Transposed& t, const std::int32_t* slot, const double* credit,
+                         std::int64_t first, std::int64_t last, std::int64_t step, double* sums) {
+  for (std::int64_t i = first; i < last; ++i) {
+    double* sum = sums + slot[i] * step;
+    by_panels(static_cast<int>(step), [&]<int V>(int column) {
+      Vec acc[V];
+      for (int v = 0; v < V; ++v) acc[v] = load(sum + column + v * W);
       add_credits(acc, t, i, credit + column, step);
       for (int v = 0; v < V; ++v) store(sum + column + v * W, acc[v]);
     });
@@ -153,6 +167,7 @@ inline void gather_rows(const Rows& r, const Gathering& g, const double* credit,
     double* sum = table + s * step;
     by_panels(static_cast<int>(step), [&]<int V>(int column) {
       Vec acc[V] = {};
+      for (int v = 0; g.sums && v < V; ++v) acc[v] = load(g.sums + s * step + column + v * W);
       add_credits(acc, g.credits, s, credit + column, step);
       add_list(acc, table + column, c.container, c.container_ptr[s], c.container_ptr[s + 1], step);
       for (int v = 0; v < V; ++v) store(sum + column + v * W, acc[v]);
@@ -179,6 +194,8 @@ inline void gather_loose(const Rows& r, const Loose& loose, const double* credit
     if (end - begin == r.width) {
       by_panels(static_cast<int>(step), [&]<int V>(int column) {
         Vec acc[V] = {};
+        for (int v = 0; loose.add && v < V; ++v)
+          acc[v] = load_part(gradient + begin + column + v * W, r.width - column - v * W, 0.0);
         add_credits(acc, t, i, credit + column, step);
         for (int v = 0; v < V; ++v)
           store_part(gradient + begin + column + v * W, r.width - column - v * W, acc[v]);
@@ -187,7 +204,7 @@ inline void gather_loose(const Rows& r, const Loose& loose, const double* credit
     }
     for (std::int64_t k = begin; k < end; ++k) {
       const double* column = credit + r.column[k];
-      double sum = 0.0;
+      double sum = loose.add ? gradient[k] : 0.0;
       for (std::int64_t j = from; j < to; ++j) {
         __builtin_prefetch(column + t.position[j + kAhead] * step);
         sum += (t.value ? t.value[j] : 1.0) * column[t.position[j] * step];

@@ -3,8 +3,9 @@
 The figures follow from what each part keeps (P positions, N sequences, L labels padded to 8, F weights):
 
 =============  ==============================================================================================
-evaluation     scores [P, L] as doubles, 10 bytes for each attribute of a position, rows of attributes that
-               have several weights; where no native path serves, four arrays [P, L]
+evaluation     scores [P, L] as doubles, but of rounds of 256 MB (`ROW_BYTES`) where they take more, 10 bytes
+               for each attribute of a position, rows of attributes that have several weights, twice where
+               there are rounds; where no native path serves, four arrays [P, L]
 dual           marginals [P, L] and [N, weights of transitions] as floats, 4 bytes for each attribute of a
                position, and at its end scores [P, L] once more
 L-BFGS         six vectors of weights, and pairs of them, which are kept in 2 or 8 bytes a weight
@@ -22,6 +23,7 @@ import numpy as np
 
 from crfkit.data.batch import KINDS
 from crfkit.linear.fast import FAST
+from crfkit.linear.fast.likelihood import ROW_BYTES
 from crfkit.linear.loss import LinearLoss
 from crfkit.optimise import LBFGS, Dual
 from crfkit.optimise.batch.lbfgs import default_memory
@@ -88,7 +90,10 @@ def _evaluation(problem: LinearLoss, P: int, L: int, row: int, entries: int) -> 
     weights = np.diff(layout.node_ptr)  # [A]
     several = int(np.count_nonzero((weights > max(1, row // 16)) & (weights < L)))
     table = min(layout.table_bytes, several * 5 // 4 * row * 8)
-    return 8 * P * row * 9 // 8 + 10 * entries + 16 * P + table
+    rows = 8 * P * row
+    if rows > ROW_BYTES + table:  # sums over rounds need a second table
+        rows, table = ROW_BYTES, 2 * table
+    return rows * 9 // 8 + 10 * entries + 16 * P + table
 
 
 def _rows(problem: LinearLoss, L: int, row: int) -> int:

@@ -3,7 +3,8 @@
 Where every position with attribute b also has attribute a, the row of b can be read as row(b) + row(a) and
 the occurrence of a dropped (`cpp/engine/likelihood/shared_rows.hpp`): words imply their parts of speech,
 trigrams their bigrams.
-Scores, sums and marginals are then made group by group of sequences while they are in the cache.
+Scores, sums and marginals are then made group by group of sequences while they are in the cache, in rounds of
+sequences whose rows of scores take turns in the same memory (`ROW_BYTES`).
 
 Edge attributes change some of the steps into a position: the sweep corrects the result of the shared table,
 on the way forward and again on the way back (`cpp/kernels/linear/edge_factors.hpp`), so that scores and
@@ -18,7 +19,7 @@ constraints on transitions. Limits on segment lengths and real-valued columns ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,11 @@ from crfkit.structures.labels import forbid
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["NativeLikelihood", "checked_value"]
+__all__ = ["ROW_BYTES", "NativeLikelihood", "checked_value"]
+
+#: Bytes of the rows of scores that exist at once, about; where all take more, blocks of sequences take turns.
+#: A round then still has 64 blocks of 1,000 positions with 500 labels, so that many threads have work.
+ROW_BYTES: Final = 1 << 28
 
 
 class NativeLikelihood:
@@ -130,6 +135,7 @@ class NativeLikelihood:
             None if pairs is None else pairs[0],
             None if pairs is None else pairs[1],
             layout.table_bytes,
+            ROW_BYTES,
         )
         counts = _gold_counts(self.chain, gold, weight)
         self._gold_transitions = counts["transition"][layout.transition_cell]
@@ -152,6 +158,11 @@ class NativeLikelihood:
             "edge_weights": self._edge_weights,
             "gold_edges": self._gold_edges,
         }
+
+    @property
+    def rounds(self) -> int:
+        """How many times the rows of scores are used in an evaluation."""
+        return self._evaluator.rounds
 
     @property
     def rows_left(self) -> int:

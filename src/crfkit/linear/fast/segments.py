@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.fast.likelihood import checked_value
+from crfkit.linear.fast.likelihood import ROW_BYTES, checked_value
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
@@ -113,6 +113,7 @@ class NativeSegments:
             None,
             None,
             layout.table_bytes,
+            ROW_BYTES,
         )
         self._gold = {name: np.zeros(credit.size) for name, credit in self._credit.items()}
         if isinstance(gold, Path):
