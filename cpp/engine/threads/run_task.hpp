@@ -21,14 +21,13 @@ struct Blocks {
   std::int64_t count() const { return static_cast<std::int64_t>(first.size()) - 1; }
 };
 
-// Consecutive sequences of about equal numbers of positions: at most 64 blocks, fewer where the
+// Consecutive sequences of about equal numbers of positions: at most `most` blocks, fewer where the
 // pooled sums are large.
-inline Blocks make_blocks(const Problem& p, std::int64_t pooled_size) {
+inline Blocks make_blocks(const Problem& p, std::int64_t pooled_size, std::int64_t most = 64) {
   const std::int64_t positions = p.seq_ptr[p.sequences], work = positions + p.sequences;
   const std::int64_t by_memory =
       std::max<std::int64_t>(8, (std::int64_t{1} << 24) / std::max<std::int64_t>(pooled_size, 1));
-  const std::int64_t wanted =
-      std::clamp<std::int64_t>(work / 1024, 1, std::min<std::int64_t>(64, by_memory));
+  const std::int64_t wanted = std::clamp<std::int64_t>(work / 1024, 1, std::min(most, by_memory));
   Blocks blocks;
   blocks.order.resize(p.sequences);
   std::iota(blocks.order.begin(), blocks.order.end(), std::int64_t{0});

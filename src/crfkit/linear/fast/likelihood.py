@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["ROW_BYTES", "NativeLikelihood", "checked_value"]
 
 #: Bytes of the rows of scores that exist at once, about; where all take more, blocks of sequences take turns.
-#: A round then still has 64 blocks of 1,000 positions with 500 labels, so that many threads have work.
+#: A round of 500 labels then has 16 blocks of 4,000 positions: work for threads, and attributes that repeat.
 ROW_BYTES: Final = 1 << 28
 
 
