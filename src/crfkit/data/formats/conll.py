@@ -56,6 +56,8 @@ def _guess(sample: Sample) -> str:
 
 
 def _guess_conllu(sample: Sample) -> str:
+    if b"\t" not in sample.data:
+        return ""
     tokens = [line for line in sample.lines if not line.startswith("#")]
     if tokens and all(map(_LINE.fullmatch, tokens)):
         return "lines have 10 fields between TABs and are numbered"

@@ -27,6 +27,8 @@ def _render(data: Any, options: Given, first: bool) -> bytes:
 
 
 def _guess(sample: Sample) -> str:
+    if b"\t" not in sample.data:
+        return ""
     fields = [line.rstrip("\t").split("\t") for line in sample.lines]
     tabs = [line for line in fields if len(line) > 1]
     if not tabs or len(tabs) < NEARLY_ALL * len(fields):
