@@ -45,8 +45,8 @@ def text_of(corpus: Corpus) -> Path:
     with new.open("w", encoding="utf-8") as file:
         for items, labels in zip(*corpus.featured(), strict=True):
             for item, label in zip(items, labels, strict=True):
-                fields = (str(name).replace("\\", "\\\\").replace(":", "\\:") for name in item)
-                file.write("\t".join([label, *fields]) + "\n")
+                fields = (str(name).replace("\\", "\\\\").replace(":", "\\:") for name in (label, *item))
+                file.write("\t".join(fields) + "\n")
             file.write("\n")
     new.replace(path)
     return path

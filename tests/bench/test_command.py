@@ -41,11 +41,11 @@ def test_attributes_are_written_so_that_crfsuite_reads_them(
         name = "few"
 
         def featured(self) -> Any:
-            return iter([[["a:b", "c\\d"], ["e"]]]), iter([["X", "Y"]])
+            return iter([[["a:b", "c\\d"], ["e"]]]), iter([["X", ":"]])
 
     monkeypatch.setattr(command, "MADE", tmp_path)
     few: Any = Few()
-    assert command.text_of(few).read_text() == "X\ta\\:b\tc\\\\d\nY\te\n\n"
+    assert command.text_of(few).read_text() == "X\ta\\:b\tc\\\\d\n\\:\te\n\n"
 
 
 def test_tables() -> None:
