@@ -22,6 +22,9 @@ from crfkit.optimise.sequential.sequences import DualSequences, Sequences
 __all__ = ["DualPasses", "passes_left", "strain", "strengths_of"]
 
 _HELPS = 1.2  # processor time by wall time, below which threads wait for a core
+# Attributes of a position move together, and curve more than each does alone. Evaluations of L-BFGS, means
+# of seeds: CoNLL-2000 15.3 instead of 18.0, Penn Treebank 10.0 and 9.3, part of CoNLL-2002 20.0 and 20.5.
+_TOGETHER = 4.0
 
 
 class DualPasses:
@@ -113,9 +116,10 @@ class DualPasses:
         return shrunk
 
     def diagonal(self, F: int) -> Floats:
-        """Return roughly the diagonal of the Hessian of the loss, [F]."""
+        """Return roughly the diagonal of the Hessian of the loss, [F], larger where weights move together."""
         diagonal = np.empty(F)
         self.trainer.diagonal(diagonal, self.threads)
+        diagonal[: self.arrays.row_ptr[-1]] *= _TOGETHER
         return diagonal
 
     def state(self, F: int) -> dict[str, Any]:
