@@ -147,7 +147,10 @@ void by_groups(const Call& call, const std::int64_t* sequences, std::int64_t cou
 
 void* prepare(const Problem& p, const Task& t) { return new Prepared(p, t); }
 void release(void* prepared) { delete static_cast<Prepared*>(prepared); }
-std::int64_t pooled_size(const Problem& p) { return PooledLayout(p).size; }
+std::int64_t pooled_size(const Problem& p, bool steps) {
+  const PooledLayout layout(p);
+  return steps ? layout.size : layout.table[0];
+}
 
 void run(const Problem& p, const Task& t, const void* prepared, const std::int64_t* sequences,
          std::int64_t count, double* pooled, void* scratch) {
@@ -155,11 +158,13 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
   Arena& arena = scratch ? *static_cast<Arena*>(scratch) : own;
   const Call call{p, t, *static_cast<const Prepared*>(prepared), pooled, arena};
   const auto most = [&](std::int64_t longest) {
-    return p.pairs ? kStripe : lanes(p.labels, p.order, longest);
+    return call.probabilities(kStripe, longest).table[0].sparse()
+               ? kStripe
+               : lanes(p.labels, p.order, longest);
   };
   if (t.query == Query::sum && LaneSum::covers(p, t)) {
     by_groups(call, sequences, count, most, sum_lanes);
-  } else if (t.query == Query::best && BestSteps::covers(p)) {
+  } else if (t.query == Query::best && ListedSteps::covers(p)) {
     const auto wanted = [&](std::int64_t longest) {
       const int few = few_best_lanes(call, longest);
       return few ? few : most(longest);
@@ -171,7 +176,7 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
       answer(call, sequences[i]);
     }
   }
-  if (pooled && t.query == Query::sum && !t.log_space)
+  if (pooled && t.query == Query::sum && !t.log_space && !t.credits.no_steps)
     finish_products(p, call.prepared.probabilities, pooled);
 }
 

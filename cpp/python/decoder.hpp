@@ -58,7 +58,7 @@ class Decoder {
   }
 
   int labels() const { return rows_.width; }
-  std::int64_t pooled_size() const { return kernels_.pooled_size(transitions_->p); }
+  std::int64_t pooled_size() const { return kernels_.pooled_size(transitions_->p, false); }
 
   // Calls f with a workspace.  Many are kept, but none that a long sequence has made large.
   template <class F>
@@ -165,6 +165,7 @@ class Decoder {
   static Task asked(Query query) {
     Task task = {};
     task.query = query;
+    task.credits.no_steps = true;
     return task;
   }
 

@@ -93,6 +93,7 @@ Given<double> log_partition(const Kernels& kernels, const Scored& s, bool log_sp
   task.query = Query::sum;
   task.log_space = log_space;
   task.value = value.data.get();
+  task.credits.no_steps = true;
   answer(kernels, s, task, false, threads);
   return value.give();
 }
@@ -111,7 +112,8 @@ Tuple<Given<double>, Given<double>> expected_score(const Kernels& kernels, const
 }
 
 // The pooled credits of start, stop and tables as arrays without padding.
-void give_pooled(const Problem& p, const std::vector<double>& pooled, nb::dict& result) {
+void give_pooled(const Problem& p, const std::vector<double>& pooled, bool steps,
+                 nb::dict& result) {
   const std::size_t L = static_cast<std::size_t>(p.labels), step = padded(L);
   const auto cut = [&](std::size_t at, std::size_t rows, std::vector<std::size_t> shape) {
     Array<double> out(std::move(shape));
@@ -121,7 +123,7 @@ void give_pooled(const Problem& p, const std::vector<double>& pooled, nb::dict& 
   };
   result["start"] = cut(0, 1, {L});
   result["stop"] = cut(step, 1, {L});
-  if (p.edge_step != 0) return;
+  if (p.edge_step != 0 || !steps) return;
   nb::list tables;
   std::vector<std::size_t> shape = {L};
   std::size_t at = 2 * step, rows = 1;
@@ -135,9 +137,10 @@ void give_pooled(const Problem& p, const std::vector<double>& pooled, nb::dict& 
 }
 
 // Marginals (query sum) or parts on some labelling (query reach).  `edges`: keep edge credits per
-// position.  `weight` [N]: factors of the marginals of sequences.
+// position.  `weight` [N]: factors of the marginals of sequences.  `steps`: marginals of steps that
+// positions share are wanted.
 Parts credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, bool log_space,
-              int threads, const std::optional<KeptReals>& weight) {
+              int threads, const std::optional<KeptReals>& weight, bool steps) {
   const Problem& p = s.p;
   const std::size_t N = static_cast<std::size_t>(p.sequences),
                     P = static_cast<std::size_t>(s.positions());
@@ -169,13 +172,14 @@ Parts credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, b
   (p.shape == Shape::segments ? task.credits.segment : task.credits.node) = node.data.get();
   if (p.shape == Shape::tree || per_position) task.credits.edge = edge.data.get();
   if (per_position) task.credits.edge_step = static_cast<std::int64_t>(L * L);
+  task.credits.no_steps = !steps;
   const std::vector<double> pooled = answer(kernels, s, task, true, threads);
   Parts result;
   result["value"] = value.give();
   result["in_logs"] = in_logs.give();
   result["node"] = node.give();
   if (p.shape == Shape::tree || per_position) result["edge"] = edge.give();
-  if (p.shape != Shape::tree) give_pooled(p, pooled, result);
+  if (p.shape != Shape::tree) give_pooled(p, pooled, steps, result);
   return result;
 }
 
@@ -262,14 +266,14 @@ NB_MODULE(_native, m) {
       .def(
           "marginals",
           [](const Kernels& k, const Scored& s, bool edges, bool log_space, int threads,
-             const std::optional<KeptReals>& weight) {
-            return credits(k, s, false, edges, log_space, threads, weight);
-          },
-          "problem"_a, "edges"_a, "log_space"_a, "threads"_a, "weight"_a.none() = nb::none())
+             const std::optional<KeptReals>& weight,
+             bool steps) { return credits(k, s, false, edges, log_space, threads, weight, steps); },
+          "problem"_a, "edges"_a, "log_space"_a, "threads"_a, "weight"_a.none() = nb::none(),
+          "steps"_a = true)
       .def(
           "reach",
           [](const Kernels& k, const Scored& s, bool edges, int threads) {
-            return credits(k, s, true, edges, false, threads, std::nullopt);
+            return credits(k, s, true, edges, false, threads, std::nullopt, true);
           },
           "problem"_a, "edges"_a, "threads"_a)
       .def(

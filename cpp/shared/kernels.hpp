@@ -22,7 +22,7 @@ struct VisitKernels;
 
 struct Kernels {
   const char* name;
-  std::int64_t (*pooled_size)(const Problem&);
+  std::int64_t (*pooled_size)(const Problem&, bool steps);
   // Shared tables in the form that the task needs; read-only afterwards.
   void* (*prepare)(const Problem&, const Task&);
   void (*release)(void*);

@@ -58,6 +58,8 @@ struct Credits {
   double* edge;  // per position [P, L, L] when edge_step != 0; tree: flat; otherwise unused (see
                  // pooled)
   std::int64_t edge_step;  // 0: sums over positions are pooled
+  bool no_steps;           // steps that positions share get no credits: the pooled sums end with
+                           // stop
 };
 
 enum class Query {

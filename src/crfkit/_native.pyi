@@ -478,6 +478,7 @@ class Kernels:
         log_space: bool,
         threads: int,
         weight: NDArray[np.float64] | None = None,
+        steps: bool = True,
     ) -> dict[str, Any]: ...
     def reach(self, problem: Problem, edges: bool, threads: int) -> dict[str, Any]: ...
     def best(

@@ -83,7 +83,7 @@ class CoordinateTrainer {
     CoordinateBlock block(data_.labels);
     for (std::int64_t a = 0; a < data_.attributes(); ++a) {
       collect(a);
-      pooled_.assign(kernels.pooled_size(p), 0.0);
+      pooled_.assign(kernels.pooled_size(p, true), 0.0);
       kernels.run(p, task, prepared.get(), chosen_.data(),
                   static_cast<std::int64_t>(chosen_.size()), pooled_.data(), nullptr);
       update(a, w.data(), strengths.data()[0], strengths.data()[1], kappa, block);

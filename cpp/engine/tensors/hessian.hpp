@@ -22,7 +22,7 @@ inline void hessian_of_chains(const Kernels& kernels, const TensorChains& c,
                               const HessianTask& task, int threads) {
   const Problem shared = c.problem();
   const bool usable = usable_tables(c);
-  const std::int64_t L = c.labels, size = kernels.pooled_size(shared), step = padded(L);
+  const std::int64_t L = c.labels, size = kernels.pooled_size(shared, true), step = padded(L);
   const Blocks blocks = blocks_of(c, size);
   std::vector<std::vector<double>> pooled(blocks.count());
   parallel_for(blocks.count(), threads, [&](std::int64_t i) {

@@ -176,7 +176,7 @@ inline void sum_chains(const Kernels& kernels, const TensorChains& c, const SumT
   Task sums = {};
   sums.query = Query::sum;
   const bool usable = usable_tables(c);
-  const std::int64_t size = task.gradient ? kernels.pooled_size(shared) : 0;
+  const std::int64_t size = task.gradient ? kernels.pooled_size(shared, true) : 0;
   const Blocks blocks = blocks_of(c, size);
   const Handle tables = prepare(kernels, shared, sums);
   std::vector<std::vector<double>> pooled(blocks.count());

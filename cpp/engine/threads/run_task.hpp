@@ -59,7 +59,7 @@ inline std::vector<double> run_task(const Kernels& kernels, const Problem& p, co
     if (task.begin) std::fill_n(task.begin, task.k * p.seq_ptr[p.sequences], std::uint8_t{1});
     return run_task(kernels, chain, same, credits, threads);
   }
-  const std::int64_t size = credits ? kernels.pooled_size(p) : 0;
+  const std::int64_t size = credits ? kernels.pooled_size(p, !task.credits.no_steps) : 0;
   const Blocks blocks = make_blocks(p, size);
   const Handle tables = prepare(kernels, p, task);
   std::vector<std::vector<double>> pooled(blocks.count());

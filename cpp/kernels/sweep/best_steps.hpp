@@ -10,20 +10,17 @@
 // only as long as they are above the lowest of these bounds.
 #pragma once
 
-#include "kernels/sweep/structure.hpp"
+#include "kernels/sweep/listed_steps.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
 class BestSteps {
  public:
-  static bool covers(const Problem& p) {
-    return p.shape == Shape::chain && p.order == 1 && p.edge_step == 0;
-  }
-
-  BestSteps(const Problem& p, bool wanted) : L_(p.labels), step_(padded(p.labels)) {
-    if (!wanted || !covers(p)) return;
+  BestSteps(const Problem& p, bool wanted, const ListedSteps& listed)
+      : L_(p.labels), step_(padded(p.labels)) {
+    if (!wanted || !ListedSteps::covers(p)) return;
     score_ = p.edge[0];
-    if (L_ < kFewest || !list()) fill_into();
+    listed.made() ? take(listed) : fill_into();
   }
 
   bool sparse() const { return source_ptr_ != nullptr; }
@@ -59,9 +56,6 @@ class BestSteps {
   }
 
  private:
-  static constexpr int kFewest = 32;  // labels, below which dense steps are as quick
-  static constexpr int kShare = 8;    // listed steps are at most a kShare-th of all
-
   // The largest cells of a row, in falling order.
   struct Tops {
     static constexpr int kCount = 6;
@@ -104,53 +98,28 @@ class BestSteps {
 
   double score(int i, int j) const { return score_[static_cast<std::ptrdiff_t>(i) * L_ + j]; }
 
-  // Lists the steps that have not the common score; false where they are too many.
-  bool list() {
-    const std::int64_t cells = static_cast<std::int64_t>(L_) * L_;
-    std::int64_t votes = 0, count = 0;  // Boyer & Moore: whoever has most of the cells remains
-    for (std::int64_t c = 0; c < cells; ++c) {
-      if (votes == 0) common_ = score_[c];
-      votes += score_[c] == common_ ? 1 : -1;
-    }
-    for (std::int64_t c = 0; c < cells; ++c) count += score_[c] != common_;
-    if (count * kShare > cells) return false;
-    take(count);
-    list_targets();
-    for (int i = 0; i < L_; ++i) sort_source(i);
-    return true;
-  }
-
-  void take(std::int64_t count) {
-    target_ptr_ = arena_.take<std::int32_t>(L_ + 1);
-    source_ = arena_.take<std::int32_t>(count);
+  // By target, sources rising; by source, falling scores.
+  void take(const ListedSteps& listed) {
+    const std::int64_t count = listed.pairs().count;
+    common_ = listed.common();
+    target_ptr_ = listed.pairs().ptr;
+    source_ = listed.pairs().from;
     into_ = arena_.take<double>(count);
+    for (int j = 0; j < L_; ++j)
+      for (std::int32_t p = target_ptr_[j]; p < target_ptr_[j + 1]; ++p)
+        into_[p] = score(source_[p], j);
     source_ptr_ = arena_.take<std::int32_t>(L_ + 1);
     target_ = arena_.take<std::int32_t>(count);
     outof_ = arena_.take<double>(count);
     lowered_ = arena_.take<std::int32_t>(L_);
     highest_ = arena_.take<double>(step_, kZero);
-  }
-
-  // By target, sources rising; by source, targets rising.
-  void list_targets() {
     std::int32_t n = 0;
     for (int i = 0; i < L_; ++i) {
       source_ptr_[i] = n;
       for (int j = 0; j < L_; ++j)
         if (score(i, j) != common_) target_[n] = j, outof_[n++] = score(i, j);
-    }
-    source_ptr_[L_] = n;
-    for (int j = 0; j <= L_; ++j) target_ptr_[j] = 0;
-    for (std::int32_t p = 0; p < n; ++p) ++target_ptr_[target_[p]];
-    for (int j = 0, before = 0; j <= L_; ++j) {
-      before += target_ptr_[j];
-      target_ptr_[j] = before;
-    }
-    for (int i = L_ - 1; i >= 0; --i) {
-      for (std::int32_t p = source_ptr_[i]; p < source_ptr_[i + 1]; ++p) {
-        const std::int32_t at = --target_ptr_[target_[p]];
-        source_[at] = i, into_[at] = outof_[p];
-      }
+      source_ptr_[i + 1] = n;
+      sort_source(i);
     }
   }
 
@@ -188,12 +157,12 @@ class BestSteps {
   int L_, step_;
   const double* score_ = nullptr;  // [L, L]
   double common_ = kZero;
-  double* into_ = nullptr;              // dense: [L + 1, step]; sparse: by target, [count]
-  std::int32_t* target_ptr_ = nullptr;  // [L + 1]
-  std::int32_t* source_ = nullptr;      // by target, [count] rising
-  std::int32_t* source_ptr_ = nullptr;  // [L + 1]
-  std::int32_t* target_ = nullptr;      // by source, [count]
-  double* outof_ = nullptr;             // by source, [count] falling
+  double* into_ = nullptr;                    // dense: [L + 1, step]; sparse: by target, [count]
+  const std::int32_t* target_ptr_ = nullptr;  // [L + 1]
+  const std::int32_t* source_ = nullptr;      // by target, [count] rising
+  std::int32_t* source_ptr_ = nullptr;        // [L + 1]
+  std::int32_t* target_ = nullptr;            // by source, [count]
+  double* outof_ = nullptr;                   // by source, [count] falling
   std::int32_t* lowered_ = nullptr;  // [L] the first listed step of a source below the common one
   double* highest_ = nullptr;        // [step] the highest listed step of a source
 };

@@ -44,6 +44,10 @@ class LaneBest {
   }
 
  private:
+  // Labels up to which cells are compared one by one on the way back: the processor foretells such
+  // branches and goes on, where it would wait for a place that is computed.
+  static constexpr int kForetold = 12;
+
   std::int64_t begin(int b) const { return p_.seq_ptr[sequences_[b]]; }
   int length(int b) const {
     return static_cast<int>(p_.seq_ptr[sequences_[b] + 1] - p_.seq_ptr[sequences_[b]]);
@@ -69,26 +73,36 @@ class LaneBest {
     offset_[b].add(highest);
   }
 
-  // The first of the largest cells; not all are -inf.
-  int first_best(const double* cells) const {
-    Vec top = splat(kZero);
-    for (int j = 0; j < step_; j += W) top = max(top, load(cells + j));
+  // The first of the largest cells, of which `top` is the maximum by places; not all are -inf.
+  int first_best(const double* cells, Vec top) const {
     const Vec highest = splat(max_of(top));
+    for (int j = 0; L_ <= kForetold && j < L_; ++j)
+      if (cells[j] == highest[0]) return j;
     for (int j = 0; j < step_; j += W)
       if (const unsigned found = bits_of(load(cells + j) == highest))
         return j + __builtin_ctz(found);
     return 0;
+  }
+  int first_best(const double* cells) const {
+    Vec top = splat(kZero);
+    for (int j = 0; j < step_; j += W) top = max(top, load(cells + j));
+    return first_best(cells, top);
   }
 
   // The label before `label`, from the row before its own.
   int before(const double* cells, int label) {
     if (steps_.sparse()) {
       steps_.candidates(cells, label, candidate_);
-    } else {
-      const double* into = steps_.into(label);
-      for (int i = 0; i < step_; i += W) store(candidate_ + i, load(cells + i) + load(into + i));
+      return first_best(candidate_);
     }
-    return first_best(candidate_);
+    const double* into = steps_.into(label);
+    Vec top = splat(kZero);
+    for (int i = 0; i < step_; i += W) {
+      const Vec v = load(cells + i) + load(into + i);
+      store(candidate_ + i, v);
+      top = max(top, v);
+    }
+    return first_best(candidate_, top);
   }
 
   void trace(int b) {

@@ -31,16 +31,16 @@ class LaneSum {
 
   void run(const std::int64_t* sequences) {
     const Task& task = call_.task;
-    const bool credits = call_.wants_credits();
+    const bool credits = call_.wants_credits(), steps = credits && !task.credits.no_steps;
     double* weight = call_.arena.take<double>(lanes_, 1.0);
     for (int b = 0; task.weight && b < lanes_; ++b) weight[b] = task.weight[sequences[b]];
     Problem inner = p_;  // start and stop are in the rows
     inner.start = inner.stop = nullptr;
-    const GroupSum sum(inner, call_.prepared.probabilities, call_.prepared.scores, rows_,
+    const GroupSum sum(inner, call_.probabilities(lanes_, length_[0]), call_.prepared.scores, rows_,
                        call_.arena);
     const PooledLayout layout(p_);
-    const EdgeSums sums = {credits ? call_.pooled + layout.table[0] : nullptr,
-                           credits ? call_.pooled + layout.products[0] : nullptr, 0, nullptr};
+    const EdgeSums sums = {steps ? call_.pooled + layout.table[0] : nullptr,
+                           steps ? call_.pooled + layout.products[0] : nullptr, 0, nullptr};
     double* log_z = call_.arena.take<double>(lanes_);
     bool in_logs = false, exact = true;
     if (lanes_ > 1 && sum.is_striped(sums) && (!credits || task.credits.node)) {

@@ -124,7 +124,9 @@ class Chain : public Weighted {
   }
 
  private:
-  bool pools() const { return pooled_ && !credits_.edge && p_.edge_step == 0; }
+  bool pools() const {
+    return pooled_ && !credits_.edge && !credits_.no_steps && p_.edge_step == 0;
+  }
   std::int64_t histories(int r) const {
     return power(p_.labels, r < p_.order - 1 ? r : p_.order - 1);
   }
@@ -212,7 +214,9 @@ class Segments : public Weighted {
   }
 
  private:
-  bool pools() const { return pooled_ && !credits_.edge && p_.edge_step == 0; }
+  bool pools() const {
+    return pooled_ && !credits_.edge && !credits_.no_steps && p_.edge_step == 0;
+  }
 
   const Problem& p_;
   const Credits& credits_;

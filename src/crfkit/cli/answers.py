@@ -44,7 +44,8 @@ class LabelAnswers:
     ) -> list[dict[str, Any]]:
         """Return the probability of each label at each position, for each sequence."""
         names = self.model.answers
-        rows = self.model.label_shares(inference.marginals(potentials, threads=threads).node).tolist()
+        shares = inference.marginals(potentials, threads=threads, counts=False).node
+        rows = self.model.label_shares(shares).tolist()
         return [
             {"marginals": [dict(zip(names, row, strict=True)) for row in rows[a:b]]}
             for a, b in pairwise(potentials.seq_ptr.tolist())

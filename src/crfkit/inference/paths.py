@@ -62,7 +62,7 @@ def decode(
 
 
 def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labelling]]:
-    labels, begin = potentials.posterior(marginals(potentials, threads=threads).node)
+    labels, begin = potentials.posterior(marginals(potentials, threads=threads, counts=False).node)
     scores = potentials.path_score(labels, begin).tolist()
     return [
         [Labelling(labels[a:b], score, None if begin is None else begin[a:b])]

@@ -70,6 +70,7 @@ def marginals(
     space: Space = "auto",
     threads: int | None = None,
     weight: Floats | None = None,
+    counts: bool = True,
 ) -> Marginals:
     """Return the probability of every label, edge and segment.
 
@@ -84,6 +85,9 @@ def marginals(
         As in `log_partition`.
     weight : array [N], optional
         Factors of the probabilities of each sequence, also in expected counts over the whole batch.
+    counts : bool
+        Give expected counts of shared edges. Without them (`edge` is None) chains are summed faster, those
+        of many labels and few transitions by far.
 
     Examples
     --------
@@ -94,7 +98,7 @@ def marginals(
            [0.393, 0.607]])
     """
     raw = kernels.marginals(
-        potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads), weight
+        potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads), weight, counts
     )
     demand_labelling(raw["value"])
     return potentials.shaped(raw)

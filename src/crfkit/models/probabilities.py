@@ -88,7 +88,8 @@ class Probabilities(Scoring):
         found: list[Floats] = []
         parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
         for part, node in asked(
-            parts, lambda part, potentials: inference.marginals(potentials, threads=threads).node
+            parts,
+            lambda part, potentials: inference.marginals(potentials, threads=threads, counts=False).node,
         ):
             node = self.label_shares(node)
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))

@@ -240,14 +240,15 @@ class ChainPotentials:
         value, node = one_or_all(self, raw["value"]), raw["node"]
         start = None if self.start is None else raw["start"]
         stop = None if self.stop is None else raw["stop"]
-        tables: list[Floats] = [raw["edge"]] if "edge" in raw else raw["tables"]
+        tables: list[Floats] = [raw["edge"]] if "edge" in raw else raw.get("tables", [])
         if expansion := self.expansion:
             onto = np.zeros((len(expansion.state_label), len(self.structure.labels)))  # [S, L]
             onto[np.arange(len(onto)), expansion.state_label] = 1.0
             start, stop = (None if end is None else end @ onto for end in (start, stop))
-            return Marginals(value, node @ onto, onto.T @ tables[0] @ onto, start, stop)
+            node, tables = node @ onto, [onto.T @ table @ onto for table in tables]
         tables = shared_out(tables)
-        return Marginals(value, node, tables[0] if len(tables) == 1 else tuple(tables), start, stop)
+        edge = tables[0] if len(tables) == 1 else tuple(tables) if tables else None
+        return Marginals(value, node, edge, start, stop)
 
     def scores(self) -> dict[str, Floats]:
         """Return the scores by slot; do not change them.

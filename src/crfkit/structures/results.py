@@ -35,7 +35,7 @@ class Marginals:
 
     log_partition: float | Floats  #: one number, or [N]
     node: Any  #: chain, semi-Markov [P, L]; tree: a list with one array per variable
-    edge: Any  #: like the edge potentials, added up over positions where those are shared
+    edge: Any  #: like the edge potentials, added up over positions where those are shared, or None
     start: Floats | None = None  #: [L], added up over sequences
     stop: Floats | None = None  #: [L]
     segment: Floats | None = None  #: [P, D, L]; semi-Markov only

@@ -168,7 +168,7 @@ class SemiMarkovPotentials:
         return Marginals(
             one_or_all(self, raw["value"]),
             np.clip(coverage(raw["node"]), 0.0, 1.0),
-            raw["edge"] if "edge" in raw else raw["tables"][0],
+            raw["edge"] if "edge" in raw else raw["tables"][0] if "tables" in raw else None,
             None if self.start is None else raw["start"],
             None if self.stop is None else raw["stop"],
             raw["node"],
