@@ -68,7 +68,8 @@ def test_other_methods_and_bad_input() -> None:
     found = crfkit.forecast(data, optimiser="sgd")
     assert found.bytes["optimiser"] > 0
     for line in str(found).splitlines():  # columns stand under each other
-        assert line[29:30].strip() and line[30:32] in ("", "  "), line
+        assert line[29:30].strip(), line
+        assert line[30:32] in ("", "  "), line
     with pytest.raises(TypeError, match="iterations"):
         crfkit.forecast(data, iterations=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="structure is 'star'"):
