@@ -89,3 +89,20 @@ def same_bits_for_threads(b: Batch, structure: Structure) -> None:
         for _ in range(2):
             assert problem.value_and_grad(w, other) == value
             assert (other == first).all()
+
+
+EDGES = 30
+
+
+def edged(b: Batch, *, values: bool = False) -> Batch:
+    """None, one or several edge attributes at a position, also at first ones; some twice, some unknown."""
+    rng = np.random.default_rng(11)
+    counts = rng.integers(0, 4, b.positions)
+    attr = np.minimum(rng.zipf(1.4, counts.sum()) - 1, EDGES + 5).astype(np.int32)
+    attr[1::7] = attr[:-1:7]
+    return replace(
+        b,
+        edge_ptr=np.cumsum([0, *counts]),
+        edge_attr=attr,
+        edge_value=rng.normal(size=len(attr)) if values else None,
+    )

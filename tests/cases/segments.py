@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit.data.batch import Batch
 from crfkit.structures import SemiMarkov
+from tests.cases.likelihood import batch
 
 ATTRIBUTES = 30  # of beginnings, ends and segments; a few occurrences have higher ids
 
@@ -45,3 +46,9 @@ def with_segments(
         if values:
             parts[f"{kind}_value"] = rng.normal(size=len(attr))
     return replace(batch, **parts)
+
+
+def data_of(structure: SemiMarkov, *, values: bool = False, sequences: int = 60, share: float = 0.5) -> Batch:
+    """Tokens as in `batch`, with segments of the structure."""
+    tokens = batch(len(structure.labels), sequences=sequences, values=values)
+    return with_segments(tokens, structure, values=values, share=share)

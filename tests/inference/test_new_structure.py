@@ -93,7 +93,8 @@ class BackwardsPotentials:
         return int(len(self.structure.labels) ** np.diff(self.seq_ptr).max())
 
     def shaped(self, raw: dict[str, Any]) -> Marginals:
-        return Marginals(one_or_all(self, raw["value"]), raw["node"][self.turn], raw["tables"][0])
+        edge = raw["tables"][0] if "tables" in raw else None
+        return Marginals(one_or_all(self, raw["value"]), raw["node"][self.turn], edge)
 
     def scores(self) -> dict[str, Floats]:
         return {"node": self.node, "transition": self.edge.ravel()}

@@ -11,7 +11,6 @@ import pytest
 
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.batch import Batch
 from crfkit.linear.fast.gold_edges import gold_edges
 from crfkit.linear.group_counts import GroupCounts
 from crfkit.linear.layout import Layout
@@ -20,24 +19,17 @@ from crfkit.objectives import Likelihood
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 from crfkit.structures.gold import Sets, gold_of
-from tests.cases.likelihood import agree, batch, made, partly, same_bits_for_threads, soft, weighted
-
-EDGES = 30
-
-
-def edged(b: Batch, *, values: bool = False) -> Batch:
-    """None, one or several edge attributes at a position, also at first ones; some twice, some unknown."""
-    rng = np.random.default_rng(11)
-    counts = rng.integers(0, 4, b.positions)
-    attr = np.minimum(rng.zipf(1.4, counts.sum()) - 1, EDGES + 5).astype(np.int32)
-    attr[1::7] = attr[:-1:7]
-    return replace(
-        b,
-        edge_ptr=np.cumsum([0, *counts]),
-        edge_attr=attr,
-        edge_value=rng.normal(size=len(attr)) if values else None,
-    )
-
+from tests.cases.likelihood import (
+    EDGES,
+    agree,
+    batch,
+    edged,
+    made,
+    partly,
+    same_bits_for_threads,
+    soft,
+    weighted,
+)
 
 DATA = {
     "path": lambda L: edged(batch(L)),

@@ -17,14 +17,9 @@ from crfkit.objectives import Likelihood, MaxMargin
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import START, Forbid
 from tests.cases.likelihood import agree, batch, both, made, partly, same_bits_for_threads, weighted
-from tests.cases.segments import ATTRIBUTES, lengths, with_segments
+from tests.cases.segments import ATTRIBUTES, data_of, lengths, with_segments
 
 OPTIONS: dict[str, Any] = {"attributes": 1950, "segment_attributes": ATTRIBUTES, "start": True, "stop": True}
-
-
-def data_of(structure: SemiMarkov, *, values: bool = False, sequences: int = 60, share: float = 0.5) -> Batch:
-    tokens = batch(len(structure.labels), sequences=sequences, values=values)
-    return with_segments(tokens, structure, values=values, share=share)
 
 
 def loss_of(structure: SemiMarkov, data: Batch, layout: Layout | None = None) -> LinearLoss:

@@ -16,9 +16,8 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.structure import Structure
-from tests.cases.likelihood import batch, partly, soft, weighted
-from tests.linear.test_edge_attributes import edged
-from tests.linear.test_fast_segments import data_of
+from tests.cases.likelihood import batch, edged, partly, soft, weighted
+from tests.cases.segments import data_of
 
 
 def many(b: Batch) -> Batch:

@@ -81,7 +81,10 @@ class Potentials(Protocol):
     # ---- sums, and what training learns from -------------------------------------------------
 
     def shaped(self, raw: dict[str, Any]) -> Marginals:
-        """Return the kernels' marginals in the shapes and labels of the scores."""
+        """Return the kernels' marginals in the shapes and labels of the scores.
+
+        `raw` has no "tables" where expected counts of shared edges were not asked for.
+        """
 
     def scores(self) -> dict[str, Floats]:
         """Return the scores by slot, in the shapes in which training gives them; do not change them."""
