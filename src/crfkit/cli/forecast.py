@@ -43,7 +43,7 @@ def forecast(
     """Print what training would take: weights, memory, time.
 
     The data are read and attributes made as train does it; a few sequences are evaluated to see how long
-    that takes. Options are those of train. Memory is right to about a third, time to about a factor of two.
+    that takes. Options are those of train. Memory is right to about a third, time is a rough guess.
 
     For example:
 
