@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,7 @@ def evaluation(data: Dataset, orders: list[int], quick: bool) -> Rows:
         chain = Chain(L, order=order)
         loss = Likelihood().bind(Layout.observed(data.batch, chain), chain, data.batch, threads=threads)
         w, gradient = np.random.default_rng(0).normal(size=loss.size) / 10, np.empty(loss.size)
-        calls[f"order {order}, threads {threads}"] = (
-            lambda loss=loss, w=w, gradient=gradient: loss.value_and_grad(w, gradient)  # type: ignore[misc]
-        )
+        calls[f"order {order}, threads {threads}"] = partial(loss.value_and_grad, w, gradient)
     rows = Rows()
     for (order, threads), (name, timing) in zip(
         cases, interleaved(calls, 3 if quick else 9).items(), strict=True

@@ -23,6 +23,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def evaluation(quick: bool, peer: str) -> list[dict[str, Any]]:
         layout = Layout.observed(data.batch, structure)
         loss = Likelihood().bind(layout, structure, data.batch, threads=1)
         w, gradient = np.random.default_rng(0).normal(size=loss.size) / 10, np.empty(loss.size)
-        calls[name] = lambda loss=loss, w=w, gradient=gradient: loss.value_and_grad(w, gradient)  # type: ignore[misc]
+        calls[name] = partial(loss.value_and_grad, w, gradient)
     timings = interleaved(calls, 3 if quick else 9)
     seconds = {name: timing.median for name, timing in timings.items()}
     return ratios("evaluation", seconds, {name: timing.spread for name, timing in timings.items()})
