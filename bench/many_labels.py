@@ -33,7 +33,7 @@ import numpy as np
 import crfkit
 from bench import corpora, measure
 from bench.corpora import CORPORA, Corpus
-from bench.peer import Log
+from bench.peer import Log, trainer_of
 from crfkit import Chain, Likelihood
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
@@ -78,20 +78,8 @@ class Steps(Log):
 
 def peer_trained(corpus: Corpus, path: Path) -> Steps:
     """Train CRFsuite for a few iterations; its model stays at the path."""
-    import pycrfsuite
-
     log = Steps()
-
-    class Trainer(pycrfsuite.BaseTrainer):
-        def message(self, message: str) -> None:
-            log(message)
-
-    trainer = Trainer()
-    for items, labels in zip(*corpus.featured(), strict=True):
-        trainer.append(items, labels)
-    trainer.select("lbfgs")
-    trainer.set_params({"c1": 0.0, "c2": corpus.l2 / 2, "max_iterations": ITERATIONS})
-    trainer.train(str(path))
+    trainer_of(corpus, log, ITERATIONS).train(str(path))
     return log
 
 

@@ -54,13 +54,9 @@ class Log:
         say("step", **clocks, passes=self.evaluations, objective=self.loss, peak_mb=peak)
 
 
-def peer(corpus: Corpus, task: Task) -> None:
-    """Train CRFsuite on the same features; see that its objective and its number of weights are ours."""
-    if not importlib.util.find_spec("pycrfsuite"):
-        return say("skipped", why="pip install python-crfsuite")
+def trainer_of(corpus: Corpus, log: Log, iterations: int | None) -> Any:
+    """Return CRFsuite's trainer with the features of a corpus, ready to train; the log hears its messages."""
     import pycrfsuite
-
-    log = Log()
 
     class Trainer(pycrfsuite.BaseTrainer):
         def message(self, message: str) -> None:
@@ -71,8 +67,19 @@ def peer(corpus: Corpus, task: Task) -> None:
         trainer.append(items, labels)
     trainer.select("lbfgs")
     trainer.set_params({"c1": 0.0, "c2": corpus.l2 / 2})
-    if task.iterations is not None:
-        trainer.set_params({"max_iterations": task.iterations})
+    if iterations is not None:
+        trainer.set_params({"max_iterations": iterations})
+    return trainer
+
+
+def peer(corpus: Corpus, task: Task) -> None:
+    """Train CRFsuite on the same features; see that its objective and its number of weights are ours."""
+    if not importlib.util.find_spec("pycrfsuite"):
+        return say("skipped", why="pip install python-crfsuite")
+    import pycrfsuite
+
+    log = Log()
+    trainer = trainer_of(corpus, log, task.iterations)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "model")
         say("start")

@@ -69,7 +69,7 @@ inline std::uint32_t lookup3(std::string_view s) {
 
 // The strings with the ids 0 to size - 1 of a database that it does not own.  Trusts nothing in it.
 struct Database {
-  const char* bytes = nullptr;  // null: there is no database
+  const char* bytes = nullptr;  // null where no database is given
   std::uint64_t byte_count = 0;
   std::uint64_t size = 0;
   std::uint64_t back = 0;  // where the array of records by id is
