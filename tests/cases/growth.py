@@ -1,0 +1,65 @@
+"""How cost grows: twice the input may cost 2.5 times as much, in time and in memory."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+import traceback
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["MOST", "check_growth", "peak_of", "seconds_of"]
+
+T = TypeVar("T")
+
+MOST = 2.5  #: of the cost of n, for 2 n
+
+
+def check_growth(make: Callable[[int], T], use: Callable[[T], object], n: int, *, most: float = MOST) -> None:
+    """Check that `use` takes at most `most` times as long on `make(2 n)` as on `make(n)`.
+
+    Times are the processor's, the shortest of several runs; a ratio that is too large is measured again,
+    since a busy machine may disturb one measurement, but not all. n should make a run of 10 ms or more.
+    """
+    once, twice = make(n), make(2 * n)
+    ratios = []
+    for _ in range(4):
+        ratios.append(seconds_of(lambda: use(twice)) / max(seconds_of(lambda: use(once)), 1e-4))
+        if ratios[-1] < most:
+            return
+    raise AssertionError(f"twice the input took {min(ratios):.1f} times as long, expected {most} at most")
+
+
+def seconds_of(call: Callable[[], object], runs: int = 3) -> float:
+    """Return the processor time of a call, the shortest of some runs."""
+    best = float("inf")
+    for _ in range(runs):
+        began = time.process_time()
+        call()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def peak_of(call: Callable[[], object]) -> int:
+    """Return the bytes by which a call raises the largest memory of a process, measured in a fork."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            call()
+            used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            os.write(writing, str(used).encode())
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with open(reading, "rb") as answer:
+        kilobytes = answer.read()
+    _, ended = os.waitpid(child, 0)
+    assert ended == 0, "the call failed"
+    return 1024 * int(kilobytes)
