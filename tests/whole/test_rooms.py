@@ -15,7 +15,7 @@ IMPORT = re.compile(r"\b(?:from|import) +(tests\b[.\w]*)(?: +import +(\w+))?")
 def foreign(text: str, file: str) -> list[str]:
     """What a file imports of tests and must not, in its own lines or in programs that it quotes.
 
-    It may import tests.cases, and a program that lies beside it, such as tests.whole.fuzz.
+    It may import tests.cases, and a program that lies beside it, such as tests.whole.stubs.
     """
     found = [f"{module}.{name}" if name else module for module, name in IMPORT.findall(text)]
     beside = re.compile(rf"tests\.{Path(file).parent.name}\.(?!test_)")
@@ -32,9 +32,9 @@ def test_a_file_imports_cases_and_never_another_test_file(file: str) -> None:
     [
         ("from tests.cases.items import one", []),
         ("from tests.cases import items", []),
-        ("from tests.whole.fuzz import run", []),
-        ("from tests.whole.test_fuzz import run", ["tests.whole.test_fuzz.run"]),
-        ("from tests.whole import test_fuzz", ["tests.whole.test_fuzz"]),
+        ("from tests.whole.stubs import run", []),
+        ("from tests.whole.test_stubs import run", ["tests.whole.test_stubs.run"]),
+        ("from tests.whole import test_stubs", ["tests.whole.test_stubs"]),
         ("from tests.cli.programs import run", ["tests.cli.programs.run"]),
         ('CHILD = "import sys; import tests.cli.test_tag"', ["tests.cli.test_tag"]),
         ("from tests import cases", ["tests.cases"]),

@@ -1,17 +1,17 @@
-"""A few kills during training and saving; ``python -m tests.whole.kill_runs`` for a hundred of each."""
+"""A few kills during training and saving in every run of the suite; `make harden` tries more."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.whole.kill_runs import killed_saving, killed_training, prepare
+from tests.harden.kills import killed_saving, killed_training, prepare
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGKILL of POSIX")
 
 
 def test_killed_training_and_saving(tmp_path: Path) -> None:
-    prepare(tmp_path, lines=200)
+    prepare(tmp_path, lines=100)
     trained = killed_training(tmp_path, runs=3, seed=2)
     saved = killed_saving(tmp_path, runs=5, seed=3)
     assert trained["kills"] == 3

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments of training and saving: ``python -m tests.whole.kill_runs [--runs 100]``.
+"""SIGKILL at random moments of training and saving.
 
 `killed_training` kills ``crfkit train --checkpoint FOLDER -o MODEL`` again and again; every start goes on
 from the checkpoint that the last one left. `killed_saving` kills a process that does nothing but save two
@@ -8,13 +8,12 @@ the new one. What training gives in the end must be, bit for bit, what a run tha
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from dataclasses import replace
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from crfkit import Model
 from crfkit.demo.addresses import corpus
+from tests.harden.case import Input, Outcome
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = ["--quiet", "--threads", "1", "--max-iter", "25", "--tolerance", "0"]
@@ -148,18 +148,21 @@ def killed_saving(folder: Path, runs: int, seed: int) -> Counter[str]:
     return seen
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lines", type=int, default=3000)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        prepare(Path(place), options.lines)
-        for what in (killed_training, killed_saving):
-            seen = what(Path(place), options.runs, options.seed)
-            print(f"{what.__name__}: {', '.join(f'{n} {name}' for name, n in seen.items())}", flush=True)
+class Kills:
+    """Some kills of training, or of saving, and what they left behind."""
+
+    def __init__(self, folder: Path, lines: int = 500) -> None:
+        self.folder = folder
+        prepare(folder, lines)
+
+    def make(self, i: int, chance: random.Random) -> Input:
+        what = chance.choice(sorted(KILLED))
+        return Input(what, json.dumps([what, chance.getrandbits(32)]).encode())
+
+    def judge(self, data: bytes) -> Outcome:
+        what, seed = json.loads(data)
+        KILLED[what](self.folder, 3, seed)
+        return Outcome.ACCEPTED
 
 
-if __name__ == "__main__":
-    main()
+KILLED = {"training": killed_training, "saving": killed_saving}
