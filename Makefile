@@ -8,6 +8,9 @@ JOBS ?= 2
 # The environment of `make test-torch`, and the release of torch in it.
 VENV_TORCH ?= .venv-torch
 TORCH ?= torch==2.13.0
+# How long `make harden` runs, and what its inputs are drawn from.
+HARDEN_SECONDS = $(or $(SECONDS),600)
+SEED ?= 0
 # ON: a compiler warning fails the build. OFF: it is shown; compilers of tomorrow warn of other things.
 WERROR ?= OFF
 
@@ -21,7 +24,7 @@ SAN := build/sanitize
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build test test-torch demo lint style types spell format stubs fuzz bench wheel sanitize clean distclean
+.PHONY: help build test test-torch demo lint style types spell format stubs bench wheel sanitize sanitized harden clean distclean
 
 help: ## print this list
 	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
@@ -143,7 +146,7 @@ stubs: $(VENV)/.built ## write src/crfkit/_native.pyi from the module that is bu
 # The sanitized module is staged beside a copy of the package and found through PYTHONPATH; a
 # sitecustomize takes the editable install's import hook out of the way, in child processes too.
 # The stacks that look for use after return are not aligned to the 64 bytes of AVX-512.
-sanitize: $(VENV)/.built ## the test suite with address and undefined-behaviour sanitizers
+sanitized: $(VENV)/.built
 	@echo "==> building with sanitizers"
 	@$(BIN)/cmake -S . -B $(SAN) -G Ninja --log-level=WARNING \
 	  -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN)/ninja)" -DPython_EXECUTABLE="$(abspath $(PY))" \
@@ -156,20 +159,30 @@ sanitize: $(VENV)/.built ## the test suite with address and undefined-behaviour 
 	@printf '%s\n' 'import sys' \
 	  'sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__name__.startswith("ScikitBuild")]' \
 	  > $(SAN)/site/sitecustomize.py
+
+# Begins a command line that runs with the sanitized module.
+define SANITIZED
+preload=$$(ldd $(SAN)/site/crfkit/_native*.so | awk '/asan|ubsan|libstdc\+\+/ { print $$3 }'); \
+export LD_PRELOAD="$$(echo $$preload)" PYTHONPATH="$(abspath $(SAN)/site)" PYTHONMALLOC=malloc \
+  ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1; \
+$(PY) -c 'import crfkit._native as m; assert "/$(SAN)/site/" in m.__file__, m.__file__' && \
+$(PY)
+endef
+
+sanitize: sanitized ## the test suite with address and undefined-behaviour sanitizers
 	@echo "==> pytest, sanitized"
-	@preload=$$(ldd $(SAN)/site/crfkit/_native*.so | awk '/asan|ubsan|libstdc\+\+/ { print $$3 }'); \
-	  export LD_PRELOAD="$$(echo $$preload)" PYTHONPATH="$(abspath $(SAN)/site)" \
-	    ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc; \
-	  $(PY) -c 'import crfkit._native as m; assert "/$(SAN)/site/" in m.__file__, m.__file__' && \
-	  $(PY) -m pytest -p no:cacheprovider --capture=sys tests $(PYTEST_ARGS)
+	@$(SANITIZED) -m pytest -p no:cacheprovider --capture=sys tests $(PYTEST_ARGS)
+
+harden: sanitized ## fuzzers and faults for ten minutes (SECONDS=600), half of the time with sanitizers
+	@echo "==> hardening, sanitized"
+	@$(SANITIZED) -m tests.harden --seconds $$(($(HARDEN_SECONDS) / 2)) --seed $(SEED) --jobs $(JOBS)
+	@echo "==> hardening"
+	@$(PY) -m tests.harden --seconds $$(($(HARDEN_SECONDS) / 2)) --seed $(SEED) --jobs $(JOBS)
 
 # ---- products ----------------------------------------------------------------------------------
 
 demo: $(VENV)/.built ## see crfkit at work
 	@$(PY) -m crfkit.demo
-
-fuzz: $(VENV)/.built ## random bytes against the readers and templates, for a minute
-	@$(PY) -m tests.whole.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 bench: $(VENV)/.built ## time kernels, features, tagging and training; results go to bench/results
 	@mkdir -p bench/results
