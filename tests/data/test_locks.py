@@ -85,7 +85,10 @@ def test_a_note_that_says_nothing(tmp_path: Path, note: bytes) -> None:
         file.write(note)
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(ValueError, match="in use by another process; wait"), locked_folder(tmp_path, "wait"):
+        with (
+            pytest.raises(ValueError, match="in use by another process; wait"),
+            locked_folder(tmp_path, "wait"),
+        ):
             pass
 
 

@@ -8,8 +8,6 @@ import os
 import sys
 from contextlib import ExitStack, redirect_stderr
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +17,7 @@ from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.streamed import BlockPositions, prepare_blocks
+from crfkit.data.scratch import scratch_folder
 
 
 @with_reading
@@ -209,8 +208,8 @@ def train(
         else:
             # Beside the model there is room on a disk; the system's folder may lie in memory.
             beside = None if output == "-" else os.path.dirname(os.path.abspath(output))
-            folder = stack.enter_context(TemporaryDirectory(prefix="crfkit-blocks-", dir=beside))
-            learn = prepare_blocks(data, Path(folder), block_positions, given, asked, **making)
+            folder = stack.enter_context(scratch_folder("crfkit-blocks-", beside))
+            learn = prepare_blocks(data, folder, block_positions, given, asked, **making)
         judged = None if dev is None else dev_set(dev, learn, asked, given, threads)
         more = None if unlabelled is None else learning.unlabelled_set(unlabelled, learn, given, threads)
         keeper = Keeper(
