@@ -241,6 +241,7 @@ NB_MODULE(_native, m) {
     for (const Kernels* k : available()) names.emplace_back(k->name);
     return names;
   });
+  m.def("settled", &settled, nb::arg("array"));
 
   bind_alphabets(m);
   bind_features(m);

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from crfkit import _native
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Pointers: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.int32]
+Entry = TypeVar("Entry", bound=np.generic)
 
 
 class Ragged(NamedTuple):
@@ -27,6 +30,28 @@ class Ragged(NamedTuple):
     ptr: Pointers  #: [rows + 1]
     id: Ids  #: [nnz]
     value: Floats | None  #: [nnz]; absent when all are 1
+
+
+def sealed(array: NDArray[Entry]) -> NDArray[Entry]:
+    """Return an array that nobody can write to: the given one where that is so, else a copy.
+
+    What says where in memory to look is checked once, and must stay as it was.
+
+    Examples
+    --------
+    >>> numbers = np.arange(3)
+    >>> kept = sealed(numbers)
+    >>> numbers[0] = 9
+    >>> kept.tolist(), sealed(kept) is kept, kept.flags.writeable
+    ([0, 1, 2], True, False)
+    """
+    return array if _native.settled(array) else handed_over(array.copy())
+
+
+def handed_over(array: NDArray[Entry]) -> NDArray[Entry]:
+    """Return an array that was made just now, and that nobody else holds, as one that nobody can write to."""
+    array.setflags(write=False)
+    return array
 
 
 def as_scores(scores: ArrayLike, argument: str) -> Floats:
@@ -108,7 +133,7 @@ def as_seq_ptr(seq_ptr: ArrayLike | None, positions: int, name: str = "seq_ptr")
     if falls.size:
         n = int(falls[0]) + 1
         raise ValueError(f"{name}[{n}] is {array[n]}, below {name}[{n - 1}] = {array[n - 1]}")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return sealed(np.ascontiguousarray(array, dtype=np.int64))
 
 
 def sum_by_sequence(terms: Floats, seq_ptr: Pointers) -> Floats:

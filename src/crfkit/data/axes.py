@@ -13,7 +13,9 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from crfkit.arrays import handed_over, sealed
 
 __all__ = ["Along", "Axis", "along", "axes"]
 
@@ -33,6 +35,30 @@ class Axis:
     numbers: Names | None = None  #: entries are ids of these, -1 (labels only) where unknown
     columns: Names | Literal["features"] | None = None  #: the field has a second axis
     absent: Any = None  #: the entry that means the same as no field at all; None: there is none
+
+    def converted(self, name: str, given: ArrayLike) -> NDArray[Any]:
+        """Return what was given as an array of the right type that nobody can write to.
+
+        Numbers that the type cannot hold are refused.
+
+        Examples
+        --------
+        >>> Axis("node", np.int32).converted("attr", [1, 2**40])
+        Traceback (most recent call last):
+        ValueError: attr[1] is 1099511627776, which int32 cannot hold
+        """
+        array = np.asarray(given)
+        if array.size and array.dtype.kind not in "iubf":
+            raise TypeError(f"{name} has dtype {array.dtype}, expected numbers")
+        with np.errstate(all="ignore"):
+            made = np.ascontiguousarray(array, dtype=self.dtype)
+        if made.dtype.kind == "i" and made.dtype != array.dtype:
+            other = np.flatnonzero(made.ravel() != array.ravel())
+            if other.size:
+                raise ValueError(
+                    f"{name}[{other[0]}] is {array.ravel()[other[0]]}, which {made.dtype} cannot hold"
+                )
+        return handed_over(made) if made is not array and made.base is None else sealed(made)
 
     def check(self, name: str, array: NDArray[Any], count: int) -> None:
         """Refuse a wrong shape, falling pointers, negative ids and values that are not finite."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged
+from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, handed_over
 from crfkit.data import moves
 from crfkit.data.axes import Along, along, axes
 
@@ -24,7 +24,9 @@ __all__ = ["KINDS", "Batch"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sequences of attribute ids, one after the other; checked when made.
+    """Sequences of attribute ids, one after the other; checked when made, and then nobody can change them.
+
+    Arrays that can be written to are copied.
 
     Examples
     --------
@@ -88,7 +90,7 @@ class Batch:
         for name, axis in axes(Batch).items():
             given = getattr(self, name)
             if given is not None:
-                given = np.ascontiguousarray(given, dtype=axis.dtype)
+                given = axis.converted(name, given)
                 object.__setattr__(self, name, given)
                 held.append((name, axis, given))
         if not len(self.seq_ptr):
@@ -146,7 +148,8 @@ class Batch:
         """Return a batch of arrays that are known to be valid, unchecked: a mapped file is not read yet."""
         made = object.__new__(cls)
         for f in fields(cls):
-            object.__setattr__(made, f.name, arrays.get(f.name))
+            given = arrays.get(f.name)
+            object.__setattr__(made, f.name, None if given is None else handed_over(given))
         return made
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids, Ragged
+from crfkit.arrays import Floats, Ids, Ragged, handed_over
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
@@ -233,6 +233,9 @@ class Extractor:
             for part, array in zip(("ptr", "attr", "value"), found[kind], strict=True)
         }
         node = found["node"]
+        for array in (*node, *extra.values()):
+            if array is not None:
+                handed_over(array)
         dense = np.hstack([self._dense(columns, f) for f in self._vectors]) if self._vectors else None
         batch = Batch(columns.seq_ptr, node.ptr, node.id, node.value, label, dense=dense, **extra)
         named = (self.attributes, self.edge_attributes, self.segment_attributes)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import pointers
+from crfkit.arrays import handed_over, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
@@ -185,9 +185,9 @@ class ItemExtractor:
         attr_ptr, attr, value = walk.take()
         batch = Batch(
             pointers(lengths),
-            attr_ptr,
-            attr,
-            value,
+            handed_over(attr_ptr),
+            handed_over(attr),
+            None if value is None else handed_over(value),
             label=None if tags_walk is None else tags_walk.take()[1],
             dense=np.concatenate(dense, dtype=np.float64) if dense else None,
             weight=None if weight is None else _weights(weight, len(lengths)),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.arrays import Floats, Ids, Pointers, as_seq_ptr, pointers
+from crfkit.arrays import Floats, Ids, Pointers, as_seq_ptr, pointers, sealed
 from crfkit.checks import check_number
 from crfkit.structures.clique_features import CliqueFeatures, as_features
 from crfkit.structures.graph import Graph
@@ -43,6 +43,12 @@ class GraphBatch:
     features: Mapping[str, CliqueFeatures] = field(default_factory=dict)  #: clique -> of its M factors
     cost: Floats | None = None  #: [V] what a wrong label costs max-margin; None: 1 each
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("width", "graph_of", "label"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, None if given is None else sealed(given))
+        object.__setattr__(self, "scopes", {name: sealed(scope) for name, scope in self.scopes.items()})
 
     @property
     def variables(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores
+from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores, sealed
 from crfkit.structures.cliques import Clique
 from crfkit.structures.graph_gold import GraphGold, add_graph_counts, with_hamming
 from crfkit.structures.pieces import Pieces, pieces_of_graphs
@@ -221,7 +221,7 @@ def as_table(
             raise ValueError(f"clique {name!r}: which must be {factors} integers, one for each factor")
         if which.size and not 0 <= int(which.min()) <= int(which.max()) < len(scores):
             raise ValueError(f"clique {name!r}: which must be 0 to {len(scores) - 1}, one of the tables")
-        which = np.ascontiguousarray(which, dtype=np.int32)
+        which = sealed(np.ascontiguousarray(which, dtype=np.int32))
     elif len(scores) not in (1, factors):
         raise ValueError(
             f"clique {name!r} has {len(scores)} tables for {factors} factors: give one for all, one for "

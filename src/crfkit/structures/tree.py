@@ -26,6 +26,7 @@ from crfkit.arrays import (
     as_finite_scores,
     as_seq_ptr,
     pointers,
+    sealed,
     sum_by_sequence,
 )
 from crfkit.structures.gold import Path
@@ -122,7 +123,7 @@ def _small_integers(values: ArrayLike, argument: str) -> NDArray[np.int32]:
         return np.zeros(0, dtype=np.int32)
     if array.ndim != 1 or array.dtype.kind not in "iu" or np.abs(array).max() >= 2**31:
         raise ValueError(f"{argument} must be a list of whole numbers below 2^31")
-    return np.ascontiguousarray(array, dtype=np.int32)
+    return sealed(np.ascontiguousarray(array, dtype=np.int32))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crfkit import _native
+from crfkit.arrays import handed_over
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.assemble import plain
 from crfkit.data.batch import Batch
@@ -86,5 +87,6 @@ class RowReader:
             name = attributes[int(attr[np.argmin(np.isfinite(value))])]
             what = f"the values of attribute {name!r} at one position add up to infinity; scale them"
             raise self.source.error(None, what)
-        batch = Batch(seq_ptr, attr_ptr, attr, value=value, label=label, weight=weight)
+        ptr, ids = handed_over(attr_ptr), handed_over(attr)
+        batch = Batch(seq_ptr, ptr, ids, value=value, label=label, weight=weight)
         yield Dataset(plain(batch), labels, attributes, edges)
