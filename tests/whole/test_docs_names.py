@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "cpp/README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+PAGES = ["README.md", "SECURITY.md", "cpp/README.md"]
+PAGES += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 ROOMS = (ROOT, ROOT / "src", ROOT / "src/crfkit", ROOT / "cpp", ROOT / "tests")
 FILE = re.compile(r"[\w./-]+\.(?:py|pyi|hpp|cpp|md|txt|toml)|[\w-]+(?:/[\w-]+)*/")
 
