@@ -22,6 +22,7 @@ LEVELS = {
     "arrays": 0,
     "lazy": 0,
     "checks": 0,
+    "shown": 0,
     "data": 1,
     "structures": 2,
     "features": 2,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from typing import Annotated
 
 import typer
@@ -37,8 +35,6 @@ def demo(
       crfkit demo --lines 20000 --seed 7
       crfkit demo --label-bias
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # where é or → cannot be written, the rest can
     if label_bias:
         if (lines, seed, output) != (_LINES, 0, None):
             raise ValueError("--label-bias trains nothing; leave --lines, --seed and --output out")

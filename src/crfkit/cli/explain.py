@@ -10,6 +10,7 @@ import typer
 
 from crfkit.cli.options import AsJson, Quiet, Threads, say
 from crfkit.cli.reads import Reading, with_reading
+from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -153,20 +154,20 @@ def _show(tokens: list[str], decisions: list[Decision], top: int) -> None:
     t = -1  # the last position
     for token, made in zip(tokens, decisions, strict=True):
         first, t = t + 1, t + made.positions
-        print(f"{token}\t{made.label} {100 * made.probability:.1f} %")
+        print(f"{shown(token)}\t{shown(made.label)} {100 * made.probability:.1f} %")
         if made.runner_up is None:
             print("    no other label is possible here")
             continue
         print(
-            f"    over {made.runner_up} {100 * made.runner_up_probability:.1f} %, "
+            f"    over {shown(made.runner_up)} {100 * made.runner_up_probability:.1f} %, "
             f"by {made.difference:+.4f} in all"
         )
-        shown = made.contributions[:top] if top else made.contributions
-        for one in shown:
+        told = made.contributions[:top] if top else made.contributions
+        for one in told:
             far = min(one.position - first, 0) + max(one.position - t, 0)
             away = f"  [{far:+d}]" if far else ""
-            print(f"  {one.amount:+10.4f}  {one.name}{away}")
-        rest = made.contributions[len(shown) :]
+            print(f"  {one.amount:+10.4f}  {shown(one.name)}{away}")
+        rest = made.contributions[len(told) :]
         if rest:
-            print(f"  {made.difference - sum(c.amount for c in shown):+10.4f}  {len(rest)} others")
+            print(f"  {made.difference - sum(c.amount for c in told):+10.4f}  {len(rest)} others")
     print()

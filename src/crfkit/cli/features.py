@@ -11,6 +11,7 @@ import typer
 from crfkit.cli.options import AsJson, Threads
 from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.recipes import DictionaryFiles, dictionaries_of, label_of, recipe_of
+from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -105,14 +106,14 @@ def _print_attributes(rows: list[tuple[str, ...]], made: Dataset, as_json: bool)
             told = {"token": list(row), "attributes": node, "edge_attributes": edge}
             print(json.dumps({**told, **({"segments": segments} if segments else {})}, ensure_ascii=False))
         else:
-            print("\t".join(row))
+            print("\t".join(map(shown, row)))
             for name in node:
-                print(f"    {name}")
+                print(f"    {shown(name)}")
             for name in edge:
-                print(f"  → {name}")
+                print(f"  → {shown(name)}")
             for kind, names in segments.items():
                 for name in names:
-                    print(f"  {kind}: {name}")
+                    print(f"  {kind}: {shown(name)}")
 
 
 def _of_segments(made: Dataset, t: int) -> dict[str, list[str]]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit._native import render_lines
+from crfkit.cli.streams import json_line
 from crfkit.cli.tagging import sequences
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.models.files import load
 from crfkit.models.graph_columns import column_graphs, gold_columns
 from crfkit.models.graph_model import GraphModel
+from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.cli.reads import Reading
@@ -91,7 +92,7 @@ class GraphTagger:
             labels = {kind: found[kind][a:b] for kind in self.kinds}
             if as_json:
                 more = {} if share is None else {"marginals": {k: share[k][a:b] for k in self.kinds}}
-                lines.append(json.dumps({**mine, "predicted": labels, **more}, ensure_ascii=False) + "\n")
+                lines.append(json_line({**mine, "predicted": labels, **more}))
                 continue
             rows = zip(*mine.values(), *labels.values(), strict=True)
             for t, row in enumerate(rows, a):
@@ -163,17 +164,18 @@ def plain_decision(decision: GraphDecision) -> dict[str, Any]:
 
 def print_decision(token: str, decision: GraphDecision, top: int) -> None:
     """Print why a token has a label, as `crfkit explain` does of chains."""
-    print(f"{token}\t{decision.kind} {decision.label} {100 * decision.probability:.1f} %")
+    print(f"{shown(token)}\t{decision.kind} {shown(decision.label)} {100 * decision.probability:.1f} %")
     if decision.runner_up is None:
         print("    no other label is possible here")
         return
     print(
-        f"    over {decision.runner_up} {100 * decision.runner_up_probability:.1f} %, "
+        f"    over {shown(decision.runner_up)} {100 * decision.runner_up_probability:.1f} %, "
         f"by {decision.difference:+.4f} in all"
     )
-    shown = decision.contributions[:top] if top else decision.contributions
-    for one in shown:
-        print(f"  {one.amount:+10.4f}  {one.clique}: {one.name}  ({'; '.join(map(str, one.variables))})")
-    left = len(decision.contributions) - len(shown)
+    told = decision.contributions[:top] if top else decision.contributions
+    for one in told:
+        where = "; ".join(map(shown, one.variables))
+        print(f"  {one.amount:+10.4f}  {one.clique}: {shown(one.name)}  ({where})")
+    left = len(decision.contributions) - len(told)
     if left:
-        print(f"  {decision.difference - sum(c.amount for c in shown):+10.4f}  {left} others")
+        print(f"  {decision.difference - sum(c.amount for c in told):+10.4f}  {left} others")

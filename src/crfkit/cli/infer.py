@@ -15,6 +15,7 @@ import typer
 
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.inference.methods.registry import METHODS, method_of
+from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.inference.methods.how import How
@@ -236,7 +237,7 @@ def _waiting(what: str, quiet: bool) -> Iterator[None]:
         say(f"crfkit: {what} ...")
         yield
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(what, total=None)
+        progress.add_task(shown(what), total=None)
         yield

@@ -25,6 +25,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from crfkit.cli.options import say
 from crfkit.cli.quick import arguments_of
+from crfkit.cli.streams import hush_unwritten, ready_streams, safe_streams
+from crfkit.shown import cut
 
 #: Errors that other input cannot avoid.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}
@@ -34,8 +36,10 @@ _REMEDIES = {
     errno.ENOSPC: "; make room, or write elsewhere",
 }
 _CYCLES = 50_000  # objects until cycles are looked for; with Python's 700 that is 8 % of the start
+_LONGEST = 2000  # letters of a message
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")  # where click would break a line: mixed-cg
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer keeps click's under a private name
+_ClickError: Any = _UsageError.__mro__[1]
 _NO_ARGUMENTS: Any = getattr(sys.modules[_UsageError.__module__], "NoArgsIsHelpError", ())
 
 
@@ -45,9 +49,13 @@ def reported() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            yield
-    except BrokenPipeError:
-        raise  # the reader of the output has closed it
+            with safe_streams():
+                yield
+    except BrokenPipeError:  # the reader of the output has closed it
+        hush_unwritten()
+        raise typer.Exit(1) from None
+    except (typer.Exit, typer.Abort):
+        raise
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except _UsageError as error:
@@ -65,6 +73,11 @@ def reported() -> Iterator[None]:
         _fail(str(error), 2)
     except (MemoryError, FloatingPointError) as error:
         _fail(str(error) or "there is not enough memory", 1)
+    except Exception as error:
+        if isinstance(error, _ClickError) or sys.flags.dev_mode:
+            raise
+        where = "a mistake in crfkit, please report it; python -X dev -m crfkit.cli shows where"
+        _fail(f"{type(error).__name__}: {error} ({where})", 1)
 
 
 class Command(TyperCommand):
@@ -118,12 +131,18 @@ def _kept(docstring: str) -> str:
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    say(f"crfkit: warning: {message}")
+    say(f"crfkit: warning: {_line(str(message))}")
 
 
 def _fail(message: str, status: int) -> None:
-    say(f"crfkit: {' '.join(message.splitlines())}")
+    hush_unwritten()
+    say(f"crfkit: {_line(message)}")
     raise typer.Exit(status)
+
+
+def _line(message: str) -> str:
+    """Return a message in one line, without the middle of one that quotes a whole file."""
+    return " ".join(cut(message, _LONGEST).splitlines())
 
 
 #: Commands by name, each a module here and a function in it; a new one is a file and a line in this table.
@@ -199,6 +218,7 @@ def _commands(
 def main() -> None:
     """Run the command line: directly where it is plain, through typer where it is not."""
     gc.set_threshold(_CYCLES)
+    ready_streams()
     command = command_named(sys.argv[1]) if sys.argv[1:] and sys.argv[1] in COMMANDS else None
     given = None if command is None else arguments_of(command, sys.argv[2:])
     if command is None or given is None:
@@ -207,9 +227,5 @@ def main() -> None:
     try:
         with reported():
             command(**given)
-        sys.stdout.flush()
     except typer.Exit as ended:
         raise SystemExit(ended.exit_code) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more is said at exit
-        raise SystemExit(1) from None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from crfkit.data.formats.registry import names
+from crfkit.shown import safe
 
 __all__ = [
     "AsJson",
@@ -65,9 +67,10 @@ def say(text: str, quiet: bool = False) -> None:
         import shutil
         import textwrap
 
-        width = shutil.get_terminal_size().columns
+        width = max(shutil.get_terminal_size().columns, 1)
         text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
-    print(text, file=sys.stderr)
+    with suppress(OSError):  # nobody reads it
+        print(safe(text), file=sys.stderr)
 
 
 def column_names(given: str | None) -> list[str] | None:

@@ -10,6 +10,7 @@ import typer
 
 from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, say
 from crfkit.cli.reads import Reading, with_reading
+from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.models.uncertainty import Uncertainty
@@ -63,4 +64,4 @@ def rank(
     order = np.argsort(-unsure, kind="stable")[: top or None]
     for n in order.tolist():
         row: dict[str, Any] = {"sequence": n, "uncertainty": float(unsure[n]), "text": texts[n]}
-        print(json.dumps(row, ensure_ascii=False) if as_json else f"{n}\t{unsure[n]:.6f}\t{texts[n]}")
+        print(json.dumps(row, ensure_ascii=False) if as_json else f"{n}\t{unsure[n]:.6f}\t{shown(texts[n])}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit.cli.options import AsJson
+from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
@@ -134,7 +135,7 @@ def _print(made: dict[str, Any], tables: bool) -> None:
 
     def line(name: str, value: object) -> None:
         fact = Table.grid(padding=(0, 1))
-        fact.add_row(Text(f"{name:<12}"), Text(str(value), overflow="fold"))  # a long path stays whole
+        fact.add_row(Text(f"{name:<12}"), Text(shown(value), overflow="fold"))  # a long path stays whole
         out.print(fact)
 
     def some(names: list[str], most: int, joint: str, unit: str) -> str:
@@ -182,7 +183,8 @@ def _print(made: dict[str, Any], tables: bool) -> None:
         for label, rows in made["strongest"].items():
             for i, (attribute, weight) in enumerate(rows):
                 style = "green" if weight > 0 else "red"
-                table.add_row(Text(label if not i else ""), Text(f"{weight:+.4f}", style), Text(attribute))
+                mark = Text(f"{weight:+.4f}", style)
+                table.add_row(Text(shown(label) if not i else ""), mark, Text(shown(attribute)))
             table.add_section()
         out.print(table)
     if tables and made["transitions"]:
@@ -192,7 +194,6 @@ def _print(made: dict[str, Any], tables: bool) -> None:
 
 def _heat(labels: list[str], table: list[list[float]], width: int) -> list[Any]:
     """Return transitions as tables with colours, each no wider than a page; of many labels the strongest."""
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
@@ -204,14 +205,16 @@ def _heat(labels: list[str], table: list[list[float]], width: int) -> list[Any]:
         )[:30]
         made = Table("from", "to", "weight", title="strongest transitions", title_justify="left")
         for w, x, y in sorted(cells, key=lambda c: -c[0]):
-            made.add_row(Text(labels[x]), Text(labels[y]), _cell(w, largest))
+            made.add_row(Text(shown(labels[x])), Text(shown(labels[y])), _cell(w, largest))
         return [made]
     blocks: list[Table] = []
-    for columns in _fitting(labels, width):
-        names = [escape(labels[y]) for y in columns]
+    names = list(map(shown, labels))
+    for columns in _fitting(names, width):
         title = "transitions" if not blocks else None
-        made = Table("from \\ to", *names, title=title, title_justify="left")
-        for name, row in zip(labels, table, strict=True):
+        made = Table("from \\ to", title=title, title_justify="left")
+        for y in columns:
+            made.add_column(Text(names[y]))
+        for name, row in zip(names, table, strict=True):
             made.add_row(Text(name), *[_cell(row[y], largest) for y in columns])
         blocks.append(made)
     return blocks

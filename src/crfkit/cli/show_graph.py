@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crfkit.shown import shown
+
 if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
 
@@ -43,12 +45,12 @@ def show_graph(path: str, model: GraphModel, as_json: bool, *, top: int = 0) -> 
         lines += [("note", note) for note in training["notes"]]
     lines += [(name, made[name]) for name in ("notes", "licence") if made[name]]
     for name, value in lines:
-        print(f"{name:<12} {value}")
+        print(f"{name:<12} {shown(value)}")
     for clique, about in made["cliques"].items():
         if about["strongest"]:
-            print(f"\nstrongest weights of {clique}")
+            print(f"\nstrongest weights of {shown(clique)}")
         for weight, attribute, labels in about["strongest"]:
-            print(f"  {weight:+10.4f}  {labels}{'  ' * bool(attribute)}{attribute}")
+            print(f"  {weight:+10.4f}  {shown(labels)}{'  ' * bool(attribute)}{shown(attribute)}")
     if top and made["form"] is not None:
         print(f"\n{made['form'].strip()}")
 

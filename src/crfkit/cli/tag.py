@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import typer
 from crfkit.cli.globals import Keeping
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.streams import json_line
 
 if TYPE_CHECKING:
     from crfkit.arrays import Bools
@@ -198,9 +198,14 @@ def _write(output: str, answers: Iterator[bytes]) -> bool:
             yield piece
 
     if output == "-":
+        terminal = sys.stdout.isatty()
         for piece in pieces():
-            sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()  # the reader of the pipe need not wait for the next block
+            if terminal:
+                sys.stdout.write(piece.decode("utf-8", "surrogateescape"))
+                sys.stdout.flush()
+            else:
+                sys.stdout.buffer.write(piece)
+                sys.stdout.buffer.flush()  # the reader of the pipe need not wait for the next block
     else:
         from crfkit.data.sink import write_bytes
 
@@ -215,11 +220,11 @@ def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int)
     forced = tagger.forced(block) if asked.force else None
     rows = span_rows(tagger, block, forced, seen, confidence=asked.confidence)
     if asked.as_json:
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+        return "".join(json_line(row) for row in rows).encode()
     cells = (
         [f"{cell:.6f}" if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows
     )
-    return "".join("\t".join(row) + "\n" for row in cells).encode()
+    return "".join("\t".join(row) + "\n" for row in cells).encode("utf-8", "surrogateescape")
 
 
 def _answers(tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked) -> Iterator[bytes]:
@@ -258,10 +263,10 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
         mine = [column[ptr[n] : ptr[n + 1]] for column in fields]
         if asked.as_json or asked.segments:
             given = dict(zip(names, mine, strict=True))
-            lines.append(json.dumps({**given, **answer}, ensure_ascii=False) + "\n")
+            lines.append(json_line({**given, **answer}))
         else:
             lines += _lines(mine, answer, ptr[n + 1] - ptr[n])
-    return "".join(lines).encode()
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def _lines(columns: list[list[str]], answer: dict[str, Any], positions: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
 from crfkit.metrics.schemes import LabelScheme, rules
 from crfkit.metrics.spans import find, same
+from crfkit.shown import shown
 
 __all__ = ["SegmentScores", "segment_counts", "segment_scores"]
 
@@ -68,7 +69,7 @@ class SegmentScores:
         if self.tokens:
             lines.append(f"accuracy: {100 * self.correct_tokens / self.tokens:6.2f}%; {_percentages(all_)}")
         for kind, score in self.by_type.items():
-            lines.append(f"{kind:>17}: {_percentages(score)}  {score.found}")
+            lines.append(f"{shown(kind):>17}: {_percentages(score)}  {score.found}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

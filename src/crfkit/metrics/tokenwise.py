@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
+from crfkit.shown import shown
 
 __all__ = [
     "Confusion",
@@ -38,7 +39,7 @@ class TokenScores:
     def report(self) -> str:
         """Return a table with a line for each label and for the averages."""
         rows: list[tuple[str, Score | Average, str]] = [
-            (label, score, str(score.support)) for label, score in self.by_label.items()
+            (shown(label), score, str(score.support)) for label, score in self.by_label.items()
         ]
         rows += [("micro", self.micro, str(self.micro.support))]
         rows += [("macro", self.macro, ""), ("weighted", self.weighted, "")]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit.shown import cut, shown
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_grid", "plot_table"]
 
 _FEW = 12  #: labels on an axis up to which cells are annotated
+_LONGEST = 80  #: letters of a name that are drawn
 _MOST = 60  #: labels on an axis up to which they are named
 
 
@@ -56,9 +59,9 @@ def plot_table(model: GraphModel, clique: str, *, attribute: str | int | None = 
         what = "give attribute=, one of its attributes" if featured else "it has more than two variables"
         raise ValueError(f"the table of clique {clique!r} has {table.ndim} axes; {what}")
     if featured:
-        rows, shown = "attribute", _strongest(table)
-        table = table[shown]
-        called = [str(a) if names is None else names[int(a)] for a in shown]
+        rows, strong = "attribute", _strongest(table)
+        table = table[strong]
+        called = [str(a) if names is None else names[int(a)] for a in strong]
     else:
         called = _labels(model, kinds[0]) if len(kinds) > 1 else [""] * len(table)
     columns = _labels(model, kinds[-1])
@@ -87,6 +90,17 @@ def _labels(model: GraphModel, kind: str) -> list[str]:
     return list(labels) if isinstance(labels, tuple) else [str(y) for y in range(model.graph.width(kind))]
 
 
+def _plain(name: str) -> str:
+    r"""Return a name as it is drawn: no formula, whatever it holds, and not longer than a picture.
+
+    Examples
+    --------
+    >>> print(_plain("$x^2$"))
+    \$x^2\$
+    """
+    return cut(shown(name), _LONGEST).replace("$", r"\$")
+
+
 def _heat_map(table: Any, rows: list[str], columns: list[str], axes: tuple[str, str], title: str) -> Figure:
     height, width = table.shape
     figure = _figure(2.2 + 0.42 * min(width, _MOST), 1.4 + 0.32 * min(height, _MOST))
@@ -94,9 +108,10 @@ def _heat_map(table: Any, rows: list[str], columns: list[str], axes: tuple[str, 
     most = float(np.abs(table).max(initial=0.0)) or 1.0
     image = plot.imshow(table, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
     figure.colorbar(image, ax=plot, label="weight")
-    plot.set_title(title)
-    plot.set_ylabel(axes[0])
-    plot.set_xlabel(axes[1])
+    plot.set_title(_plain(title))
+    plot.set_ylabel(_plain(axes[0]))
+    plot.set_xlabel(_plain(axes[1]))
+    rows, columns = list(map(_plain, rows)), list(map(_plain, columns))
     for axis, names in ((plot.yaxis, rows), (plot.xaxis, columns)):
         if len(names) <= _MOST:
             axis.set_ticks(np.arange(len(names)), labels=names)
@@ -140,6 +155,6 @@ def plot_grid(values: ArrayLike, shape: tuple[int, int], *, labels: Any = None) 
         return figure
     for y in range(L):
         image = plots[y].imshow(given[:, y].reshape(shape), cmap="magma", vmin=0.0, vmax=1.0)
-        plots[y].set_title(names[y], fontsize=9)
+        plots[y].set_title(_plain(names[y]), fontsize=9)
     figure.colorbar(image, ax=list(plots), label="probability", shrink=0.8)
     return figure

@@ -15,6 +15,7 @@ from contextlib import suppress
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, TextIO
 
+from crfkit.shown import safe
 from crfkit.training.events import Begin, Checkpointed, Event, Failed, Finished, Progress
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Display:
     def __init__(self, console: Console | None = None) -> None:
         from rich.console import Console
 
-        log: Any = Lenient(sys.stderr)
+        log: Any = Lenient(getattr(sys.stderr, "rich_proxied_file", sys.stderr))
         self.console = console or Console(file=log, highlight=False, soft_wrap=True)
         self._status: Status | None = None
         self._printed = float("-inf")
@@ -130,14 +131,14 @@ class Display:
 
     def _show(self, line: str) -> None:
         if self._status is not None:
-            self._status.update(line.replace("[", r"\["))
+            self._status.update(safe(line).replace("[", r"\["))
         elif time.monotonic() - self._printed >= _QUIET:
             self._printed = time.monotonic()
             self.say(line)
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self.console.print(text, markup=False)
+        self.console.print(safe(text), markup=False)
 
 
 def line_of(event: Progress) -> str:
