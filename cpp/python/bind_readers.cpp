@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -34,18 +35,26 @@ RowFormat format_of(const std::string& name) {
   throw nb::value_error("format must be crfsuite, mallet, mallet-without-labels or jsonl");
 }
 
-using Item = std::tuple<std::optional<nb::str>, nb::typed<nb::list, nb::str>,
-                        nb::typed<nb::list, nb::float_>>;
-
-// A sequence that was read elsewhere: for each position its label, names and values.
-void add(RowReader& reader, nb::typed<nb::list, Item> items, double weight) {
+// A sequence that was read elsewhere: for each position its label and where its names end, then
+// names and values of all.
+void add(RowReader& reader, nb::typed<nb::list, std::optional<nb::str>> labels,
+         nb::typed<nb::list, nb::int_> ends, Strings names, nb::typed<nb::list, nb::float_> values,
+         double weight) {
+  if (names.size() != values.size() || labels.size() != ends.size())
+    throw nb::value_error("names and values, or labels and ends, differ in number");
   RowSink& sink = reader.sink();
-  for (nb::handle one : items) {
-    const auto [label, names, values] = nb::cast<Item>(one);
-    if (names.size() != values.size()) throw nb::value_error("names and values differ in number");
-    for (std::size_t i = 0; i < names.size(); ++i)
-      sink.name(bytes_of(names[i]), nb::cast<double>(values[i]));
-    sink.end_row(label ? sink.labels().add(bytes_of(*label)) : -1);
+  const std::size_t queued = sink.queued();
+  std::size_t i = 0;
+  try {
+    for (std::size_t t = 0; t < ends.size(); ++t) {
+      const auto end = std::min(nb::cast<std::size_t>(ends[t]), names.size());
+      for (; i < end; ++i) sink.name(bytes_of(names[i]), nb::cast<double>(values[i]));
+      const nb::handle label = labels[t];
+      sink.end_row(label.is_none() ? -1 : sink.label(bytes_of(label)));
+    }
+  } catch (const Refused&) {
+    sink.drop(queued);
+    throw nb::value_error("has a name of more than 1 MiB");
   }
   sink.weigh(weight);
   sink.end_sequence();
@@ -77,7 +86,7 @@ void bind_readers(nb::module_& m) {
           },
           "chunk"_a, "at"_a, "threads"_a, "least"_a)
       .def("finish", [](RowReader& reader) { return told(reader.finish()); })
-      .def("add", &add, "items"_a, "weight"_a)
+      .def("add", &add, "labels"_a, "ends"_a, "names"_a, "values"_a, "weight"_a)
       // Pointers of sequences, labels, pointers of positions, attributes, values and weights of the
       // sequences that have ended since the last call.
       .def("take",

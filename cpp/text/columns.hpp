@@ -87,6 +87,8 @@ class ColumnParser {
   std::int64_t lines() const { return line_; }
 
  private:
+  static constexpr std::size_t kMostColumns = std::size_t{1} << 14;  // each has an alphabet
+
   static bool blank(char c) { return c == ' ' || c == '\t'; }
 
   void read_line(std::string_view text) {
@@ -123,6 +125,10 @@ class ColumnParser {
         at = next;
       }
     }
+    if (fields_.size() > kMostColumns)
+      throw BadLine{line_, "has " + std::to_string(fields_.size()) + " columns, expected " +
+                               std::to_string(kMostColumns) +
+                               " at most; is this the right format?"};
     if (ids_.empty()) {
       ids_.resize(fields_.size());
       alphabets_.resize(fields_.size());
@@ -132,6 +138,10 @@ class ColumnParser {
                                std::to_string(ids_.size()) +
                                " as on the first line; separate columns alike on every line"};
     for (std::size_t c = 0; c < fields_.size(); ++c) {
+      if (fields_[c].size() > kLongestToken) [[unlikely]]
+        throw BadLine{line_, "has a token of " + std::to_string(fields_[c].size()) +
+                                 " bytes in column " + std::to_string(c + 1) +
+                                 ", expected 1 MiB at most; is this the right format?"};
       const std::size_t before = alphabets_[c].size();
       const std::int32_t id = alphabets_[c].add(fields_[c]);
       if (alphabets_[c].size() > before && !valid_utf8(fields_[c]))

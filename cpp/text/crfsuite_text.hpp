@@ -30,7 +30,7 @@ class CrfsuiteText {
     if (mark == ':')
       throw Refused{"gives the label {0!r} a value; write \\: for a colon in a label",
                     std::string(head_.view())};
-    const std::int32_t label = sink_.labels().add(head_.view());
+    const std::int32_t label = sink_.label(head_.view());
     while (at_ < end_) {
       if (*at_ == '\t') {
         ++at_;

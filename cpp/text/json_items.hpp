@@ -148,7 +148,8 @@ class JsonCursor {
   const char *at_ = nullptr, *end_ = nullptr;
 };
 
-// Whether a key stood in an item before, by its hash: the hash of another one may be the same.
+// Whether a key may have stood in an item before, by its hash: the hash of another one may be the
+// same, and keys can be made so that their hashes lie in a row.
 class KeysSeen {
  public:
   void clear() {
@@ -157,14 +158,15 @@ class KeysSeen {
   }
   bool add(std::uint64_t hash) {
     if (2 * ++count_ > slots_.size()) grow();
-    std::size_t i = hash & (slots_.size() - 1);
+    std::size_t i = hash & (slots_.size() - 1), tried = 0;
     for (; slots_[i].time == now_; i = (i + 1) & (slots_.size() - 1))
-      if (slots_[i].hash == hash) return false;
+      if (slots_[i].hash == hash || ++tried == kReach) return false;
     slots_[i] = {hash, now_};
     return true;
   }
 
  private:
+  static constexpr std::size_t kReach = 128;  // by chance none lies so far from its place
   struct Slot {
     std::uint64_t hash = 0;
     std::uint32_t time = 0;
@@ -192,6 +194,7 @@ class JsonItems {
     if (text.find_first_not_of(" \t") == std::string_view::npos) return;
     json_.start(text);
     json_.expect('{');
+    most_letters_ = sink_.letters().size() + kMostLetters * text.size();
     const std::size_t first = sink_.queued();
     labels_.clear();
     ends_.clear();
@@ -219,8 +222,7 @@ class JsonItems {
     if (json_.peek() || !items || (known && ends_.size() != rows)) throw Refused{};
     for (std::size_t t = 0, begin = 0; t < ends_.size(); ++t) {
       if (ends_[t] != kUnknown) {
-        sink_.queued_label(first + t) =
-            sink_.labels().add(labels_.view().substr(begin, ends_[t] - begin));
+        sink_.queued_label(first + t) = sink_.label(labels_.view().substr(begin, ends_[t] - begin));
         begin = ends_[t];
       }
     }
@@ -233,6 +235,8 @@ class JsonItems {
  private:
   static constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
   static constexpr int kDeep = 64;
+  // Letters of names for each byte of a line: keys stand before all names within them.
+  static constexpr std::size_t kMostLetters = 64;
 
   // Returns whether there are any: null stands for none.
   bool read_labels() {
@@ -260,6 +264,11 @@ class JsonItems {
     sink_.end_row(-1);
   }
 
+  void name(std::size_t begin, double value = 1) {
+    if (sink_.letters().size() > most_letters_) throw Refused{};
+    sink_.name(begin, value);
+  }
+
   // Names of a list, behind so many letters of the prefix.
   void names(std::size_t prefix) {
     json_.elements(']', [&] {
@@ -267,7 +276,7 @@ class JsonItems {
       const std::size_t begin = letters.size();
       letters.append(prefix_.view().substr(0, prefix));
       json_.string(letters);
-      sink_.name(begin, 1);
+      name(begin);
     });
   }
 
@@ -285,7 +294,7 @@ class JsonItems {
         letters.append(prefix_.view());
         letters.push_back(':');
         json_.string(letters);
-        sink_.name(begin, 1);
+        name(begin);
       } else if (c == '{' || c == '[') {
         prefix_.push_back(':');
         json_.expect(c);
@@ -295,7 +304,9 @@ class JsonItems {
           names(prefix_.size());
         }
       } else {
-        sink_.name(prefix_.view(), json_.number(true));
+        const std::size_t begin = sink_.letters().size();
+        sink_.letters().append(prefix_.view());
+        name(begin, json_.number(true));
       }
       prefix_.cut(above);
     });
@@ -305,6 +316,7 @@ class JsonItems {
   JsonCursor json_;
   KeysSeen seen_;
   Letters key_, prefix_;
+  std::size_t most_letters_ = 0;   // in the sink, of this line and those before
   Letters labels_;                 // of this line
   std::vector<std::size_t> ends_;  // of each of them; kUnknown: null
 };

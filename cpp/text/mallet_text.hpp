@@ -21,7 +21,7 @@ class MalletText {
     if (labelled_) {
       const std::size_t space = text.rfind(' ');
       const bool alone = space == std::string_view::npos;
-      label = sink_.labels().add(alone ? text : text.substr(space + 1));
+      label = sink_.label(alone ? text : text.substr(space + 1));
       if (alone) return sink_.end_row(label);
       text = text.substr(0, space);
     }

@@ -71,6 +71,7 @@ struct Rows {
   // for those to come.
   Rows cut_finished() {
     const std::int64_t row = seq_ptr.back(), entry = attr_ptr[static_cast<std::size_t>(row)];
+    if (row == 0 && seq_ptr.size() == 1) return {};  // a long sequence goes on: look at none of it
     const auto cut = [](auto& from, std::int64_t count) {
       std::remove_reference_t<decltype(from)> made(from.begin(), from.begin() + count);
       from.erase(from.begin(), from.begin() + count);
@@ -106,6 +107,7 @@ class RowSink {
   Letters& letters() { return letters_; }
   void name(std::size_t begin, double value) {
     const std::string_view made = letters_.from(begin);
+    check_length(made, "an attribute");
     const std::uint64_t hash = hash_bytes(made);
     __builtin_prefetch(attributes_.view().first_slot(hash));
     names_.push_back({begin, made.size(), hash, value});
@@ -114,12 +116,15 @@ class RowSink {
     letters_.append(given);
     name(letters_.size() - given.size(), value);
   }
+  std::int32_t label(std::string_view name) {
+    check_length(name, "a label");
+    return labels_.add(name);
+  }
   void end_row(std::int32_t label) {
     ends_.push_back(names_.size());
     label_.push_back(label);
   }
 
-  Alphabet& labels() { return labels_; }
   std::size_t queued() const { return ends_.size(); }  // rows
   std::int32_t& queued_label(std::size_t row) { return label_[row]; }
   // Forgets what was queued since there were so many rows.
@@ -173,6 +178,12 @@ class RowSink {
     double value;
   };
   static constexpr std::size_t kTogether = 256;
+
+  static void check_length(std::string_view name, const char* what) {
+    if (name.size() > kLongestToken) [[unlikely]]
+      throw Refused{"has {0} of {1} bytes, expected 1 MiB at most; is this the right format?", what,
+                    std::to_string(name.size())};
+  }
 
   std::int64_t total() const { return static_cast<std::int64_t>(rows_.rows() + ends_.size()); }
 

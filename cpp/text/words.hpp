@@ -8,6 +8,9 @@
 
 namespace crfkit {
 
+// Bytes of a token, a label or a name of an attribute in a text: templates repeat them many times.
+inline constexpr std::size_t kLongestToken = std::size_t{1} << 20;
+
 // Four bytes of a file, little-endian, at any place.
 inline std::uint32_t little_word(const char* p) {
   std::uint32_t word;

@@ -103,7 +103,7 @@ def test_a_blank_at_the_start_of_a_line_ends_a_sequence_in_crfpp_only() -> None:
 def test_a_long_line_does_not_end_the_file() -> None:
     long = b"x" * 10_000
     assert [len(s) for s in rows(long + b" O\n\nb O\n", "crfpp")] == [1, 1]
-    assert rows(b"y" * 2_000_000 + b" O\n") == [[("y" * 2_000_000, "O")]]
+    assert rows(b"y" * (1 << 20) + b" O\n") == [[("y" * (1 << 20), "O")]]
 
 
 def test_wapiti_splits_at_all_white_space_of_c() -> None:

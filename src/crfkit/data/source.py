@@ -1,7 +1,11 @@
 """Reading text from a path, standard input or an open file, gzip or plain, in blocks of whole lines.
 
-gzip is recognised by its first two bytes, never by the name. Lines end in LF or CRLF and may have any length;
-a byte order mark at the start is dropped. Every error is a `FormatError` that names the file and the line.
+gzip is recognised by its first two bytes, never by the name. Lines end in LF or CRLF; a byte order mark at
+the start is dropped. Every error is a `FormatError` that names the file and the line.
+
+Bounds, so that no input costs much more than its bytes: a line has at most `LONGEST_LINE` bytes, a token, a
+label or a name `LONGEST_TOKEN`, and gzip that becomes `LARGE` and more than `MOST_GROWTH` times as long is
+refused.
 """
 
 from __future__ import annotations
@@ -10,17 +14,33 @@ import os
 import re
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
-__all__ = ["BINARY", "CHUNK", "EmptyInputError", "FormatError", "Input", "Place", "open_input"]
+__all__ = [
+    "BINARY",
+    "CHUNK",
+    "LONGEST_TOKEN",
+    "EmptyInputError",
+    "FormatError",
+    "Input",
+    "Place",
+    "open_input",
+]
 
 #: What a reader opens: a path, "-" for standard input, or a file opened in binary mode.
 Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 CHUNK = 1 << 18  # of 64 KiB to 1 MiB the quickest: what becomes of a block stays in the cache
 WIDE = 32  #: chunks at a time for readers that share them out to threads
+LONGEST_LINE = 1 << 27  #: bytes
+LONGEST_TOKEN = 1 << 20  #: bytes, as in cpp/text/words.hpp
+MOST_GROWTH = 250  #: of gzip that becomes LARGE; text seldom shrinks to less than a hundredth
+LARGE = 1 << 30  #: bytes
+_MOST_SHOWN = 400  # letters of what is wrong: names in it may have any length
+_SLICE = 1 << 13  # bytes of gzip at a time: what is behind the end of a member is copied
 #: What messages say of a file that is not text.
 BINARY = "is a binary file, such as a model or text in UTF-16; give text in UTF-8, plain or gzip"
 _GZIP = b"\x1f\x8b"
@@ -42,6 +62,8 @@ class FormatError(ValueError):
     """
 
     def __init__(self, path: str, line: int | None, what: str) -> None:
+        if len(what) > _MOST_SHOWN:
+            what = f"{what[: _MOST_SHOWN // 2]} ... {what[-_MOST_SHOWN // 2 :]}"
         super().__init__(path, line, what)
         self.path = path  #: name of the file
         self.line = line  #: number of the line, from 1; None where the whole file is meant
@@ -61,8 +83,9 @@ class Input:
     def __init__(self, name: str, read: Callable[[int], bytes]) -> None:
         self.name = name
         self.bytes_read = 0  #: after decompression
-        self._held: list[bytes] = []
+        self._held: deque[bytes] = deque()
         self._times = 1
+        self._has_lines = True
         chunks = self._raw(read)
         beginning = b""
         for chunk in chunks:
@@ -70,7 +93,7 @@ class Input:
             if len(beginning) >= len(_GZIP):
                 break
         chunks = _again(beginning, chunks)
-        self._chunks = self._gunzip(chunks) if beginning.startswith(_GZIP) else chunks
+        self._chunks = self._measured(self._gunzip(chunks) if beginning.startswith(_GZIP) else chunks)
 
     def peek(self, size: int) -> bytes:
         """Return the first bytes without consuming them; fewer only where the input ends."""
@@ -82,18 +105,23 @@ class Input:
 
     def peek_line(self) -> bytes:
         """Return the first bytes up to a line that is neither blank nor a comment, and what came with it."""
-        new = b"".join(self._held)
-        while b"\n" not in new or not _LINE.search(b"".join(self._held)):
-            if not (new := next(self._chunks, b"")):
+        found = b"".join(self._held)
+        open_line: list[bytes] = []  # the beginning of the last line
+        while True:
+            whole = found.rfind(b"\n") + 1
+            if whole and _LINE.search(b"".join([*open_line, found[:whole]])):
                 break
-            self._held.append(new)
+            open_line = [found[whole:]] if whole else [*open_line, found]
+            if not (found := next(self._chunks, b"")):
+                break
+            self._held.append(found)
         return b"".join(self._held)
 
     def chunks(self, wide: bool = False) -> Iterator[bytes]:
         """Yield the bytes as they come; `wide` asks for more of them at a time."""
         self._times = WIDE if wide else 1
         while self._held:
-            chunk = self._held.pop(0)
+            chunk = self._held.popleft()
             self.bytes_read += len(chunk)
             yield chunk
         for chunk in self._chunks:
@@ -121,9 +149,14 @@ class Input:
         if held:
             yield line, b"".join(held) + b"\n"
 
+    def whole(self) -> bytes:
+        """Return all bytes, in lines of any length or none."""
+        self._has_lines = False
+        return b"".join(self.chunks())
+
     def text(self) -> str:
         """Return the whole input with its line ends as they are."""
-        return self._decode(_unmarked(b"".join(self.chunks())), 1)
+        return self._decode(_unmarked(self.whole()), 1)
 
     def error(self, line: int | None, what: str) -> FormatError:
         """Return an error in this input, to be raised."""
@@ -157,24 +190,55 @@ class Input:
                 raise TypeError(f"{self.name} gives {type(chunk).__name__}; open it in binary mode")
             yield chunk
 
+    def _measured(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the chunks; raise where a line has no end."""
+        begun = at = 0  # in bytes: where the last line and the chunk begin
+        for chunk in chunks:
+            first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
+            before = begun
+            begun = at + last + 1 if last >= 0 else begun
+            if self._has_lines and max(at + first - before, at + len(chunk) - begun) > LONGEST_LINE:
+                where = before if at + first - before > LONGEST_LINE else begun
+                what = f"a line has more than {LONGEST_LINE >> 20} MiB; is this the right format?"
+                raise self.error(None, f"from byte {where:,} on {what}")
+            at += len(chunk)
+            yield chunk
+
     def _gunzip(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        member = zlib.decompressobj(wbits=31)
-        begun = False
+        """Yield the text of a chunk in one piece, or in several where it is long: members may be tiny."""
+        member, begun = zlib.decompressobj(wbits=31), False
+        taken = given = 0
         try:
-            for data in chunks:
-                while data:
-                    if not begun and not (data := data.lstrip(b"\0")):
-                        break  # zeros may fill up the room behind a member
-                    begun = True
-                    if piece := member.decompress(data, CHUNK * self._times):
-                        yield piece
-                    data = member.unused_data if member.eof else member.unconsumed_tail
-                    if member.eof:
-                        member, begun = zlib.decompressobj(wbits=31), False
+            for chunk in chunks:
+                most, held = CHUNK * self._times, bytearray()
+                for at in range(0, len(chunk), _SLICE):
+                    data = chunk[at : at + _SLICE]
+                    taken += len(data)
+                    while data:
+                        if not begun and not (data := data.lstrip(b"\0")):
+                            break  # zeros may fill up the room behind a member
+                        begun = True
+                        held += member.decompress(data, most)
+                        data = member.unused_data if member.eof else member.unconsumed_tail
+                        if member.eof:
+                            member, begun = zlib.decompressobj(wbits=31), False
+                        if len(held) >= most:
+                            given += len(held)
+                            self._check_growth(taken, given)
+                            yield bytes(held)
+                            held.clear()
+                given += len(held)
+                if held:
+                    yield bytes(held)
         except zlib.error as error:
             raise self.error(None, f"is damaged gzip ({error}); fetch or compress it again") from None
         if begun:
             raise self.error(None, "ends in the middle of its gzip data; fetch or compress it again")
+
+    def _check_growth(self, taken: int, given: int) -> None:
+        if given > LARGE and given > MOST_GROWTH * taken:
+            what = f"is gzip whose first {taken:,} bytes become more than {given:,}"
+            raise self.error(None, f"{what}; if it is meant to, decompress it first")
 
 
 def _unmarked(block: bytes) -> bytes:

@@ -10,9 +10,9 @@
 ``wapiti``   as Wapiti reads: any white space of C separates fields; nothing is skipped
 ===========  ================================================================================================
 
-Unlike the originals: CRLF is a line end, a line may have any length (CRF++ stops without a word at 8192
-bytes), a byte order mark is dropped, text must be valid UTF-8, and a row with other fields than the first is
-an error.
+Unlike the originals: CRLF is a line end, a line may have 16,384 columns with up to 1 MiB in each (CRF++ stops
+without a word at 8192 bytes), a byte order mark is dropped, text must be valid UTF-8, and a row with other
+fields than the first is an error.
 
 A written field cannot hold a line feed or NUL, nor the separator (for blanks: nor be empty); the last of a
 row cannot end in CR, a row cannot be all blank, and a file cannot begin with U+FEFF.
@@ -21,6 +21,7 @@ row cannot end in CR, a row cannot be all blank, and a file cannot begin with U+
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,11 +34,12 @@ from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.source import Input
 
-__all__ = ["CONLLU", "Columns", "parts", "render"]
+__all__ = ["CONLLU", "Columns", "check_columns", "parts", "render"]
 
 #: Names of the columns of CoNLL-U.
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _NO_WORD = re.compile(rb"^(?=\d+[-.]\d+\t)", re.MULTILINE)
+_MOST_COLUMNS = 1 << 14  # as in cpp/text/columns.hpp: each has an alphabet
 _C_SPACE = bytes.maketrans(b"\v\f\r", b"   ")
 
 
@@ -124,9 +126,7 @@ class Columns:
         elif -len(self.names) <= which < len(self.names):
             return which % len(self.names)
         where = f"{self.source}: " if self.source else ""
-        raise ValueError(
-            f"{where}there is no column {which!r}; the columns are {', '.join(self.names) or 'none'}"
-        )
+        raise ValueError(f"{where}there is no column {which!r}; the columns are {_few(self.names) or 'none'}")
 
     def found(self, name: str | int) -> int:
         """Return the number of a column by its name or number, which may be a string of digits."""
@@ -153,7 +153,7 @@ class Columns:
         return (rows[a:b] for a, b in pairwise(ends))
 
     def __repr__(self) -> str:
-        return f"<Columns {', '.join(self.names)}: {len(self)} sequences, {self.positions} tokens>"
+        return f"<Columns {_few(self.names)}: {len(self)} sequences, {self.positions} tokens>"
 
     def strings(self) -> list[NDArray[np.object_]]:
         """Return the strings of each column, those of all sequences in one list."""
@@ -180,10 +180,26 @@ def spell(alphabet: Alphabet, ids: Ids) -> NDArray[np.object_]:
 
 def _check_names(names: Sequence[str], columns: int) -> None:
     if len(names) != columns:
-        raise ValueError(f"there are {len(names)} column names ({', '.join(names)}) for {columns} columns")
+        raise ValueError(f"there are {len(names)} column names ({_few(names)}) for {columns} columns")
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"two columns have the name {twice!r}")
+        raise ValueError(f"two columns have the name {_twice(names)!r}")
+
+
+def check_columns(names: Sequence[str]) -> None:
+    """Refuse columns of a file that have the same name, or are more than can be meant."""
+    if len(names) > _MOST_COLUMNS:
+        raise ValueError(f"has {len(names):,} columns, expected {_MOST_COLUMNS:,} at most")
+    if len(set(names)) < len(names):
+        raise ValueError(f"has the same column name twice, {_twice(names)!r}; rename one")
+
+
+def _twice(names: Sequence[str]) -> str:
+    return next(name for name, times in Counter(names).items() if times > 1)
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names for an error, the first of them where there are many."""
+    return ", ".join([*names[:20], *(["..."] if len(names) > 20 else [])])
 
 
 def parts(

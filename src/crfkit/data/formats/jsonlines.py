@@ -20,6 +20,7 @@ Everything can be written but edge attributes and dense features, unpaired surro
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,17 +33,21 @@ import numpy as np
 from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.formats.columns import Columns, spell
+from crfkit.data.formats.columns import Columns, check_columns, spell
 from crfkit.data.formats.crfsuite_text import check_plain
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.segmentation import tagged
-from crfkit.data.source import Input
+from crfkit.data.source import LONGEST_TOKEN, Input
 
 __all__ = ["parts", "render"]
 
 _KEYS = {"token": "tokens", "label": "labels"}
 _NAMES = {key: name for name, key in _KEYS.items()}
 _TAKEN = {"tokens", "labels", "segments", "items", "weight"}
+_FULL_LINE = re.compile(rb"[^ \t\r\n][^\n]*")
+_ITEMS_FIRST = re.compile(rb'\{[ \t]*"items"[ \t]*:')
+_MOST_DIGITS = 400  # of an integer that is a finite double
+_MOST_LETTERS = 64  # of names for each letter of a line, as in cpp/text/json_items.hpp
 
 
 def parts(source: Input, *, names: Sequence[str] | None = None) -> Iterator[Columns | Dataset]:
@@ -50,13 +55,25 @@ def parts(source: Input, *, names: Sequence[str] | None = None) -> Iterator[Colu
     return _Items(source, "jsonl").parts() if _begins_with_items(source) else _columns(source, names)
 
 
-_decode = json.JSONDecoder(parse_constant=lambda name: _no_constant(name)).decode
+def _integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:  # Python takes the square of their number, or refuses to
+        raise ValueError(f"holds a number of {len(digits):,} digits, too large for a value")
+    return int(digits)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"holds {name}, values must be finite")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer).decode
 
 
 def _begins_with_items(source: Input) -> bool:
     """Whether the first line has items; a line that is not right has none."""
-    lines = source.peek_line().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    first = next((line for line in lines if line.strip(b" \t\r")), b"")
+    found = _FULL_LINE.search(source.peek_line().removeprefix(b"\xef\xbb\xbf"))
+    first = b"" if found is None else found.group()
+    if _ITEMS_FIRST.match(first):
+        return True
     try:
         record = _decode(source.decode(first, 1))
     except (ValueError, RecursionError):
@@ -116,10 +133,6 @@ def _with_labels(record: dict[str, Any]) -> dict[str, Any]:
     return {**{key: value for key, value in record.items() if key != "segments"}, "labels": tags}
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"holds {name}, values must be finite")
-
-
 def _strings(given: object, what: str) -> list[str]:
     if not isinstance(given, list):
         raise ValueError(f"has no list {what!r}")
@@ -131,6 +144,8 @@ def _strings(given: object, what: str) -> list[str]:
 
 
 def _valid(string: str) -> None:
+    if len(string) > LONGEST_TOKEN:
+        raise ValueError(f"has a string of {len(string):,} letters, expected {LONGEST_TOKEN:,} at most")
     if not string.isascii():
         try:
             string.encode()
@@ -152,9 +167,7 @@ class _Tokens:
         chosen = found if names is None else list(names)
         if not chosen:
             raise ValueError('has neither a list "tokens" nor a list "items"')
-        twice = [name for i, name in enumerate(chosen) if name in chosen[:i]]
-        if twice:
-            raise ValueError(f"has two columns {twice[0]!r}")
+        check_columns(chosen)
         return cls(chosen, source, tuple(Alphabet() for _ in chosen), [[] for _ in chosen])
 
     def add(self, record: dict[str, Any]) -> None:
@@ -182,9 +195,9 @@ class _Items(RowReader):
 
     def refused(self, line: int, text: str) -> None:
         with _explained(self.source, line):
-            self._add(_record(text))
+            self._add(_record(text), _MOST_LETTERS * len(text))
 
-    def _add(self, record: dict[str, Any]) -> None:
+    def _add(self, record: dict[str, Any], most: int) -> None:
         items, labels, weight = record.get("items"), record.get("labels"), record.get("weight", 1)
         if not isinstance(items, list):
             raise ValueError('has no list "items"')
@@ -198,26 +211,30 @@ class _Items(RowReader):
         _strings([label for label in labels if label is not None], "labels")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not isfinite(float(weight)):
             raise ValueError(f"has the weight {json.dumps(weight)}, expected a finite number")
-        rows = []
-        for t, (item, label) in enumerate(zip(items, labels, strict=True)):
-            names: list[str] = []
-            values: list[float] = []
+        names: list[str] = []
+        values: list[float] = []
+        ends: list[int] = []
+        for t, item in enumerate(items):
             if isinstance(item, list):
                 names += _strings(item, f"item {t}")
                 values += [1.0] * len(item)
             elif isinstance(item, dict):
-                _object(item, "", names, values)
+                most = _object(item, "", names, values, most)
             else:
                 raise ValueError(f"has {json.dumps(item)} as item {t}, expected a list or an object")
-            rows.append((label, names, values))
-        self.native.add(rows, float(weight))
+            ends.append(len(names))
+        self.native.add(labels, ends, names, values, float(weight))
 
 
-def _object(item: dict[str, Any], prefix: str, names: list[str], values: list[float]) -> None:
+def _object(item: dict[str, Any], prefix: str, names: list[str], values: list[float], most: int) -> int:
+    """Add the names and values of an object; return how many letters names may still have."""
     for key, value in item.items():
         name = prefix + key
+        most -= len(name) * (len(value) if isinstance(value, list) else 1)
+        if most < 0:
+            raise ValueError(f"has keys of {len(name):,} letters before many names; shorten them")
         if isinstance(value, dict):
-            _object(value, name + ":", names, values)
+            most = _object(value, name + ":", names, values, most)
             continue
         _valid(name)
         if isinstance(value, list):
@@ -234,6 +251,7 @@ def _object(item: dict[str, Any], prefix: str, names: list[str], values: list[fl
             values.append(float(value))
         else:
             raise ValueError(f"gives attribute {name!r} the value {json.dumps(value)}")
+    return most
 
 
 def render(data: Columns | Dataset) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.formats.columns import Columns
+from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.data.source import FormatError, Input
 
 __all__ = [
@@ -80,8 +80,10 @@ def read_csv(source: Input, *, sequence: str = "sequence", columns: Sequence[str
     if len(table) < 2:
         raise source.nothing()
     names = table.pop(0)
-    if len(set(names)) < len(names):
-        raise source.error(1, "has the same column name twice; rename one")
+    try:
+        check_columns(names)
+    except ValueError as error:
+        raise source.error(1, str(error)) from None
     cells = dict(zip(names, map(list, zip(*table, strict=True)), strict=True))
     return _from_cells(cells, sequence, columns, source.name, "csv", 1)
 
@@ -90,7 +92,7 @@ def read_parquet(
     source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None
 ) -> Columns:
     """Read a Parquet file."""
-    parquet, content = _need("pyarrow.parquet"), b"".join(source.chunks())
+    parquet, content = _need("pyarrow.parquet"), source.whole()
     if not content:
         raise source.nothing()
     try:

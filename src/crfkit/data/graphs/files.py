@@ -56,7 +56,7 @@ def read_factors(place: Place, format: str | None = None) -> FactorList:
                 raise source.error(None, f"is an HDF5 file, but format is {chosen!r}")
             from crfkit.data.graphs.opengm import read_opengm
 
-            return read_opengm(b"".join(source.chunks()), source.name)
+            return read_opengm(source.whole(), source.name)
         return _text(source, chosen or format_of(source.name) or _guess(source, beginning))
 
 

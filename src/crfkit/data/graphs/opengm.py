@@ -35,12 +35,15 @@ _LARGEST = 2**31 - 1
 
 
 def _equal(shape: tuple[int, ...]) -> Any:
-    axes = np.indices(shape)
-    return (axes == axes[:1]).all(axis=0).ravel()
+    first, *others = np.indices(shape, sparse=True)
+    made = np.ones(shape, dtype=np.bool_)
+    for other in others:  # not all at once: a table may have as many axes as there are bits in its size
+        made &= first == other
+    return made.ravel()
 
 
 def _difference(shape: tuple[int, ...]) -> Any:
-    first, second = np.indices(shape)
+    first, second = np.indices(shape, sparse=True)
     return np.abs(first.astype(np.float64) - second).ravel()
 
 
