@@ -23,6 +23,7 @@ LEVELS = {
     "lazy": 0,
     "checks": 0,
     "shown": 0,
+    "expressions": 0,
     "data": 1,
     "structures": 2,
     "features": 2,

@@ -1,0 +1,49 @@
+"""The parser and compiler of Python's `re`, which have no public name."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+__all__ = ["UNLIMITED", "Item", "Tree", "Wraps", "parsed", "single"]
+
+Item: TypeAlias = tuple[Any, Any]  #: an operation and what belongs to it, as `re` parses them
+Wraps: TypeAlias = tuple[tuple[int, int], ...]  #: flags that enclosing groups add and take away
+
+_NEW = sys.version_info >= (3, 11)
+_parser: Any = import_module("re._parser" if _NEW else "sre_parse")
+_compiler: Any = import_module("re._compiler" if _NEW else "sre_compile")
+
+UNLIMITED = int(_parser.MAXREPEAT)  #: the highest count of a repeat without an end
+
+
+@runtime_checkable
+class Tree(Protocol):
+    """A parsed expression, or a part of it."""
+
+    state: Any
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> Item: ...
+    def getwidth(self) -> tuple[int, int]:
+        """Return the fewest and most characters that it matches."""
+
+
+def parsed(pattern: str | re.Pattern[str]) -> Tree:
+    """Return the tree of an expression."""
+    if isinstance(pattern, str):
+        tree: Tree = _parser.parse(pattern)
+    else:
+        tree = _parser.parse(pattern.pattern, pattern.flags)
+    return tree
+
+
+def single(item: Item, state: Any, wraps: Wraps) -> re.Pattern[str]:
+    """Return an expression of one item, with the flags of the groups that it is in."""
+    tree = _parser.SubPattern(state, [item])
+    for added, removed in reversed(wraps):
+        tree = _parser.SubPattern(state, [(_parser.SUBPATTERN, (None, added, removed, tree))])
+    pattern: re.Pattern[str] = _compiler.compile(tree)
+    return pattern
