@@ -31,6 +31,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from crfkit.data.segmentation import OUTSIDE, are_tags
+from crfkit.expressions import expression_of
 from crfkit.structures.expansion import Expansion, Ints, Mask, expand, useful
 
 
@@ -280,8 +281,11 @@ def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segment
         if isinstance(item, SegmentLength):
             limits.append(item)
         elif isinstance(item, Forbid) and item.pair is not None:
-            pairs = [f"{before},{after}" for before in names for after in names]
-            allowed[:L, :L] &= ~matching(item, item.pair, pairs, "pair")[:-1].reshape(L, L)
+            found = fitting_pairs(item.pair, names)
+            if not found.any():
+                shown = f"{names[0]},{names[-1]}"
+                raise ValueError(f"{item!r}: {item.pair!r} matches no pair; pairs are written as {shown}")
+            allowed[:L, :L] &= ~found
         elif isinstance(item, Forbid | Require):
             before = matching(item, item.before, names, "label")  # [L + 1]
             after = matching(item, item.after, names, "label")  # [L + 1]
@@ -315,13 +319,31 @@ def _check_ends(item: object, before: object, after: object) -> None:
         raise ValueError(f"{item!r}: the empty sequence is always allowed; name a label")
 
 
+def fitting(matcher: Matcher, names: Sequence[str]) -> list[bool]:
+    """Return which names a label is, or a pattern matches as a whole; its cost is bounded.
+
+    Examples
+    --------
+    >>> fitting("a", ["a", "ab"]), fitting(re.compile("a+"), ["a", "ab", "aa"])
+    ([True, False], [True, False, True])
+    """
+    if isinstance(matcher, str):
+        return [name == matcher for name in names]
+    return expression_of(matcher).fullmatches(names)
+
+
+def fitting_pairs(pattern: re.Pattern[str], names: Sequence[str]) -> Mask:
+    """Return which pairs ``before,after`` a pattern matches, [L, L]."""
+    rows = [fitting(pattern, [f"{before},{after}" for after in names]) for before in names]
+    return np.array(rows, dtype=np.bool_)
+
+
 def matching(item: object, matcher: Matcher | Boundary | None, names: Sequence[str], noun: str) -> Mask:
     """Mark the matched names (None: all) and, in a last place, START or STOP: [len(names) + 1]."""
     if matcher is None or isinstance(matcher, Boundary):
         return np.array([matcher is None] * len(names) + [matcher is not None])
     text = matcher if isinstance(matcher, str) else matcher.pattern
-    pattern = re.compile(re.escape(text)) if isinstance(matcher, str) else matcher
-    matched = [pattern.fullmatch(name) is not None for name in names]
+    matched = fitting(matcher, names)
     if any(matched):
         return np.array([*matched, False])
     close = difflib.get_close_matches(text, names, n=5, cutoff=0.4)

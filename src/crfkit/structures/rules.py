@@ -1,16 +1,19 @@
 """Constraints as plain data, as model files keep them.
 
-Patterns are kept as they are when they have at most one repetition or choice: these match quickly. All others
-are kept as the labels that they match, so that opening a file never runs an expression that somebody wrote to
-take forever. Limits bound what resolving the constraints of a file may cost.
+Patterns are kept as they are when they have at most one repetition or choice. All others are kept as the
+labels that they match. Limits bound what resolving the constraints of a file may cost, with the steps of its
+patterns on the names of all labels (`crfkit.expressions`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
+from crfkit.expressions import compiled, expression_of
 from crfkit.structures.constraints import (
     START,
     STOP,
@@ -21,11 +24,21 @@ from crfkit.structures.constraints import (
     Require,
     Scheme,
     SegmentLength,
+    fitting,
+    fitting_pairs,
 )
 
-__all__ = ["constraints_of", "matcher_of", "matches", "plain_constraints", "plain_matcher"]
+__all__ = [
+    "MOST_STEPS",
+    "constraints_of",
+    "matcher_of",
+    "matcher_steps",
+    "plain_constraints",
+    "plain_matcher",
+]
 
 _MOST_WORK = 1 << 22  # names matched against labels, over all constraints: a second
+MOST_STEPS = 1 << 32  #: of all patterns on the names of all labels: some seconds at worst
 _MOST_STATES = 1 << 11  # of the automaton that limits the length of segments: two seconds to minimise
 _LONGEST_PATTERN = 500
 
@@ -86,7 +99,7 @@ def plain_matcher(matcher: Matcher | Boundary | None, names: Sequence[str]) -> A
         return matcher
     if _harmless(matcher):
         return {"pattern": matcher.pattern, "flags": matcher.flags}
-    return {"names": [name for name in names if matcher.fullmatch(name)]}
+    return {"names": [name for name, fits in zip(names, fitting(matcher, names), strict=True) if fits]}
 
 
 def _plain_pairs(pattern: re.Pattern[str], labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -94,7 +107,8 @@ def _plain_pairs(pattern: re.Pattern[str], labels: Sequence[str]) -> list[dict[s
         return [{"kind": "pair", "pattern": pattern.pattern, "flags": pattern.flags}]
     rows: dict[tuple[str, ...], list[str]] = {}  # labels after: labels before
     for before in labels:
-        after = tuple(label for label in labels if pattern.fullmatch(f"{before},{label}"))
+        fits = fitting(pattern, [f"{before},{label}" for label in labels])
+        after = tuple(label for label, yes in zip(labels, fits, strict=True) if yes)
         rows.setdefault(after, []).append(before)
     return [
         {"kind": "forbid", "before": {"names": before}, "after": {"names": list(after)}}
@@ -120,6 +134,7 @@ def constraints_of(plain: object, labels: Sequence[str]) -> list[Constraint]:
         if work > _MOST_WORK:
             raise ValueError(f"the constraints are too many or too large for {len(labels)} labels")
         made.append(rule)
+    _check_steps(made, labels)
     _check_matches(made, labels)
     _check_states(made, labels)
     return made
@@ -170,31 +185,58 @@ def _pattern(plain: dict[str, Any]) -> re.Pattern[str]:
         raise ValueError(f"a pattern is damaged: {str(plain)[:200]}")
     if flags & ~int(re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE):
         raise ValueError(f"a pattern has the flags {flags}, which no pattern of a model has")
-    try:
-        pattern = re.compile(text, flags)
-    except (re.error, RecursionError, OverflowError, ValueError) as error:
-        raise ValueError(f"the pattern {text[:100]!r} is wrong: {error}") from None
+    pattern = compiled(text, flags)
     if not _harmless(pattern):
         raise ValueError(f"the pattern {text[:100]!r} could take forever")
     return pattern
+
+
+def _matchers(rule: Constraint) -> list[Matcher]:
+    """Return the labels and patterns that a rule names; not a pattern of pairs."""
+    given: list[Matcher | Boundary | None] = []
+    if isinstance(rule, SegmentLength):
+        given = [rule.label_type]
+    elif isinstance(rule, Forbid | Require):
+        given = [rule.before, rule.after]
+    return [one for one in given if one is not None and not isinstance(one, Boundary)]
+
+
+def matcher_steps(matcher: Matcher, lengths: Mapping[int, int]) -> float:
+    """Return the most steps that a matcher takes on names, of which there are so many of each length."""
+    if isinstance(matcher, str):
+        return 0.0
+    expression = expression_of(matcher)
+    return sum(count * expression.steps(length) for length, count in lengths.items())
+
+
+def _check_steps(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:
+    """Refuse patterns that could take too many steps on the names of labels, all together."""
+    lengths = Counter(map(len, labels))
+    pairs: Counter[int] = Counter()
+    if len(lengths) > 100:
+        pairs[2 * max(lengths) + 1] = len(labels) ** 2
+    else:
+        for (a, times), (b, others) in product(lengths.items(), repeat=2):
+            pairs[a + b + 1] += times * others
+    steps = 0.0
+    for rule in constraints:
+        steps += sum(matcher_steps(matcher, lengths) for matcher in _matchers(rule))
+        if isinstance(rule, Forbid) and rule.pair is not None:
+            steps += matcher_steps(rule.pair, pairs)
+        if steps > MOST_STEPS:
+            raise ValueError(f"a constraint takes too long on such labels: {str(rule)[:200]}")
 
 
 def _check_matches(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:
     """Refuse names that are not labels, before a search for close ones, slow on hostile labels."""
     schemes = [rule for rule in constraints if isinstance(rule, Scheme)]
     for rule in constraints:
-        matchers: list[tuple[Matcher | Boundary | None, Iterable[str]]] = []
-        if isinstance(rule, SegmentLength):
-            matchers.append((rule.label_type, _types(labels, schemes)))
-        elif isinstance(rule, Forbid) and rule.pair is not None:
-            matchers.append((rule.pair, (f"{a},{b}" for a in labels for b in labels)))
-        elif isinstance(rule, Forbid | Require):
-            matchers += [(rule.before, labels), (rule.after, labels)]
-        for matcher, names in matchers:
-            if matcher is None or isinstance(matcher, Boundary):
-                continue
-            if not any(matches(matcher, name) for name in names):
-                raise ValueError(f"a constraint names labels that the model does not have: {str(rule)[:200]}")
+        names = _types(labels, schemes) if isinstance(rule, SegmentLength) else labels
+        known = all(any(fitting(matcher, names)) for matcher in _matchers(rule))
+        if isinstance(rule, Forbid) and rule.pair is not None:
+            known = bool(fitting_pairs(rule.pair, labels).any())
+        if not known:
+            raise ValueError(f"a constraint names labels that the model does not have: {str(rule)[:200]}")
 
 
 def _check_states(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:
@@ -208,7 +250,7 @@ def _check_states(constraints: Sequence[Constraint], labels: Sequence[str]) -> N
         kind = schemes[0].parse(label)[1] if schemes else label
         for rule in limits:
             matcher = rule.label_type
-            same = matcher is None or (kind is not None and matches(matcher, kind))
+            same = matcher is None or (kind is not None and fitting(matcher, [kind])[0])
             if same:
                 longest[i] = max(longest[i], rule.minimum, rule.maximum or 1)
     if sum(longest) > _MOST_STATES:
@@ -216,8 +258,3 @@ def _check_states(constraints: Sequence[Constraint], labels: Sequence[str]) -> N
             f"the limits on lengths need {sum(longest):,} states, more than a model file may have "
             f"({_MOST_STATES:,}); use smaller limits"
         )
-
-
-def matches(matcher: Matcher, name: str) -> bool:
-    """Return whether a label or pattern fits a name."""
-    return name == matcher if isinstance(matcher, str) else matcher.fullmatch(name) is not None

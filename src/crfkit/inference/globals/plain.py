@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,8 +17,8 @@ from crfkit.inference.globals.kinds import (
     Once,
 )
 from crfkit.inference.globals.rules import names_for, rules_of
-from crfkit.structures.constraints import Boundary, Matcher
-from crfkit.structures.rules import matcher_of, matches, plain_matcher
+from crfkit.structures.constraints import Boundary, Matcher, fitting
+from crfkit.structures.rules import MOST_STEPS, matcher_of, matcher_steps, plain_matcher
 
 __all__ = ["globals_of", "plain_globals"]
 
@@ -81,7 +82,8 @@ class _Reading:
 
     def __init__(self, structure: Any) -> None:
         self.names, self.cells = names_for(structure), len(structure.labels) * (len(structure.labels) + 1)
-        self.work = 0
+        self.lengths = Counter(map(len, self.names))
+        self.work, self.steps = 0, 0.0
 
     def constraint(self, entry: dict[str, Any]) -> GlobalConstraint:
         """Return one constraint."""
@@ -107,6 +109,10 @@ class _Reading:
         self.work += self.cells + listed * len(self.names)
         if self.work > _MOST_WORK:
             raise ValueError(f"the constraints are too many or too large for {len(self.names)} labels")
-        if made is None or isinstance(made, Boundary) or not any(matches(made, name) for name in self.names):
-            raise ValueError(f"a constraint names labels that the model does not have: {str(plain)[:200]}")
-        return made
+        if made is not None and not isinstance(made, Boundary):
+            self.steps += matcher_steps(made, self.lengths)
+            if self.steps > MOST_STEPS:
+                raise ValueError(f"a constraint takes too long on such labels: {str(plain)[:200]}")
+            if any(fitting(made, self.names)):
+                return made
+        raise ValueError(f"a constraint names labels that the model does not have: {str(plain)[:200]}")
