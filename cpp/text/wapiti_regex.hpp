@@ -2,9 +2,16 @@
 // complements; \c is the character c.  A star is lazy (the shortest match wins), a question mark
 // greedy; both apply to one character.  Classes are those of C's ctype in the C locale, byte by
 // byte.
+//
+// A search takes items x bytes steps at most, and memory for the items only.  Expressions of few
+// quantifiers are tried with backtracking, which is quick on words, as long as that is linear; all
+// else is one sweep from the last byte to the first:
+//   end[i] = where items i.. that begin at this byte end, -1 where they do not match,
+// which follows from end[i + 1] at this byte and from both at the next.
 #pragma once
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +20,8 @@ namespace crfkit {
 
 class WapitiRegex {
  public:
+  static constexpr std::size_t kMostItems = 1000;
+
   WapitiRegex() = default;
   explicit WapitiRegex(std::string_view text) {
     if (!text.empty() && text.front() == '^') {
@@ -34,14 +43,19 @@ class WapitiRegex {
       quantified_ += item.times != Item::once;
       items_.push_back(item);
     }
+    if (items_.size() > kMostItems)
+      throw std::length_error("a regular expression has " + std::to_string(items_.size()) +
+                              " items, more than " + std::to_string(kMostItems));
   }
 
   // The leftmost match in s, or nothing.
   std::optional<std::string_view> search(std::string_view s) const {
-    std::vector<char> failed(quantified_ > 2 ? (items_.size() + 1) * (s.size() + 1) : 0, 0);
+    if (quantified_ > (anchored_ ? kFewAnchored : kFew)) return sweep(s);
+    std::size_t steps = kSteps * (s.size() + 1);
     for (std::size_t from = 0; from <= s.size(); ++from) {
-      const std::ptrdiff_t end = match(0, s, from, failed);
+      const std::ptrdiff_t end = match(0, s, from, steps);
       if (end >= 0) return s.substr(from, static_cast<std::size_t>(end) - from);
+      if (steps == 0) return sweep(s);
       if (anchored_) break;
     }
     return std::nullopt;
@@ -87,31 +101,25 @@ class WapitiRegex {
     return in_class(name, c) == (name == item.symbol);
   }
 
-  // Where a match of items i.. that begins at `at` ends, or -1.  With many quantifiers failures are
-  // remembered, or the search could take time exponential in their number.
-  std::ptrdiff_t match(std::size_t i, std::string_view s, std::size_t at,
-                       std::vector<char>& failed) const {
-    const std::size_t here = i * (s.size() + 1) + at;
-    if (!failed.empty() && failed[here]) return -1;
-    const std::ptrdiff_t end = try_match(i, s, at, failed);
-    if (!failed.empty() && end < 0) failed[here] = 1;
-    return end;
-  }
+  static constexpr int kFew = 2, kFewAnchored = 8;  // quantifiers that backtracking may have
+  static constexpr std::size_t kSteps = 16;         // that backtracking may take for each byte
 
-  std::ptrdiff_t try_match(std::size_t i, std::string_view s, std::size_t at,
-                           std::vector<char>& failed) const {
+  // Where a match of items i.. that begins at `at` ends, or -1; also where no steps are left.
+  std::ptrdiff_t match(std::size_t i, std::string_view s, std::size_t at,
+                       std::size_t& steps) const {
+    if (steps == 0 || --steps == 0) return -1;
     for (; i < items_.size(); ++i) {
       const Item& item = items_[i];
       if (item.times == Item::lazily) {
         for (;; ++at) {
-          const std::ptrdiff_t end = match(i + 1, s, at, failed);
+          const std::ptrdiff_t end = match(i + 1, s, at, steps);
           if (end >= 0) return end;
           if (at >= s.size() || !accepts(item, s[at])) return -1;
         }
       }
       if (item.times == Item::at_most_once) {
         if (at < s.size() && accepts(item, s[at])) {
-          const std::ptrdiff_t end = match(i + 1, s, at + 1, failed);
+          const std::ptrdiff_t end = match(i + 1, s, at + 1, steps);
           if (end >= 0) return end;
         }
         continue;
@@ -121,6 +129,29 @@ class WapitiRegex {
     }
     if (to_end_ && at != s.size()) return -1;
     return static_cast<std::ptrdiff_t>(at);
+  }
+
+  std::optional<std::string_view> sweep(std::string_view s) const {
+    const std::size_t count = items_.size();
+    std::vector<std::ptrdiff_t> end(count + 1, -1);
+    std::optional<std::string_view> found;
+    for (std::size_t at = s.size() + 1; at-- > 0;) {
+      const bool last = at == s.size();
+      std::ptrdiff_t next = end[count];  // of the item after, at the next byte
+      end[count] = to_end_ && !last ? -1 : static_cast<std::ptrdiff_t>(at);
+      for (std::size_t i = count; i-- > 0;) {
+        const Item& item = items_[i];
+        const bool accepted = !last && accepts(item, s[at]);
+        const std::ptrdiff_t taken = !accepted ? -1 : item.times == Item::lazily ? end[i] : next;
+        const std::ptrdiff_t left_out = item.times == Item::once ? -1 : end[i + 1];
+        const bool prefer_taken = item.times == Item::at_most_once ? taken >= 0 : left_out < 0;
+        next = end[i];
+        end[i] = prefer_taken ? taken : left_out;
+      }
+      if (end[0] >= 0 && (!anchored_ || at == 0))
+        found = s.substr(at, static_cast<std::size_t>(end[0]) - at);
+    }
+    return found;
   }
 
   bool anchored_ = false, to_end_ = false;
