@@ -84,6 +84,7 @@ class Expander {
   // none or several.
   static constexpr int kPads = 8;
   static constexpr std::int64_t kTogether = 128;  // positions whose strings are looked up together
+  static constexpr std::size_t kMostAsked = std::size_t{1} << 24;  // bytes of such strings
   static constexpr std::uint64_t kSlow =
       ~std::uint64_t{0};  // no key: values are missing, several, or too many
 
@@ -208,10 +209,12 @@ class Expander {
     }
     if (key == kSlow) {
       chosen_.assign(memo.fields.size(), 0);
+      choices_ = 0;
       return choose(i, 0, tokens, t, out);
     }
     std::int32_t& made = memo.fields.size() == 1 ? direct(memo, key) : memo.packed[key];
-    if (made == KeyMap::kUnset) made = memo.ask ? ask(i, key, t) : make_near(i, t);
+    if (made == KeyMap::kUnset)
+      made = memo.ask && text_.size() < kMostAsked ? ask(i, key, t) : make_near(i, t);
     emit(i, made, t > 0, out);
   }
 
@@ -300,6 +303,7 @@ class Expander {
     }
     const std::int32_t token = tokens.column[view.column][begin_ + at];
     for (std::int64_t k = view.ptr[token]; k < view.ptr[token + 1]; ++k) {
+      count_choice(choices_, templates_[i].parts.front().literal);
       chosen_[f] = 2 * kPads + view.list[k];
       choose(i, f + 1, tokens, t, out);
     }
@@ -341,6 +345,7 @@ class Expander {
     append_text(t, codes);
     const std::string_view name = text_.from(begin);
     const Template& made = templates_[t];
+    if (!std::holds_alternative<AlphabetView>(names_[naming_of(made.kind)])) check_name(name);
     const std::int32_t id = id_of(names_[naming_of(made.kind)], name);
     const std::int32_t edge = made.both ? id_of(names_[kEdge], name) : -1;
     text_.cut(begin);
@@ -383,6 +388,7 @@ class Expander {
   std::vector<std::uint64_t> keys_;               // [templates, positions at hand]
   std::vector<std::int32_t> known_;               // [templates, positions at hand]
   std::vector<std::int32_t> chosen_;              // [fields] of the template at hand
+  std::size_t choices_ = 0;                       // of values that it has had at the position
   Letters text_;                                  // what is asked for, and the string at hand
   std::vector<char> node_;                        // [templates] whether it makes nodes only
   std::array<std::vector<Asked>, kNamings> asked_;

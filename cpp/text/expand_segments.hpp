@@ -62,6 +62,7 @@ class SegmentExpander {
             grow(v, tokens.column[views_[v].column][begin + t + d - 1], d > 1);
         for (const SegmentTemplate& parts : templates_) {
           text_.clear();
+          choices_ = 0;
           build(parts, 0, tokens, Segment{begin, T, t, d});
         }
         ends_.push_back(asked_.size());
@@ -120,6 +121,7 @@ class SegmentExpander {
     const std::int32_t token = tokens.column[view.column][s.first + at];
     const std::size_t size = text_.size();
     for (std::int64_t k = view.ptr[token]; k < view.ptr[token + 1]; ++k) {
+      count_choice(choices_, parts.front().literal);
       text_.resize(size);
       text_ += view.values.at(static_cast<std::size_t>(view.list[k]));
       build(parts, f + 1, tokens, s);
@@ -129,6 +131,7 @@ class SegmentExpander {
   // Keeps text_ until `answer`; its slot is on the way.
   void ask() {
     const auto* growing = std::get_if<Alphabet*>(&names_);
+    if (growing) check_name(text_);
     const AlphabetView names = growing ? (*growing)->view() : std::get<AlphabetView>(names_);
     const std::uint64_t hash = names.hash(text_);
     names.fetch(hash);
@@ -157,6 +160,7 @@ class SegmentExpander {
   std::vector<Asked> asked_;       // by the segments that begin at the position at hand
   std::vector<std::size_t> ends_;  // of each segment, in asked_
   std::string letters_, text_;
+  std::size_t choices_ = 0;  // of values that the template at hand has had
 };
 
 }  // namespace crfkit

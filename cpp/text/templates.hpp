@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,27 @@ struct Attributes {
   void close() { ptr.push_back(static_cast<std::int64_t>(attr.size())); }
 };
 using Expanded = std::array<Attributes, kKinds>;
+
+// Bounds on what one template may make: bytes of a name that is kept, and names at one position (or
+// of one segment), which are the product of the values of its fields.
+constexpr std::size_t kMostName = std::size_t{1} << 20, kMostChoices = 100'000;
+
+// Throws where a name is too long to be kept.
+inline void check_name(std::string_view name) {
+  if (name.size() > kMostName)
+    throw std::length_error("the attribute '" + std::string(name.substr(0, 60)) + "...' has " +
+                            std::to_string(name.size()) + " bytes, more than " +
+                            std::to_string(kMostName) +
+                            "; shorten the token, or leave it out of the template");
+}
+
+// Counts the choices of values for the fields of a template; throws where there are too many.
+inline void count_choice(std::size_t& choices, std::string_view head) {
+  if (++choices > kMostChoices)
+    throw std::length_error("the template '" + std::string(head.substr(0, 60)) +
+                            "' makes more than " + std::to_string(kMostChoices) +
+                            " attributes at one position; join fewer fields with several values");
+}
 
 // What stands for a token so far outside of the sequence: _B-1 .. _B-8, _B+1 .. _B+8.
 inline void append_pad(std::string& text, bool before, int distance) {
