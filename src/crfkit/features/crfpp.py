@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 
+from crfkit.features.limits import check_lines, check_text, shown
 from crfkit.features.recipe import Field, Kind, Recipe, Template
 
 __all__ = ["parse_crfpp", "template_lines"]
 
-_MACRO = re.compile(r"%x\[(-?[0-9]+),([0-9]+)\]")
+_MACRO = re.compile(r"%x\[(-?[0-9]{1,40}),([0-9]{1,40})\]")
 
 
 def template_lines(text: str) -> list[tuple[int, str]]:
@@ -37,8 +38,11 @@ def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
     >>> [(t.kind, [f.offset for f in t.fields]) for t in recipe.templates]
     [('node', [-1, 0]), ('edge', [])]
     """
-    templates = []
-    for number, line in template_lines(text):
+    check_text(text, source)
+    lines = template_lines(text)
+    check_lines(lines, source)
+    templates: list[Template] = []
+    for number, line in lines:
         where = f"{source}, line {number}"
         if line[0] not in "UB":
             raise ValueError(
@@ -57,10 +61,13 @@ def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
         bad = next((literal for literal in literals if "%" in literal), None)
         if bad is not None:
             raise ValueError(
-                f"{where}: {bad[bad.index('%') :]!r} is not a macro of CRF++; "
+                f"{where}: {shown(bad[bad.index('%') :])} is not a macro of CRF++; "
                 "write %x[row,column], such as %x[-1,0]"
             )
-        templates.append(Template(kind, tuple(fields), tuple(literals)))
+        try:
+            templates.append(Template(kind, tuple(fields), tuple(literals)))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
     if not templates:
         raise ValueError(f"{source} has no template; write at least one line that begins with U or B")
     return Recipe(tuple(templates), "crfpp", text)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crfkit.features.crfpp import parse_crfpp
+from crfkit.features.limits import MOST_CHARACTERS, check_text
 from crfkit.features.recipe import Dialect, Recipe
 from crfkit.features.wapiti import parse_wapiti
 
@@ -14,8 +15,8 @@ __all__ = ["guess_dialect", "parse_recipe", "read_recipe"]
 
 
 #: A line of CRF++, and what only Wapiti has: its letters, and blanks, + and @ in a command.
-_CRFPP = re.compile(r"[UB](?:[^%]|%x\[-?[0-9]+,[0-9]+\])*$")
-_WAPITI = re.compile(r"[ub*]|.*%(?:[XtTmM]|x\[[^\]]*[\s+@])")
+_CRFPP = re.compile(r"[UB][^%]*(?:%x\[-?[0-9]+,[0-9]+\][^%]*)*$")
+_WAPITI = re.compile(r"^[ub*]|%(?:[XtTmM]|x\[[^\]%]*[\s+@])")
 #: A percent sign outside strings and comments, which crfkit's own dialect does not have.
 _MACRO = re.compile(r'[^"#]*%|[UBub*].*%x\[')
 
@@ -34,6 +35,7 @@ def guess_dialect(text: str) -> Dialect:
     >>> guess_dialect("U00:%x[0,0"), guess_dialect("u:%x[0,0")
     ('crfpp', 'wapiti')
     """
+    check_text(text, "template")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not any(_MACRO.match(line) for line in lines):
         bare = bool(lines) and all(re.match(r"[UB][^\[]*$", line) for line in lines)
@@ -43,7 +45,7 @@ def guess_dialect(text: str) -> Dialect:
     try:
         parse_wapiti(text)
     except ValueError:
-        return "wapiti" if any(_WAPITI.match(line) for line in lines) else "crfpp"
+        return "wapiti" if any(_WAPITI.search(line) for line in lines) else "crfpp"
     return "wapiti"
 
 
@@ -55,6 +57,7 @@ def parse_recipe(
     source: str = "template",
 ) -> Recipe:
     """Read a template text; the dialect is guessed when it is not given."""
+    check_text(text, source)
     dialect = dialect or guess_dialect(text)
     if dialect == "crfpp":
         return parse_crfpp(text, source=source)
@@ -68,9 +71,11 @@ def read_recipe(
 ) -> Recipe:
     """Read a template file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open(path, "rb") as file:
+            data = file.read(4 * MOST_CHARACTERS + 1)
+        text = data.decode()
     except UnicodeDecodeError as error:
-        line = Path(path).read_bytes()[: error.start].count(b"\n") + 1
+        line = data[: error.start].count(b"\n") + 1
         raise ValueError(f"{path}, line {line}: not valid UTF-8; convert the file to UTF-8") from None
     except IsADirectoryError:
         raise ValueError(f"{path} is a folder, expected a template file") from None

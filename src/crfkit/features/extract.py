@@ -88,7 +88,7 @@ class Extractor:
         self._vectors: list[Field] = []
         self._fields: dict[tuple[object, ...], int] = {}
         self._functions: dict[int, Callable[[Iterable[str]], list[Value]]] = {}
-        self._sources: list[tuple[str, str | None]] = []  # of each native column: name, gazetteer
+        self._sources: dict[tuple[str, str | None], int] = {}  # native columns: name, gazetteer
         views: list[tuple[int, str, str, bool]] = []
         templates = []
         self._numbers = Numbers(recipe)
@@ -138,9 +138,7 @@ class Extractor:
         if key in self._fields:
             return self._fields[key]
         source = (f.column, str(f.arguments[0]) if f.view == "gazetteer" else None)
-        if source not in self._sources:
-            self._sources.append(source)
-        column = self._sources.index(source)
+        column = self._sources.setdefault(source, len(self._sources))
         if f.view in ("same", "test", "match"):
             views.append((column, f.view, str(f.arguments[0]) if f.arguments else "", f.lower))
         else:
@@ -197,8 +195,9 @@ class Extractor:
                 "longest segments, as in Extractor(recipe, label, longest=6)"
             )
         ids = [self._column(columns, name, gazetteer) for name, gazetteer in self._sources]
+        sources = [*self._sources]
         for view, (column, kind, _, _) in enumerate(self._views):
-            name, gazetteer = self._sources[column]
+            name, gazetteer = sources[column]
             tokens = (self.tokens[name] if gazetteer is None else self._marks)._native
             assert isinstance(tokens, _native.Alphabet)
             if kind == "python":

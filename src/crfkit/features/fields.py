@@ -27,7 +27,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from crfkit.features.quoted import STRING, arguments_of, quote
+from crfkit.features.limits import check_wapiti, shown
+from crfkit.features.quoted import arguments_of, quote
 from crfkit.features.views import OF_LENGTH, SIMILARITIES, Argument, check_arguments
 
 __all__ = ["ANCHORS", "MOST_OFFSET", "Anchor", "Field", "parse_field"]
@@ -75,6 +76,8 @@ class Field:
 
     def check(self, segment: bool) -> None:
         """Raise a ValueError unless the field fits into templates of segments, or into all others."""
+        if self.view in ("test", "match"):
+            check_wapiti(str(self.arguments[0]))
         if self.column and self.view in OF_LENGTH:
             raise ValueError(
                 f"{self.name()}: {self.view} takes the length; write segment: {self.view}(length)"
@@ -103,11 +106,9 @@ def _literal(argument: Argument) -> str:
     return quote(argument) if isinstance(argument, str) else str(argument)
 
 
-_PLACE = r"(?:(?P<{0}_from>begin|end)\s*)?(?P<{0}>[+-]?\s*\d+)?"
-_FIELD = re.compile(
-    rf"""(?P<body>[^\[\]"]+(?:{STRING}[^\[\]"]*)?)
-        \[ \s*{_PLACE.format("low")}\s* (?P<window>\.\.\s*{_PLACE.format("high")}\s*)? \]""",
-    re.VERBOSE,
+_END = r"(?:(?P<{0}_from>begin|end)[ ]?)?(?P<{0}>[+-]?[ ]?\d{{1,40}})?"
+_PLACE = re.compile(  # without the brackets, blanks outside
+    rf"""{_END.format("low")} (?P<window>[ ]?\.\.[ ]?{_END.format("high")})?""", re.VERBOSE
 )
 
 
@@ -122,13 +123,15 @@ def parse_field(text: str, *, segment: bool = False) -> list[Field]:
     text = text.strip()
     if (of_length := _of_length(text)) is not None:
         return [of_length]
-    matched = _FIELD.fullmatch(text)
+    body, bracket, rest = text.rpartition("[")
+    place = " ".join(rest.removesuffix("]").split())
+    matched = _PLACE.fullmatch(place) if bracket and rest.endswith("]") else None
     places = "[begin], [end+1] or [..]" if segment else "[offset]"
     if not matched or not any(matched[name] for name in ("low", "low_from", "window")):
         raise ValueError(
-            f"{text!r} is not a field; write column or view(column, ...), and its place {places}"
+            f"{shown(text)} is not a field; write column or view(column, ...), and its place {places}"
         )
-    column, view, arguments = _parse_view(matched["body"].strip())
+    column, view, arguments = _parse_view(body.strip())
     if not any(matched[name] for name in ("low", "low_from", "high_from")):
         return [Field(column, _most(matched["high"]), view, arguments, anchor="all")]
     low_from, high_from = matched["low_from"], matched["high_from"]
@@ -136,7 +139,9 @@ def parse_field(text: str, *, segment: bool = False) -> list[Field]:
     if matched["window"] is None:
         high, high_from = low, low_from
     if low is None or high is None or low_from != high_from:
-        raise ValueError(f"the window of {text!r} is not clear; write it as word[-1..1] or word[end..end+2]")
+        raise ValueError(
+            f"the window of {shown(text)} is not clear; write it as word[-1..1] or word[end..end+2]"
+        )
     if high < low:
         raise ValueError(f"the window {low}..{high} is empty")
     if low < -MOST_OFFSET or high > MOST_OFFSET:
@@ -186,7 +191,7 @@ def _parse_view(text: str) -> tuple[str, str, tuple[Argument, ...]]:
         return text, "same", ()
     called = re.fullmatch(r"(\w+)\s*\(\s*(\w+)\s*(?:,(.*))?\)", text)
     if not called:
-        raise ValueError(f"{text!r} is neither a column nor view(column, ...)")
+        raise ValueError(f"{shown(text)} is neither a column nor view(column, ...)")
     view, column, rest = called.groups()
     if view in SIMILARITIES and rest and re.fullmatch(r"\s*[^\W\d]\w*\s*", rest):
         rest = quote(rest.strip())  # the name of a dictionary needs no quotation marks

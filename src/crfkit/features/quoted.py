@@ -8,15 +8,20 @@ itself, so that regular expressions need no doubling: ``"\w+\.\d"``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-__all__ = ["STRING", "arguments_of", "quote"]
+from crfkit.features.limits import shown
 
-#: A string in double quotes, as a part of other expressions.
-STRING = r'"(?:\\.|[^"\\])*"'
+__all__ = ["arguments_of", "pieces", "quote"]
+
+_TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*'
+_OPEN = rf'{_TEXT}(?P<closed>"?)'  # also without its end, so that nothing is read twice
 _PLAIN = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPE = re.compile(r"""\\(?:([\\"'nrt])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))""")
 _ARGUMENT = re.compile(
-    rf"""\s*(?:([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|({STRING}|'(?:\\.|[^'\\])*'))\s*(?:,|$)""", re.DOTALL
+    rf"""\s*(?:([+-]?\d{{1,40}}(?:\.\d{{1,40}})?(?:[eE][+-]?\d{{1,9}})?)
+    |({_TEXT}"|'[^'\\]*(?:\\.[^'\\]*)*'))\s*(?:,|$)""",
+    re.DOTALL | re.VERBOSE,
 )
 
 
@@ -42,6 +47,29 @@ def quote(text: str) -> str:
     return f'"{"".join(written)}"'
 
 
+def pieces(text: str, marks: str) -> Iterator[str]:
+    """Cut a text at each of some marks that is not within quotation marks; marks are pieces, too.
+
+    Examples
+    --------
+    >>> [*pieces('a; "b;c" # d', ";#")]
+    ['a', ';', ' "b;c" ', '#', ' d']
+    """
+    signs, held = re.escape(marks), []
+    for found in re.finditer(rf'(?P<string>{_OPEN})|[{signs}]|[^"{signs}]+', text):
+        if found["string"] and not found["closed"]:
+            raise ValueError("a quotation mark is not closed")
+        if found[0] not in marks:
+            held.append(found[0])
+            continue
+        if held:
+            yield "".join(held)
+            held.clear()
+        yield found[0]
+    if held:
+        yield "".join(held)
+
+
 def arguments_of(text: str) -> tuple[int | float | str, ...]:
     """Read numbers and quoted strings between commas.
 
@@ -55,7 +83,7 @@ def arguments_of(text: str) -> tuple[int | float | str, ...]:
     while at < len(text):
         matched = _ARGUMENT.match(text, at)
         if not matched:
-            raise ValueError(f"the arguments {text.strip()!r} are not numbers or quoted strings")
+            raise ValueError(f"the arguments {shown(text.strip())} are not numbers or quoted strings")
         number, string = matched.groups()
         found.append(_number(number) if string is None else _ESCAPE.sub(_character, string[1:-1]))
         at = matched.end()

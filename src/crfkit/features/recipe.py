@@ -25,13 +25,15 @@ fields with literal text into one attribute name. Three dialects write the same 
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 from crfkit.features.fields import Field, parse_field
-from crfkit.features.quoted import STRING
+from crfkit.features.limits import check_fields, check_templates, check_text, shown
+from crfkit.features.quoted import pieces
 from crfkit.features.views import NUMBERS, RESOURCES, SIMILARITIES
 
 __all__ = ["Field", "Recipe", "Template"]
@@ -50,6 +52,7 @@ class Template:
     literals: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        check_fields(self.fields)
         for f in self.fields:
             f.check(segment=self.kind == "segment")
             if f.view in NUMBERS and len(self.fields) > 1:
@@ -91,6 +94,9 @@ class Recipe:
     dialect: Dialect = "crfkit"
     source: str = ""  # the text of a CRF++ or Wapiti template file
     resources: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_templates(self.templates, "a recipe")
 
     def __str__(self) -> str:
         if self.dialect != "crfkit":
@@ -145,6 +151,7 @@ class Recipe:
         source : str
             What error messages call the text.
         """
+        check_text(text, source)
         templates: list[Template] = []
         for number, line in enumerate(text.splitlines(), start=1):
             part = line
@@ -152,7 +159,8 @@ class Recipe:
                 for part in _split(line):
                     templates.extend(_parse_template(part))
             except ValueError as error:
-                raise ValueError(f"{source}, line {number}: {part!r}: {error}") from None
+                raise ValueError(f"{source}, line {number}: {shown(part)}: {error}") from None
+            check_templates(templates, f"{source}, line {number}")
         if not templates:
             raise ValueError(f"{source} has no template; write at least one, such as 'word[0]'")
         recipe = cls(tuple(templates), resources=dict(resources or {}))
@@ -172,29 +180,35 @@ class Recipe:
 
 def _split(line: str) -> list[str]:
     """Cut a line at semicolons and drop the comment, neither inside quotes."""
-    pieces = re.findall(rf'(?:[^";#]|{STRING})+|[;#"]', line)
-    pieces = pieces[: pieces.index("#")] if "#" in pieces else pieces
-    if '"' in pieces:
-        raise ValueError("a quotation mark is not closed")
-    return [piece.strip() for piece in pieces if piece != ";" and piece.strip()]
+    code = itertools.takewhile(lambda piece: piece != "#", pieces(line, ";#"))
+    return [piece.strip() for piece in code if piece != ";" and piece.strip()]
 
 
 def _parse_template(text: str) -> list[Template]:
     kind: Kind = "node"
     if prefix := re.match(r"(\w+)\s*:\s*", text):
         if prefix[1] not in KINDS:
-            raise ValueError(f"{prefix[1]!r} is not a kind of template; kinds are {', '.join(KINDS)}")
+            raise ValueError(f"{shown(prefix[1])} is not a kind of template; kinds are {', '.join(KINDS)}")
         kind, text = KINDS[KINDS.index(prefix[1])], text[prefix.end() :]
     if text == "bias":
         return [Template(kind, (), ("bias" if kind == "node" else f"{kind}:bias",))]
     choices: list[list[Field]] = [[]]
-    parts = re.findall(rf'(?:^|&)((?:[^"&]|{STRING})*)', text)
+    parts = _joined(text)
+    check_fields(parts)
     for part in parts:
         fields = parse_field(part, segment=kind == "segment")
         if len(fields) > 1 and len(parts) > 1:
             raise ValueError("a window (..) cannot be in a conjunction; write it on a line of its own")
         choices = [[*chosen, f] for chosen in choices for f in fields]
     return [_join(kind, tuple(chosen)) for chosen in choices]
+
+
+def _joined(text: str) -> list[str]:
+    """Return what stands between the signs & of a conjunction."""
+    parts = [""]
+    for piece in pieces(text, "&"):
+        parts += [""] if piece == "&" else [parts.pop() + piece]
+    return parts
 
 
 def _join(kind: Kind, fields: tuple[Field, ...]) -> Template:

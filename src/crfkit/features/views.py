@@ -30,6 +30,9 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any, TypeAlias
 
+from crfkit.expressions import expression_of
+from crfkit.features.limits import MOST_NGRAMS, shown
+
 __all__ = ["NUMBERS", "RESOURCES", "SIMILARITIES", "VIEWS", "Argument", "Value", "make_view"]
 
 Value: TypeAlias = "str | list[str] | None"
@@ -68,38 +71,42 @@ class _Classes(dict[int, str]):
 
 
 def _shape() -> Callable[[str], Value]:
-    classes, repeat = _Classes(), re.compile(r"(.)\1+").sub
-    return lambda token: repeat(r"\1+", token.translate(classes))
+    classes = _Classes()
+    again = re.compile("|".join(f"(?<={kind}){kind}+" for kind in "AaDX")).sub
+    return lambda token: again("+", token.translate(classes))
 
 
 def _ngrams(low: int, high: int) -> Callable[[str], Value]:
     def ngrams(token: str) -> list[str]:
         marked = f"<{token}>"
+        if len(marked) * high > 2000:
+            _check_ngrams(marked, low, high)
         spans = (marked[i : i + n] for n in range(low, high + 1) for i in range(len(marked) - n + 1))
         return list(dict.fromkeys(spans))
 
     return ngrams
 
 
+def _check_ngrams(marked: str, low: int, high: int) -> None:
+    made = sum(n * (len(marked) - n + 1) for n in range(low, min(high, len(marked)) + 1))
+    if made > MOST_NGRAMS:
+        raise ValueError(
+            f"ngrams of {low} to {high} characters of {shown(marked[1:-1], 20)} have {made:,} in all, "
+            f"more than {MOST_NGRAMS:,}; make them shorter"
+        )
+
+
 def _regex(pattern: str) -> Callable[[str], Value]:
-    search = _compiled(pattern).search
-    return lambda token: found[0] if (found := search(token)) else None
+    return expression_of(pattern).search
 
 
 def _is(pattern: str) -> Callable[[str], Value]:
-    search = _compiled(pattern).search
-    return lambda token: "yes" if search(token) else None
+    search = expression_of(pattern).search
+    return lambda token: None if search(token) is None else "yes"
 
 
 def _length() -> Callable[[str], Value]:
     return lambda token: str(min(len(token), 9))
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"the regular expression {pattern!r} is wrong: {error}") from None
 
 
 #: Name of each view, the types of its arguments after the column, and its maker.
@@ -123,7 +130,7 @@ VIEWS: dict[str, tuple[tuple[type, ...], Callable[..., Callable[[str], Value]]]]
 def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
     """Raise a ValueError unless the view exists and takes these arguments."""
     if name not in VIEWS:
-        raise ValueError(f"{name!r} is not a view; views are {', '.join(VIEWS)}")
+        raise ValueError(f"{shown(name)} is not a view; views are {', '.join(VIEWS)}")
     types = VIEWS[name][0]
     if name == "square" and arguments:
         if len(arguments) > 1 or isinstance(arguments[0], str) or not isfinite(arguments[0]):
@@ -131,11 +138,11 @@ def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
         return
     if tuple(map(type, arguments)) != types:
         wanted = ", ".join(kind.__name__ for kind in types) or "nothing"
-        raise ValueError(f"{name} takes {wanted} after the column, not {arguments!r}")
+        raise ValueError(f"{name} takes {wanted} after the column, not {str(arguments)[:99]}")
     if any(isinstance(argument, int) and not 1 <= argument <= 1000 for argument in arguments):
-        raise ValueError(f"{name}{arguments!r}: lengths must be 1 or more, and at most 1000")
+        raise ValueError(f"{name}{str(arguments)[:99]}: lengths must be 1 or more, and at most 1000")
     if name in ("regex", "is"):
-        _compiled(str(arguments[0]))
+        expression_of(str(arguments[0]))
 
 
 def make_view(

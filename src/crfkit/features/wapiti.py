@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 
 from crfkit.features.fields import MOST_OFFSET
+from crfkit.features.limits import check_lines, check_text, shown
 from crfkit.features.recipe import Field, Kind, Recipe, Template
 
 __all__ = ["parse_wapiti", "pattern_lines"]
 
 _COMMAND = re.compile(
-    r"""%(?P<letter>[xXtTmM])\[\s*(?P<at>@?)(?P<offset>[+-]?[0-9]+)\s*,\s*(?P<column>[0-9]+)\s*
-        (?:,\s*"(?P<pattern>(?:\\.|[^"\\])*)"\s*)?\]""",
+    r"""%(?P<letter>[xXtTmM])\[\s*(?P<at>@?)(?P<offset>[+-]?[0-9]{1,40})\s*,\s*(?P<column>[0-9]{1,40})\s*
+        (?:,\s*"(?P<pattern>[^"\\]*(?:\\.[^"\\]*)*)"\s*)?\]""",
     re.VERBOSE,
 )
 _KINDS: dict[str, Kind] = {"u": "node", "b": "edge", "*": "both"}
@@ -44,8 +45,11 @@ def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
     >>> [(f.view, f.arguments, f.lower) for f in recipe.templates[0].fields]
     [('match', ('.?.?$',), True)]
     """
-    templates = []
-    for number, line in pattern_lines(text):
+    check_text(text, source)
+    lines = pattern_lines(text)
+    check_lines(lines, source)
+    templates: list[Template] = []
+    for number, line in lines:
         where, letter = f"{source}, line {number}", line[0]
         if letter not in _KINDS:
             raise ValueError(f"{where}: a Wapiti pattern begins with u, b or *, not {letter!r}")
@@ -58,10 +62,13 @@ def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
         bad = next((literal for literal in literals if "%" in literal), None)
         if bad is not None:
             raise ValueError(
-                f"{where}: {bad[bad.index('%') :]!r} is not a command of Wapiti; "
+                f"{where}: {shown(bad[bad.index('%') :])} is not a command of Wapiti; "
                 'write %x[off,col], %t[off,col,"re"] or %m[off,col,"re"]'
             )
-        templates.append(Template(_KINDS[letter], tuple(fields), tuple(literals)))
+        try:
+            templates.append(Template(_KINDS[letter], tuple(fields), tuple(literals)))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
     if not templates:
         raise ValueError(f"{source} has no pattern; write at least one line that begins with u, b or *")
     return Recipe(tuple(templates), "wapiti", text)
@@ -72,7 +79,7 @@ def _field(command: re.Match[str], where: str) -> Field:
     view = {"x": "same", "t": "test", "m": "match"}[letter.lower()]
     if (pattern is None) != (view == "same"):
         need = "takes no" if view == "same" else "needs a"
-        raise ValueError(f"{where}: {command[0]} {need} regular expression")
+        raise ValueError(f"{where}: {command[0][:80]} {need} regular expression")
     if abs(int(command["offset"])) > MOST_OFFSET:
         raise ValueError(f"{where}: {command[0]}: offsets go from -{MOST_OFFSET} to {MOST_OFFSET}")
     absolute = command["at"] == "@"

@@ -33,12 +33,14 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Final
 
-from crfkit.features import Recipe
-from crfkit.features.quoted import STRING
+from crfkit.features import Recipe, Template
+from crfkit.features.limits import check_templates, check_text
+from crfkit.features.quoted import pieces
 from crfkit.models.graph_lines import At, Line
 from crfkit.models.graph_pairs import check_field
 
@@ -49,8 +51,7 @@ _OPTIONS: Final = ("equal", "by", "of", "where", "nearest", "most")
 _CELLS: Final = ("free", "symmetric", "same", "potts")
 _FURTHEST: Final = 100  #: offset of a kind in a clique
 _HIDDEN: Final = 10_000  #: labels of a hidden kind
-_TOKEN = re.compile(rf"(?:[^\s()\"]|\((?:[^()\"]|{STRING})*\)|{STRING})+")
-_PLACE = re.compile(r"(?P<kind>\w+)(?:\[\s*(?P<offset>[+-]?\d+)\s*\])?")
+_PLACE = re.compile(r"(?P<kind>\w+)(?:\[\s*(?P<offset>[+-]?\d{1,9})\s*\])?")
 
 
 class FormError(ValueError):
@@ -117,6 +118,10 @@ class GraphForm:
         source : str
             What messages call it, such as the name of the file.
         """
+        try:
+            check_text(text, source)
+        except ValueError as error:
+            raise FormError(str(error)) from None
         made = _Parser(source)
         for number, line in enumerate(text.splitlines(), 1):
             made.line(number, line)
@@ -131,8 +136,7 @@ class _Parser:
     number: int = 0
     columns: tuple[str, ...] = ()
     kinds: dict[str, Kind] = field(default_factory=dict)
-    templates: dict[str, list[str]] = field(default_factory=dict)
-    sets: dict[str, Recipe] = field(default_factory=dict)
+    templates: dict[str, list[Template]] = field(default_factory=dict)
     lines: dict[str, Line] = field(default_factory=dict)
     equal: dict[str, Equal] = field(default_factory=dict)
     at: dict[str, int] = field(default_factory=dict)  #: "kind pos" and so on -> its line
@@ -148,13 +152,15 @@ class _Parser:
         if word not in _WORDS:
             raise self.wrong(f"{word!r} is not known; lines begin with {', '.join(_WORDS)} or #")
         read: Any = getattr(self, f"_{word}")
-        read(rest.strip() if word == "features" else self._tokens(_without_comment(rest)))
+        read(rest.strip() if word == "features" else self._tokens(rest))
 
     def _tokens(self, text: str) -> list[str]:
-        tokens: list[str] = _TOKEN.findall(text)
-        if re.sub(r"\s", "", "".join(tokens)) != re.sub(r"\s", "", text):
-            raise self.wrong(f"parentheses or quotation marks are not closed in: {text.strip()}")
-        return tokens
+        try:
+            return _tokens(text)
+        except ValueError:
+            raise self.wrong(
+                f"parentheses or quotation marks are not closed in: {text.strip()[:200]}"
+            ) from None
 
     def _columns(self, names: list[str]) -> None:
         if self.columns:
@@ -168,12 +174,12 @@ class _Parser:
         words = " ".join(tokens)
         found = re.fullmatch(
             r"(?P<name>\w+)(?:\s*=\s*column\s+(?P<column>\w+))?"
-            r"(?:\s+hidden\s+(?P<hidden>\d+)|\s+unknown\s+(?P<unknown>\S+))?",
+            r"(?:\s+hidden\s+(?P<hidden>\d{1,9})|\s+unknown\s+(?P<unknown>\S+))?",
             words,
         )
         if found is None or (found["column"] and found["hidden"]):
             raise self.wrong(
-                f"kind {words} is not clear; write kind NAME, kind NAME = column 1, or kind NAME hidden 3"
+                f"kind {words[:99]} is not clear; write kind NAME, kind NAME = column 1, or NAME hidden 3"
             )
         name, hidden = found["name"], int(found["hidden"] or 0)
         if name in self.kinds:
@@ -187,19 +193,18 @@ class _Parser:
     def _features(self, text: str) -> None:
         named = re.match(r"(\w+)\s*=\s*", text)
         name = named[1] if named else "features"
-        self.templates.setdefault(name, []).append(text[named.end() :] if named else text)
         self.at.setdefault(f"features {name}", self.number)
         try:
-            self.sets[name] = Recipe.parse("\n".join(self.templates[name]), source="template")
+            made = Recipe.parse(text[named.end() :] if named else text, source="template")
+            self.templates.setdefault(name, []).extend(made.templates)
+            check_templates(self.templates[name], f"features {name}")
         except ValueError as error:
             raise self.wrong(str(error)) from None
-        if any(template.kind != "node" for template in self.sets[name].templates):
+        if any(template.kind != "node" for template in made.templates):
             raise self.wrong(
                 "edge:, both:, begin:, end: and segment: are not for graphs; leave the word out; `by` says "
                 "which cliques the attributes score"
             )
-        if not self.sets[name].templates:
-            raise self.wrong("features has no template; write features word[-1..1]")
 
     def _clique(self, tokens: list[str]) -> None:
         given, rest = ("", tokens)
@@ -242,9 +247,9 @@ class _Parser:
     def _options(self, tokens: list[str]) -> dict[str, Any]:
         made: dict[str, Any] = dict.fromkeys((*_OPTIONS, "at"))
         made["cells"] = "free"
-        rest = list(tokens)
+        rest = deque(tokens)
         while rest:
-            word = rest.pop(0)
+            word = rest.popleft()
             if word.startswith("cells="):
                 made["cells"] = word.removeprefix("cells=")
                 if made["cells"] not in _CELLS:
@@ -257,15 +262,15 @@ class _Parser:
                 )
             if not rest:
                 raise self.wrong(f"{word} is followed by nothing")
-            made[word] = rest.pop(0)
+            made[word] = rest.popleft()
         self._check_options(made)
         return made
 
     def _check_options(self, made: dict[str, Any]) -> None:
         for word in ("nearest", "most"):
             if made[word] is not None:
-                if not made[word].isdecimal() or int(made[word]) < 1:
-                    raise self.wrong(f"{word} {made[word]}: expected a number of 1 or more")
+                if not re.fullmatch("[0-9]{1,9}", made[word]) or int(made[word]) < 1:
+                    raise self.wrong(f"{word} {made[word][:80]}: expected a number of 1 or more")
                 made[word] = int(made[word])
         if made["of"] is not None:
             if made["by"] is None or made["of"] not in ("first", "last", "both"):
@@ -298,7 +303,7 @@ class _Parser:
                         f"clique {name}: {kind!r} is not a kind; the kinds are {', '.join(self.kinds)}",
                         self.at[f"clique {name}"],
                     )
-            if line.by is not None and line.by not in self.sets:
+            if line.by is not None and line.by not in self.templates:
                 raise self.wrong(
                     f"clique {name}: there are no features {line.by!r}; write features {line.by} = ...",
                     self.at[f"clique {name}"],
@@ -306,22 +311,34 @@ class _Parser:
             used |= {*line.kinds} | {f"features {line.by}"}
         for kind in self.kinds.keys() - used:
             raise self.wrong(f"kind {kind!r} is in no clique; write clique {kind}", self.at[f"kind {kind}"])
-        for name in self.sets:
+        for name in self.templates:
             if f"features {name}" not in used:
                 raise self.wrong(
                     f"features {name} are not used; write by {name} behind a clique",
                     self.at[f"features {name}"],
                 )
+        sets = {name: Recipe(tuple(templates)) for name, templates in self.templates.items()}
         places = {what: f"{self.source}:{number}" for what, number in self.at.items()}
-        return GraphForm(
-            text, self.columns, self.kinds, self.sets, (*self.lines.values(),), self.equal, places
-        )
+        return GraphForm(text, self.columns, self.kinds, sets, (*self.lines.values(),), self.equal, places)
 
 
-def _without_comment(text: str) -> str:
-    """Return a line up to a # that is not within quotation marks."""
-    found = re.match(rf"(?:[^#\"]|{STRING})*", text)
-    return text if found is None else found[0]
+def _tokens(text: str) -> list[str]:
+    """Cut a line at blanks that are neither in brackets nor in quotation marks, up to a #."""
+    tokens, inside = [""], False
+    for piece in pieces(text, "#() \t\v\f"):
+        if piece == "#":
+            break
+        if piece in "()":
+            if inside == (piece == "("):
+                raise ValueError("parentheses are not closed")
+            inside = not inside
+        if piece.isspace() and not inside:
+            tokens.append("")
+        else:
+            tokens[-1] += piece
+    if inside:
+        raise ValueError("parentheses are not closed")
+    return [token for token in tokens if token]
 
 
 def _until(tokens: list[str]) -> list[str]:

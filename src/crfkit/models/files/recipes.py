@@ -15,6 +15,7 @@ import numpy as np
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Conjunctions, Field, Recipe, Template, parse_recipe
 from crfkit.features.fields import ANCHORS, MOST_OFFSET
+from crfkit.features.limits import check_fields, check_templates, check_text
 from crfkit.features.recipe import KINDS
 from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.files.resources import PACK, UNPACK
@@ -23,8 +24,7 @@ from crfkit.models.store import Array
 __all__ = ["conjunctions_of", "plain_conjunctions", "plain_recipe", "recipe_of"]
 
 _DIALECTS = ("crfkit", "crfpp", "wapiti")
-_MOST_TEMPLATES = 20_000
-_ALL = re.compile(r"\[\s*\.\.\s*\d*\s*\]")
+_ALL = re.compile(r"\[\s*\.\.\s*(?:\d+\s*)?\]")
 
 
 def plain_recipe(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -94,8 +94,7 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
         raise ValueError("the recipe is damaged")
     if templates is None and _opens_windows(plain["dialect"], text):
         raise ValueError("the recipe is damaged: it has windows, which a model file keeps one by one")
-    if text.count("\n") + text.count(";") > _MOST_TEMPLATES:
-        raise ValueError(f"the recipe has more than {_MOST_TEMPLATES:,} templates")
+    check_text(text, "the recipe")
     resources = {}
     for i, (name, kind) in enumerate(kinds.items()):
         if kind not in UNPACK:
@@ -107,6 +106,7 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
         if templates is None:
             recipe = parse_recipe(text, plain["dialect"], resources, source="the recipe")
         else:
+            check_templates(_list(templates), "the recipe")
             recipe = Recipe(tuple(map(_template, _list(templates))), plain["dialect"], text, resources)
             if plain["dialect"] == "crfkit":
                 recipe = Recipe(recipe.templates, resources=resources)
@@ -130,6 +130,7 @@ _PARTS = [str, int, str, list, bool, bool]
 def _template(plain: object) -> Template:
     if not isinstance(plain, dict) or plain.get("kind") not in KINDS:
         raise ValueError("the recipe is damaged: a template is wrong")
+    check_fields(_list(plain.get("fields")))
     fields = tuple(_field(entry) for entry in _list(plain.get("fields")))
     literals = _list(plain.get("literals"))
     if len(literals) != len(fields) + 1 or not all(isinstance(text, str) for text in literals):

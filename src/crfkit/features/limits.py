@@ -1,0 +1,94 @@
+"""How large a recipe may be, in any dialect and in model files; what costs more is refused before it costs.
+
+===========================  ============================================================================
+``MOST_CHARACTERS``          of the text of a recipe
+``LONGEST_LINE``             characters of one of its lines
+``MOST_TEMPLATES``           of a recipe; a window ``word[-2..2]`` makes five
+``MOST_FIELDS``              of a template
+``LONGEST_WAPITI``           bytes of a regular expression of Wapiti (``%t``, ``%m``)
+``MOST_NGRAMS``              characters that ``ngrams`` makes of one token, all together
+===========================  ============================================================================
+
+Further bounds: offsets (`crfkit.features.fields.MOST_OFFSET`), regular expressions of Python
+(`crfkit.expressions`); in native code, an attribute that is kept has 2^20 bytes at most, and a template makes
+100,000 of them at a position, the product of the values of its fields. What is left is a product: a position
+costs all templates, and a new token all regular expressions, each its items x the bytes of the token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Sized
+
+__all__ = [
+    "LONGEST_LINE",
+    "LONGEST_WAPITI",
+    "MOST_CHARACTERS",
+    "MOST_FIELDS",
+    "MOST_NGRAMS",
+    "MOST_TEMPLATES",
+    "check_fields",
+    "check_lines",
+    "check_templates",
+    "check_text",
+    "check_wapiti",
+    "shown",
+]
+
+MOST_CHARACTERS = 1 << 21
+LONGEST_LINE = 100_000
+MOST_TEMPLATES = 20_000
+MOST_FIELDS = 100
+LONGEST_WAPITI = 1000
+MOST_NGRAMS = 1 << 20
+
+
+def check_text(text: str, source: str) -> None:
+    """Raise a ValueError where the text of a recipe, or one of its lines, is too long."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"{source} has {len(text):,} characters, more than {MOST_CHARACTERS:,}; shorten it")
+    if len(text) > LONGEST_LINE:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if len(line) > LONGEST_LINE:
+                raise ValueError(
+                    f"{source}, line {number} has {len(line):,} characters, more than {LONGEST_LINE:,}; "
+                    "break it up"
+                )
+
+
+def check_lines(lines: Sequence[tuple[int, str]], source: str) -> None:
+    """Raise a ValueError where there are too many lines that are templates, given with their numbers."""
+    if len(lines) > MOST_TEMPLATES:
+        check_templates(lines, f"{source}, line {lines[MOST_TEMPLATES][0]}")
+
+
+def check_templates(templates: Sized, where: str) -> None:
+    """Raise a ValueError where there are too many templates."""
+    if len(templates) > MOST_TEMPLATES:
+        raise ValueError(f"{where}: there are more than {MOST_TEMPLATES:,} templates; leave some out")
+
+
+def check_fields(fields: Sized) -> None:
+    """Raise a ValueError where a template has too many fields."""
+    if len(fields) > MOST_FIELDS:
+        raise ValueError(f"a template has more than {MOST_FIELDS} fields; break it up")
+
+
+def check_wapiti(expression: str) -> None:
+    """Raise a ValueError where a regular expression of Wapiti is too long."""
+    size = len(expression.encode("utf-8", "surrogatepass"))
+    if size > LONGEST_WAPITI:
+        raise ValueError(
+            f"the regular expression {shown(expression)} has {size:,} bytes, more than {LONGEST_WAPITI:,}; "
+            "shorten it"
+        )
+
+
+def shown(text: str, most: int = 80) -> str:
+    """Return a text in quotation marks, cut off where it is long.
+
+    Examples
+    --------
+    >>> shown("word"), shown("word" * 100, 8)
+    ("'word'", "'wordword'...")
+    """
+    return repr(text) if len(text) <= most else f"{text[:most]!r}..."
