@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -47,9 +48,8 @@ def read(texts: Iterable[str]) -> list[Rule]:
             bare = line.partition("//")[0].strip()
             if bare:
                 made.append(_rule(bare, len(made) + 1))
-    names = [rule.name for rule in made]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(rule.name for rule in made).items():
+        if times > 1:
             raise ValueError(f"two rules are called {name!r}")
     return made
 

@@ -17,9 +17,10 @@ __all__ = ["COMPARISONS", "Atom", "Node", "Term", "parse"]
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 Op = Literal["atom", "!", "&", "|", "->", "<->"]
 _TOKEN = re.compile(
-    r"\s*(?:(?P<sign><->|->|!=|<=|>=|[=<>!&|(),+])|(?P<name>[^\W\d]\w*)|(?P<number>-?\d+)"
+    r"\s*(?:(?P<sign><->|->|!=|<=|>=|[=<>!&|(),+])|(?P<name>[^\W\d]\w*)|(?P<number>-?\d{1,18})"
     r"|'(?P<one>[^']*)'|\"(?P<two>[^\"]*)\")"
 )
+_DEEPEST, _MOST_OPERATORS = 50, 200  # brackets within brackets; operators of a formula
 _BINARY: tuple[Op, ...] = ("<->", "->", "|", "&")  # from what binds least
 
 
@@ -84,7 +85,7 @@ def parse(text: str, where: str) -> Node:
 
 class _Parser:
     def __init__(self, text: str, where: str) -> None:
-        self.text, self.where, self.at = text, where, 0
+        self.text, self.where, self.at, self.depth = text, where, 0, 0
         self.tokens: list[tuple[str, str, int]] = []  # kind, text, column
         place, end = 0, len(text.rstrip())
         while place < end:
@@ -96,6 +97,9 @@ class _Parser:
             kind = str(found.lastgroup)
             self.tokens.append((kind, found[kind], found.start(kind)))
             place = found.end()
+        operators = sum(kind == "sign" and text in ("!", *_BINARY) for kind, text, _ in self.tokens)
+        if operators > _MOST_OPERATORS:
+            raise ValueError(f"{where}: there are more than {_MOST_OPERATORS} operators; write two formulas")
 
     def whole(self) -> Node:
         made = self.formula(0)
@@ -119,8 +123,12 @@ class _Parser:
         if self.take("!"):
             return Node("!", (self.literal(),))
         if self.take("("):
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                raise ValueError(f"{self.where}: brackets lie more than {_DEEPEST} deep in each other")
             made = self.formula(0)
             self.demand(")")
+            self.depth -= 1
             return made
         kind, name, _ = self.peek()
         if kind == "name" and self.peek(1)[1] == "(" and self.peek(1)[0] == "sign":
