@@ -177,8 +177,8 @@ def positional_subsets(data: Dataset) -> list[Subset]:
     return made
 
 
-_BRACKETS = re.compile(r"\[([+-]?\d+)(?:,\d+)?\]")
-_SIGNED = re.compile(r"([+-]\d+):")
+_BRACKETS = re.compile(r"\[([+-]?\d{1,9})(?:,\d+)?\]")
+_SIGNED = re.compile(r"([+-]\d{1,9}):")
 
 
 def offsets_of(name: str, templates: dict[str, tuple[int, ...]] | None = None) -> tuple[int, ...]:

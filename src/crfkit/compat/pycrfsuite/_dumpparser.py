@@ -17,6 +17,7 @@ __all__ = ["CRFsuiteDumpParser", "ParsedDump", "dump_text", "parsed"]
 
 _COUNTS = ("magic", "size", "type", "version", "num_features", "num_labels", "num_attrs")
 _HEADER = (*_COUNTS, "off_features", "off_labels", "off_attrs", "off_labelrefs", "off_attrrefs")
+_MOST_ARROWS = 1000  # of a line
 _FEATURE = re.compile(r"\(\d+\) (.*): ([+-]?(?:\d+\.\d+|inf|nan))$", re.DOTALL)
 
 
@@ -135,10 +136,11 @@ class CRFsuiteDumpParser:
         sources = self.result.labels if steps else self.result.attributes
         if found:
             text = found[1]
-            for arrow in re.finditer(r"(?= --> )", text):  # names may hold arrows: take the one that fits
+            arrows = [*re.finditer(r"(?= --> )", text)]  # names may hold arrows: take the one that fits
+            for arrow in arrows if len(arrows) <= _MOST_ARROWS else []:
                 source, label = text[: arrow.start()], text[arrow.start() + 5 :]
                 if source in sources and label in self.result.labels:
                     into = self.result.transitions if steps else self.result.state_features
                     into[source, label] = float(found[2])
                     return
-        raise ValueError(f"{line!r} is not a feature of known names")
+        raise ValueError(f"{line[:200]!r} is not a feature of known names")
