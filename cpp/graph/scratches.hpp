@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <vector>
+
+#include "engine/threads/idle.hpp"
 
 namespace crfkit {
 
@@ -14,21 +14,15 @@ class Scratches {
 
   template <class Use>
   void with(Use use) {
-    std::unique_ptr<double[]> one;
-    {
-      const std::lock_guard<std::mutex> lock(guard_);
-      if (!free_.empty()) one = std::move(free_.back()), free_.pop_back();
-    }
-    if (!one) one = std::make_unique<double[]>(size_);
+    std::unique_ptr<double[]> one =
+        idle_.take([this] { return std::make_unique<double[]>(size_); });
     use(one.get());
-    const std::lock_guard<std::mutex> lock(guard_);
-    free_.push_back(std::move(one));
+    idle_.leave(std::move(one));
   }
 
  private:
   std::int64_t size_;
-  std::mutex guard_;
-  std::vector<std::unique_ptr<double[]>> free_;
+  Idle<std::unique_ptr<double[]>> idle_;
 };
 
 }  // namespace crfkit

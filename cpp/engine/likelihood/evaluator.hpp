@@ -7,11 +7,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
 #include "engine/handles.hpp"
 #include "engine/likelihood/arrangement.hpp"
 #include "engine/linear/large_pages.hpp"
+#include "engine/threads/idle.hpp"
 
 namespace crfkit {
 
@@ -41,9 +41,6 @@ class Evaluator : public Arrangement {
   }
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
-  ~Evaluator() {
-    for (void* workspace : idle_) kernels_.drop_workspace(workspace);
-  }
 
   // Scores that all positions share, and where their credits go, of which the gold's are not yet
   // taken off.
@@ -153,10 +150,12 @@ class Evaluator : public Arrangement {
           pooled.assign(pooled_size(), 0.0);
           std::fill(partial_->data() + edges_.partial(b).first,
                     partial_->data() + edges_.partial(b).last, 0.0);
-          void* workspace = take_workspace();
-          if (!kernels_.evaluate(e, tables.get(), b, workspace, pooled.data(), &impossible[b]))
+          Handle workspace = idle_.take(
+              [this] { return Handle(kernels_.make_workspace(), kernels_.drop_workspace); });
+          if (!kernels_.evaluate(e, tables.get(), b, workspace.get(), pooled.data(),
+                                 &impossible[b]))
             finite = false;
-          give_back(workspace);
+          idle_.leave(std::move(workspace));
         });
         parallel_for(static_cast<std::int64_t>(turn->tasks.size()), threads, [&](std::int64_t i) {
           edges_.add(*turn, turn->tasks[i], partial_->data(), edges.gradient);
@@ -243,30 +242,13 @@ class Evaluator : public Arrangement {
     }
   }
 
-  void* take_workspace() {
-    {
-      const std::lock_guard<std::mutex> lock(guard_);
-      if (!idle_.empty()) {
-        void* workspace = idle_.back();
-        idle_.pop_back();
-        return workspace;
-      }
-    }
-    return kernels_.make_workspace();
-  }
-  void give_back(void* workspace) {
-    const std::lock_guard<std::mutex> lock(guard_);
-    idle_.push_back(workspace);
-  }
-
   std::unique_ptr<Table> node_, table_;
   std::unique_ptr<Table> sums_;              // [slots, step] of earlier rounds; null: one round
   std::unique_ptr<Table> partial_, factor_;  // of edge weights
   std::vector<EdgeRow> edge_rows_;           // [edge attributes]
   std::vector<double> value_;                // [lanes in all]
   std::vector<std::vector<double>> pooled_;  // by block of a round
-  std::mutex guard_;
-  std::vector<void*> idle_;  // workspaces
+  Idle<Handle> idle_;                        // workspaces
 };
 
 }  // namespace crfkit

@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
+#include "engine/threads/fork_mutex.hpp"
 #include "engine/threads/parallel.hpp"
 #include "graph/elimination/best.hpp"
 #include "graph/elimination/components.hpp"
@@ -176,18 +177,34 @@ class Elimination {
 
   // The components of these scores; those of the last call where they are the same.
   std::shared_ptr<const Components> plan(const Factors& f, const Reduction& left, int threads) {
-    {
-      const std::lock_guard<std::mutex> lock(guard_);
-      if (kept_ && width_ == left.width && impossible_ == left.impossible) return kept_;
-    }
-    auto made = std::make_shared<const Components>(f, left, budget_, threads);
-    const std::lock_guard<std::mutex> lock(guard_);
-    width_ = left.width, impossible_ = left.impossible, kept_ = made;
-    return made;
+    const std::shared_ptr<const Kept> kept = last(nullptr);
+    if (kept && kept->width == left.width && kept->impossible == left.impossible)
+      return {kept, &kept->components};
+    const auto made = std::make_shared<const Kept>(left.width, left.impossible,
+                                                   Components(f, left, budget_, threads));
+    last(made);
+    return {made, &made->components};
   }
 
  private:
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  struct Kept {
+    Kept(std::vector<std::int32_t> w, std::vector<std::uint8_t> i, Components c)
+        : width(std::move(w)), impossible(std::move(i)), components(std::move(c)) {}
+    std::vector<std::int32_t> width;
+    std::vector<std::uint8_t> impossible;
+    Components components;
+  };
+
+  // The plan of the last call; `next`, if given, takes its place.
+  std::shared_ptr<const Kept> last(std::shared_ptr<const Kept> next) {
+    bool forked;
+    const auto lock = guard_.lock(&forked);
+    if (forked) new (&kept_) std::shared_ptr<const Kept>();  // perhaps half written: not read
+    if (next) kept_.swap(next);
+    return kept_;
+  }
 
   bool within(const std::vector<double>& cells) const {
     return std::all_of(cells.begin(), cells.end(), [&](double n) { return n <= budget_; });
@@ -279,10 +296,8 @@ class Elimination {
   }
 
   double budget_;
-  std::mutex guard_;
-  std::vector<std::int32_t> width_;
-  std::vector<std::uint8_t> impossible_;
-  std::shared_ptr<const Components> kept_;
+  ForkMutex guard_;
+  std::shared_ptr<const Kept> kept_;
 };
 
 }  // namespace crfkit
