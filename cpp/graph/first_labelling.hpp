@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graph/incidence.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit {
 
@@ -121,6 +122,7 @@ class LabellingSearch {
     }
     while (true) {
       if (work_ < 0) return End::given_up;
+      worked(1 << 8);
       std::int32_t v = -1;
       while (!turns_.empty() && v < 0) {
         const auto [size, place, next] = turns_.top();
@@ -216,6 +218,7 @@ class LabellingSearch {
     while (!waiting_.empty() && possible && work_ >= 0) {
       const auto [g, m] = waiting_.back();
       waiting_.pop_back();
+      worked(f_.group[g].cells);
       possible = revise(f_.group[g], m);
     }
     waiting_.clear();

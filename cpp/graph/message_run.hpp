@@ -327,6 +327,7 @@ class MessageRun {
         state[c] = State::given_up;
         continue;
       }
+      worked(1 << 8);
       ++updates[c];
       due[p] = 0.0, stamp_[p].made = -1;
       scratches_.with([&](double* scratch) { kernels_.send(m, &p, one, 1, scratch); });

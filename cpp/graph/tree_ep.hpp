@@ -267,6 +267,7 @@ class TreeEP : private TreeBelief {
       std::int32_t focus = s.order[s.tree_ptr[t]];
       change = 0.0;
       for (Term* term : terms) {
+        worked(static_cast<std::int64_t>(std::min(16.0 * work(*term), 1e12)) + kItem);
         move(focus, term->top);
         focus = term->top;
         const double now = visit(*term);

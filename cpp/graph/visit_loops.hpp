@@ -32,10 +32,12 @@ template <class Work>
 void for_pieces(const Blocks& blocks, std::int64_t graph, int threads, Work work) {
   for (std::int64_t c = blocks.graph_ptr[graph]; c < blocks.graph_ptr[graph + 1]; ++c) {
     const std::int64_t first = blocks.class_ptr[c], count = blocks.class_ptr[c + 1] - first;
-    if (count == 1)
+    if (count == 1) {
+      worked(kItem);
       work(first);
-    else
+    } else {
       parallel_for(count, threads, [&](std::int64_t i) { work(first + i); });
+    }
   }
 }
 
@@ -43,8 +45,10 @@ void for_pieces(const Blocks& blocks, std::int64_t graph, int threads, Work work
 template <class Work>
 double sum_pieces(const Blocks& blocks, std::int64_t graph, Work work) {
   double sum = 0.0;
-  for (std::int64_t i = blocks.first_piece(graph); i < blocks.first_piece(graph + 1); ++i)
+  for (std::int64_t i = blocks.first_piece(graph); i < blocks.first_piece(graph + 1); ++i) {
+    worked(kItem);
     sum += work(i);
+  }
   return sum;
 }
 

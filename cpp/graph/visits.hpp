@@ -310,11 +310,13 @@ class VisitEngine {
         if (!step.shared || !crew) {
           for (std::int64_t d = step.first; member == 0 && d < step.last; ++d) {
             const std::int64_t level = backward ? step.first + step.last - 1 - d : d;
+            worked((order_.level[level + 1] - order_.level[level]) * kVisit);
             work(member, order_.level[level], order_.level[level + 1]);
           }
         } else {
           const std::int64_t begin = order_.level[step.first],
                              count = order_.level[step.last] - begin, all = crew->members();
+          worked(count / all * kVisit);
           work(member, begin + count * member / all, begin + count * (member + 1) / all);
         }
         if (crew) crew->wait();
@@ -332,6 +334,7 @@ class VisitEngine {
     });
   }
 
+  static constexpr std::int64_t kVisit = 64;         // cells of work, or more, for a variable
   static constexpr std::int32_t kMostForests = 256;  // each is a pass over all variables
 
   struct Step {

@@ -7,6 +7,7 @@
 
 #include "python/checked.hpp"
 #include "python/frozen.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit {
 namespace {
@@ -39,6 +40,7 @@ nb::bytes render_lines(nb::typed<nb::list, std::variant<Alphabet*, Frozen*>> alp
     nb::gil_scoped_release release;
     lines.reserve(static_cast<std::size_t>(P) * 8 * (ids.size() + 1));
     for (std::int64_t n = 0; n < N; ++n) {
+      worked((seq_ptr[n + 1] - seq_ptr[n]) * 8 * static_cast<std::int64_t>(ids.size()));
       for (std::int64_t p = seq_ptr.data()[n]; p < seq_ptr.data()[n + 1]; ++p) {
         for (std::size_t c = 0; c < ids.size(); ++c) {
           if (c) lines += '\t';

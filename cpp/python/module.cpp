@@ -31,6 +31,7 @@ void bind_evaluate(nb::module_& m);
 void bind_alphabets(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_induction(nb::module_& m);
+void bind_interrupts(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_readers(nb::module_& m);
@@ -246,6 +247,7 @@ NB_MODULE(_native, m) {
   bind_alphabets(m);
   bind_features(m);
   bind_induction(m);
+  bind_interrupts(m);
   bind_items(m);
   bind_layout(m);
   bind_sequential(m);

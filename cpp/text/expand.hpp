@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "shared/interrupts.hpp"
 #include "text/alphabet.hpp"
 #include "text/key_map.hpp"
 #include "text/letters.hpp"
@@ -73,8 +74,10 @@ class Expander {
       length_ = tokens.seq_ptr[n + 1] - begin_;
       for (std::size_t v = 0; v < views_.size(); ++v)
         encode(v, tokens.column[views_[v].column] + begin_);
-      for (std::int64_t t = 0; t < length_; t += kTogether)
+      for (std::int64_t t = 0; t < length_; t += kTogether) {
+        worked(kTogether * 16 * static_cast<std::int64_t>(templates_.size()));
         expand_some(tokens, t, std::min(t + kTogether, length_), used, out);
+      }
       after(n);
     }
   }

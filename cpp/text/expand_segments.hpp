@@ -7,6 +7,7 @@
 // of first appearance: by where segments begin, by their length, and then by template.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "shared/interrupts.hpp"
 #include "text/expand.hpp"
 
 namespace crfkit {
@@ -54,6 +56,7 @@ class SegmentExpander {
   void expand(const Tokens& tokens, std::int64_t n, std::int64_t longest, Attributes& out) {
     const std::int64_t begin = tokens.seq_ptr[n], T = tokens.seq_ptr[n + 1] - begin;
     for (std::int64_t t = 0; t < T; ++t) {
+      worked(std::min(longest, T - t) * 16 * static_cast<std::int64_t>(templates_.size()));
       asked_.clear(), ends_.clear(), letters_.clear();
       for (Phrase& phrase : phrases_) phrase.text.clear(), phrase.known = true;
       for (std::int64_t d = 1; d <= longest && t + d <= T; ++d) {

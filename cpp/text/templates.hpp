@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/interrupts.hpp"
 #include "text/alphabet.hpp"
 #include "text/names.hpp"
 #include "text/wapiti_regex.hpp"
@@ -44,6 +45,7 @@ struct View {
   void update(const Alphabet& tokens) {
     if (kind == python) return;
     for (std::size_t id = known(); id < tokens.size(); ++id) {
+      worked(1 << 6);
       add(of(tokens.at(id)));
       close();
     }

@@ -1,6 +1,6 @@
 """Made by `make stubs` from the native module."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -135,6 +135,15 @@ class GainSearch:
         most: int,
         share: float,
     ) -> NDArray[np.int64]: ...
+
+def handle_signals_in(thread: int) -> None: ...
+
+class Stop:
+    def __init__(self) -> None: ...
+    def ask(self) -> None: ...
+    @property
+    def asked(self) -> bool: ...
+    def run(self, call: Callable[[], object]) -> object: ...
 
 class Hasher:
     def __init__(self, size: int) -> None: ...

@@ -7,6 +7,7 @@ The widest set that the processor has is chosen at import; the environment varia
 from __future__ import annotations
 
 import os
+import threading
 from functools import cache
 from math import ceil
 from pathlib import Path
@@ -16,6 +17,11 @@ from crfkit import _native
 __all__ = ["build_info", "kernels", "threads_or_all", "usable_cores"]
 
 kernels = _native.Kernels.named(os.environ.get("CRFKIT_SIMD") or _native.simd_levels()[-1])
+
+# Native code looks for signals, such as Ctrl-C, on the thread whose handlers Python runs: in a child of a
+# fork that is the one that forked.
+_native.handle_signals_in(threading.main_thread().ident or 0)
+os.register_at_fork(after_in_child=lambda: _native.handle_signals_in(threading.get_ident()))
 
 
 def threads_or_all(threads: int | None) -> int:

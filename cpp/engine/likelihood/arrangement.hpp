@@ -338,6 +338,7 @@ class Arrangement {
     for (std::int64_t b = 0; b < blocks; ++b) {
       const std::int64_t first = left_.ptr[first_position(b)],
                          last = left_.ptr[first_position(b + 1)];
+      worked(4 * (last - first));
       for (std::int64_t i = first; i < last; ++i) ++count[left_.id[i]];
       for (std::int64_t i = first; i < last; ++i) {
         const std::int32_t s = left_.id[i];

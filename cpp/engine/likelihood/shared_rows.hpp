@@ -113,6 +113,7 @@ class Factoring {
       often_[a] = plain_[a] && weights_[a] ? static_cast<std::int32_t>(count(a)) : 0;
     constexpr std::size_t kFar = 16, kNear = 8;
     for (std::size_t i = 0; i < order.size(); ++i) {
+      worked_if_many(4 * count(order[i]));
       if (i + kFar < order.size())
         fetch(order[i + kFar], [&](std::int64_t p) { __builtin_prefetch(o_.ptr + p); });
       if (i + kNear < order.size())

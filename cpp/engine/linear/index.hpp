@@ -1,11 +1,13 @@
 // Where each of some things occurs: the transpose of ids by position.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
 #include "engine/checks.hpp"
+#include "shared/interrupts.hpp"
 #include "shared/rows.hpp"
 
 namespace crfkit {
@@ -52,6 +54,7 @@ struct Index {
     if (o.value) value.resize(ptr[things]);
     std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
     for (std::int64_t p = 0; p < positions; ++p) {
+      if (p % 1024 == 0) worked(o.ptr[std::min(p + 1024, positions)] - o.ptr[p]);
       for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
         if (id(i) >= known) continue;
         const std::int64_t at = next[id(i)]++;

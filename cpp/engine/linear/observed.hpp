@@ -89,6 +89,7 @@ inline SeenPairs seen_pairs(Pointers ptr, Integers attr, Integers cell, std::int
     bits[k].assign(attributes * words, 0);
     for (std::int64_t p = positions * k / threads; p < positions * (k + 1) / threads; ++p) {
       const std::int32_t c = cell[p];
+      if (p % 1024 == 0) worked(1 << 14);
       if (c < 0) continue;
       for (std::int64_t i = ptr[p]; i < ptr[p + 1]; ++i) {
         const std::uint32_t a = static_cast<std::uint32_t>(attr[i]);

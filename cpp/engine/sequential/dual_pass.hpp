@@ -10,11 +10,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <exception>
-#include <system_error>
-#include <thread>
 #include <vector>
 
+#include "engine/threads/team.hpp"
 #include "shared/kernels.hpp"
 
 namespace crfkit {
@@ -82,23 +80,17 @@ class DualPass {
   DualPass& operator=(const DualPass&) = delete;
 
   PassTotals run() {
-    std::vector<std::thread> others;
-    try {
-      for (int t = 1; t < threads_; ++t)
-        others.emplace_back([this, t] {
-          complete_.wait(false, std::memory_order_acquire);
-          work(t);
-        });
-    } catch (const std::system_error&) {
-      // No more threads to be had: those that started, and this one, do the work.
-    }
-    threads_ = static_cast<int>(others.size()) + 1;
+    Team team;
+    team_ = &team;
+    threads_ = 1 + team.start(threads_ - 1, [this](int me) {
+      complete_.wait(false, std::memory_order_acquire);
+      work(me);
+    });
     barrier_.set(threads_);
     complete_.store(true, std::memory_order_release);
     complete_.notify_all();
-    work(0);
-    for (std::thread& other : others) other.join();
-    if (failure_) std::rethrow_exception(failure_);
+    team.attempt([this] { work(0); });
+    team.finish();
     return totals_;
   }
 
@@ -129,7 +121,7 @@ class DualPass {
     for (;;) {
       if (me == 0) fill();
       barrier_.wait();
-      if (ended_) return;
+      if (ended_ || failed_) return;
       answer(me);
       barrier_.wait();
       if (failed_) return;
@@ -159,6 +151,7 @@ class DualPass {
         if (length(order_[done_]) > 0) chosen[filled++] = order_[done_];
     }
     ended_ = filled == 0;
+    attempt([] { worked(1 << 12); });
     std::stable_sort(chosen, chosen + filled,
                      [&](std::int64_t a, std::int64_t b) { return length(a) > length(b); });
     for (Group& g : group_) g.count = 0;
@@ -170,7 +163,7 @@ class DualPass {
   }
 
   void answer(int me) {
-    try {
+    attempt([&] {
       for (std::size_t g = me; g < group_.size(); g += threads_) {
         const std::int64_t next = std::min(count_, done_ + static_cast<std::int64_t>(g) * lanes_);
         if (group_[g].count)
@@ -178,8 +171,17 @@ class DualPass {
                                static_cast<int>(std::min<std::int64_t>(lanes_, count_ - next)),
                                group_[g].visit, group_[g].scratch);
       }
+    });
+  }
+
+  // Does what may fail: all threads end together, after the next barrier.
+  template <class Work>
+  void attempt(Work work) {
+    try {
+      work();
     } catch (...) {
-      if (!failed_.exchange(true)) failure_ = std::current_exception();
+      team_->fail();
+      failed_ = true;
     }
   }
 
@@ -223,7 +225,7 @@ class DualPass {
   Barrier barrier_;
   std::atomic<bool> complete_{false};  // all threads have started
   std::atomic<bool> failed_{false};
-  std::exception_ptr failure_;
+  Team* team_ = nullptr;  // while it runs
   PassTotals totals_;
 };
 

@@ -189,6 +189,7 @@ class DualTrainer {
     const Occurrences o = data_.occurrences();
     std::vector<double> credit(L_);
     for (; n < end; ++n) {
+      worked(64 * data_.positions_of(n));
       const double c = data_.weight(n);
       const std::int64_t first = data_.seq_ptr.data()[n], last = first + data_.positions_of(n) - 1;
       for (std::int64_t p = first; p < data_.seq_ptr.data()[n + 1]; ++p) {

@@ -1,45 +1,40 @@
-// Work on threads.  They are started per call; there is no pool to outlive a fork.
+// Work on threads, item by item.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <exception>
-#include <mutex>
-#include <system_error>
-#include <thread>
-#include <vector>
+
+#include "engine/threads/team.hpp"
 
 namespace crfkit {
 
-// Calls work(i) for i in [0, count) on up to `threads` threads.  The first exception is thrown
-// again here.
+inline constexpr std::int64_t kItem = 1 << 12;  // cells that an item counts for, whatever it does
+
+// Calls work(i) for i in [0, count) on up to `threads` threads, looking for interrupts in between.
+// The first exception is thrown again here.
 template <class Work>
 void parallel_for(std::int64_t count, int threads, Work work) {
+  const int extra = static_cast<int>(std::min<std::int64_t>(threads, count)) - 1;
+  if (extra <= 0) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      worked(kItem);
+      work(i);
+    }
+    return;
+  }
   std::atomic<std::int64_t> next{0};
-  std::exception_ptr failure;
-  std::mutex guard;
+  Team team;
   const auto loop = [&] {
     for (std::int64_t i; (i = next.fetch_add(1)) < count;) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(guard);
-        if (!failure) failure = std::current_exception();
-        next = count;
-      }
+      if (team.failed()) throw Interrupted();
+      worked(kItem);
+      work(i);
     }
   };
-  std::vector<std::thread> others;
-  const int extra = static_cast<int>(std::min<std::int64_t>(threads, count)) - 1;
-  try {
-    for (int t = 0; t < extra; ++t) others.emplace_back(loop);
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that started, and this one, do the work.
-  }
-  loop();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
+  team.start(extra, [&](int) { loop(); });
+  team.attempt(loop);
+  team.finish();
 }
 
 }  // namespace crfkit

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/checks.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit {
 
@@ -181,6 +182,7 @@ class MaxFlow {
     scanned_.swap(t.active);
     t.active.clear();
     const std::int32_t level = t.height++;
+    worked(static_cast<std::int64_t>(scanned_.size()) * 16);
     for (const std::int32_t v : scanned_) {
       const std::int32_t last = node_[v + 1].first;
       for (std::int32_t a = node_[v].first; a < last && label<source>(v) == level;) {
@@ -202,6 +204,7 @@ class MaxFlow {
   // Sends flow through arc a, from a node of the source's tree to one of the sink's.
   template <class Sent>
   void augment(std::int32_t a, const Sent& sent) {
+    worked(64);
     double flow = arc_[a].out;
     std::int32_t from = arc_[arc_[a].sister].head, to = arc_[a].head, p;
     for (; (p = node_[from].parent) != root; from = arc_[p].head) flow = std::min(flow, arc_[p].in);

@@ -17,6 +17,7 @@ using ContractionKernel = void (*)(const Contraction&);
 inline void contract(ContractionKernel kernel, double zero, const KernelLoops& loops,
                      const double* a, const double* b, double* c, std::int64_t cells, int threads) {
   constexpr double kWork = 1 << 19;  // products that are worth threads
+  worked(1 << 8);
   const double one = zero == 0.0 ? 1.0 : 0.0;
   Contraction all = {nullptr, 0, loops.n, loops.k, loops.i, a, b ? b : &one, c, false};
   all.place = loops.place.empty() ? nullptr : loops.place.data(), all.odd = loops.odd;

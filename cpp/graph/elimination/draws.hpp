@@ -61,6 +61,7 @@ inline bool draw_labellings(const Component& c, const Factors& f, const Reductio
     for (std::size_t s = program.step.size(); s-- > 0;) {
       const Step& step = program.step[s];
       if (step.summed.empty()) continue;
+      worked(1 << 6);
       choices[s].move(state);
       sums.weights(step, choices[s], weight);
       const std::int32_t first = draws.within[c.variable[step.summed[0]]];

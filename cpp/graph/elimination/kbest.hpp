@@ -50,6 +50,7 @@ class BestLists {
     while (!open.empty()) {
       const auto [place, r] = open.back();
       open.pop_back();
+      worked(1 << 6);
       const std::int32_t made = program_.table[place.table].made;
       if (made < 0) continue;
       const Derivation chosen = derivation(place, r);
@@ -151,6 +152,7 @@ class BestLists {
     std::vector<Wanted> open = {{place, rank}};
     while (!open.empty()) {
       const Wanted now = open.back();
+      worked(1 << 6);
       List& mine = list(now.place);
       if (static_cast<std::int64_t>(mine.found.size()) > now.rank) {
         open.pop_back();
@@ -239,6 +241,7 @@ class BestSums {
     std::vector<double> score;
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     while (!heap.empty() && static_cast<std::int64_t>(score.size()) < k_) {
+      worked(1 << 5);
       std::pop_heap(heap.begin(), heap.end());
       const Sum best = heap.back();
       heap.pop_back();

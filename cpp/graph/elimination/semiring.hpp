@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/elimination/program.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit {
 
@@ -22,9 +23,11 @@ void for_each_product(const Loops& loops, Visit visit) {
     for (const Loop& loop : {loops.n, loops.k, loops.i})
       if (loop.extent > 1 && (loop.c != 0) == kept) all.push_back(loop);
   }
+  constexpr std::int64_t kCounted = 1 << 10;
   std::vector<std::int64_t> at(all.size());
-  std::int64_t a = 0, b = 0, c = 0;
+  std::int64_t a = 0, b = 0, c = 0, counted = 0;
   for (;;) {
+    if (++counted % kCounted == 0) worked(kCounted * 4);
     visit(a, b, c);
     std::size_t i = all.size();
     while (i-- > 0) {

@@ -7,6 +7,7 @@
 
 #include "kernels/simd/product.hpp"
 #include "kernels/simd/simd.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 namespace {
@@ -200,6 +201,7 @@ void run_inner(const Contraction& q, Places p) {
   const std::int64_t most = side ? 512 : 64;  // cells at a time: what n and k come back to is near
   for (std::int64_t at = 0; at < i.extent; at += most) {
     const std::int64_t count = i.extent - at < most ? i.extent - at : most;
+    worked_if_many(count * q.n.extent * q.k.extent / W);
     const Places here = {p.a + at * i.a, p.b + at * i.b, p.c + at * i.c};
     const bool add = q.add || (at > 0 && i.c == 0);
     if (i.a == 1 && i.b == 0 && i.c == 1) {
@@ -216,13 +218,18 @@ void run_inner(const Contraction& q, Places p) {
   }
 }
 
+constexpr std::int64_t kCounted = 1 << 16;
+
 template <class Op>
 void run(const Contraction& q) {
   std::int64_t at[128] = {};  // tables of 2^40 cells have 40 variables at the most
   Places p = {q.a, q.b, q.c};
   double gathered[Contraction::kPlaces + W];
   const double* last = nullptr;
+  std::int64_t counted = 0;  // products
   for (;;) {
+    counted += q.i.extent * q.n.extent * q.k.extent;
+    if (counted >= kCounted) worked(counted), counted = 0;
     switch (q.odd) {
       case 'a':
         run_with_places_of_a<Op>(q, p);

@@ -16,6 +16,7 @@
 
 #include "kernels/graph/slice_tables.hpp"
 #include "kernels/simd/simd.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 namespace {
@@ -60,6 +61,7 @@ class Sweep {
   void forward() {
     for (int v = 0; v < NV; ++v) highest_[v] = Vec{}, smallest_[v] = splat(kInfinity);
     for (std::int64_t r = 0; r < rows_; ++r) {
+      worked(row_work());
       fill_own(r);
       const double* z = nullptr;
       for (int i = 0; r > 0 && i < family_.axes; ++i) {
@@ -78,6 +80,7 @@ class Sweep {
     for (std::int64_t s = 0; s < family_.states; ++s)
       for (int b = 0; b < B; ++b) adjoint_[s * B + b] = last_[b];
     for (std::int64_t r = rows_; r-- > 0;) {
+      worked(row_work());
       double *g = buffer_[0], *other = buffer_[1];
       meet(r, g);
       give_own(r, out);
@@ -102,6 +105,8 @@ class Sweep {
   }
 
  private:
+  std::int64_t row_work() const { return size_ * family_.axes; }
+
   std::int64_t matrices() const {
     std::int64_t size = 0;
     for (int i = 0; i < family_.axes; ++i)

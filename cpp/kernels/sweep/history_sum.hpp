@@ -13,6 +13,7 @@
 
 #include "kernels/simd/transpose.hpp"
 #include "kernels/sweep/packed.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -60,6 +61,7 @@ class HistorySum {
 
   void pull(const Packed& s, int r) {
     const int lanes = joined(s, r), before = joined(s, r - 1);
+    count(before);
     double *cells = cell(r), *node = node_ + s.begin(r) * step_;
     for (int lane = before; lane < lanes; ++lane) {
       begin(s, lane);
@@ -94,6 +96,7 @@ class HistorySum {
 
   void push(const Packed& s, int r) {
     const int lanes = joined(s, r), before = joined(s, r - 1);
+    count(before);
     if (r == s.rows() - 1) start_reverse(s, lanes);
     for (int lane = before; lane < lanes; ++lane) {
       draw_in(k_ - 1, lane, first(lane, k_ - 2), ring(r) + lane * step_, run_, adjoint_[0]);
@@ -115,6 +118,10 @@ class HistorySum {
   }
 
  private:
+  // The work of a row: a product takes eight cells at once.
+  void count(int lanes) const {
+    worked_if_many(static_cast<std::int64_t>(lanes) * histories_ * n_ * n_ / 8);
+  }
   // Lanes that have k labels in row r.
   int joined(const Packed& s, int r) const { return r < k_ - 1 ? 0 : s.reached(r - (k_ - 1)); }
   double* cell(int r) const {

@@ -28,11 +28,15 @@ class KBest {
   void pull(const Structure& s, int r) {
     const Row row = s.row(r);
     const Terms terms = s.terms(r);
+    const std::int64_t work = kMerge * k_ * s.in_count(r) * row.n;  // of a cell
+    const bool much = work >= 1 << 14;
+    if (!much) worked_if_many(work * row.n);
     for (std::int64_t c = 0; c < row.cells(); ++c) {
       const int j = static_cast<int>(c % row.step);
       if (j >= row.n) continue;
       double term = 0.0;
       for (int i = 0; i < terms.count; ++i) term += terms.score[i][j];
+      if (much) worked(work);
       Entry* best = combine(s, r, c, nullptr);
       for (int i = 0; i < k_; ++i) scores_[(row.cell + c) * k_ + i] = best[i].score + term;
     }
@@ -60,6 +64,8 @@ class KBest {
   std::int64_t* cell;  // [rows] cell of the path, or -1
 
  private:
+  static constexpr std::int64_t kMerge = 4;  // cells of work for each candidate
+
   struct Entry {
     double score;
     int source;         // row
@@ -88,6 +94,7 @@ class KBest {
       if constexpr (Structure::conjuncts) {
         Entry* merged = history ? history + static_cast<std::int64_t>(e) * k_ : list_two();
         clear(merged);
+        worked_if_many(std::int64_t{k_} * k_);
         for (int a = 0; a < k_; ++a) {
           for (int b = 0; b < k_; ++b) {
             Entry entry = list_[b];

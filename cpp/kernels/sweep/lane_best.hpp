@@ -29,7 +29,9 @@ class LaneBest {
 
   void run() {
     const Table& table = call_.prepared.scores.table[0];
-    for (int t = 0, active = lanes_; t < length(0); ++t) {
+    const RowCount count(std::int64_t{lanes_} * L_ * L_ / kAtOnce);
+    for (int t = 0, active = lanes_, counted = 0; t < length(0); ++t) {
+      if (t == counted) counted += count.next(length(0) - t);
       while (length(active - 1) <= t) --active;
       double* cells = cell_ + t * stride_;
       if (t > 0 && steps_.sparse()) {
@@ -47,6 +49,7 @@ class LaneBest {
   // Labels up to which cells are compared one by one on the way back: the processor foretells such
   // branches and goes on, where it would wait for a place that is computed.
   static constexpr int kForetold = 12;
+  static constexpr int kAtOnce = 8;  // cells of a product that take a nanosecond
 
   std::int64_t begin(int b) const { return p_.seq_ptr[sequences_[b]]; }
   int length(int b) const {

@@ -26,6 +26,7 @@ class Packed {
   }
 
   int rows() const { return group_.rows; }
+  std::int64_t row_work() const { return 0; }  // little, or counted by the semiring
   int lanes() const { return group_.lanes; }
   std::int64_t begin(int r) const { return begin_[r]; }
   int reached(int r) const { return static_cast<int>(begin_[r + 1] - begin_[r]); }

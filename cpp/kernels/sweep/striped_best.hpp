@@ -35,7 +35,9 @@ class StripedBest {
   }
 
   void run() {
-    for (int t = 0; t < length_[0]; ++t) {
+    const RowCount count(stride_);
+    for (int t = 0, counted = 0; t < length_[0]; ++t) {
+      if (t == counted) counted += count.next(length_[0] - t);
       double* cells = cell_ + t * stride_;
       if (t > 0) pull_all(cells - stride_, cells);
       weigh(t, cells);

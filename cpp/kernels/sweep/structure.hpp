@@ -76,10 +76,15 @@ class Chain : public Weighted {
         begin_(p_.seq_ptr[sequence]),
         length_(static_cast<int>(p_.seq_ptr[sequence + 1] - begin_)),
         step_(padded(p_.labels)) {
-    for (int r = 0; r < p_.order; ++r) before_[r + 1] = before_[r] + power(p_.labels, r) * step_;
+    row_work_ = p_.labels;
+    for (int r = 0; r < p_.order; ++r) {
+      before_[r + 1] = before_[r] + power(p_.labels, r) * step_;
+      row_work_ *= p_.labels;
+    }
   }
 
   int rows() const { return length_ + 1; }
+  std::int64_t row_work() const { return row_work_; }  // cells, roughly
   int tables() const { return p_.edge_step == 0 ? p_.order : 0; }
 
   Row row(int r) const {
@@ -131,7 +136,7 @@ class Chain : public Weighted {
     return power(p_.labels, r < p_.order - 1 ? r : p_.order - 1);
   }
   std::int64_t first_cell(int r) const {
-    const int k = p_.order - 1;
+    const int k = p_.order > 1 ? p_.order - 1 : 0;
     return r <= k ? before_[r] : before_[k] + (r - k) * (before_[k + 1] - before_[k]);
   }
 
@@ -142,6 +147,7 @@ class Chain : public Weighted {
   std::int64_t begin_;
   int length_, step_;
   std::int64_t before_[kMaxOrder + 1] = {};
+  std::int64_t row_work_;
 };
 
 class Segments : public Weighted {
@@ -160,6 +166,9 @@ class Segments : public Weighted {
   }
 
   int rows() const { return 2 * length_ + 1; }
+  std::int64_t row_work() const {
+    return std::int64_t{p_.labels} * (p_.labels > p_.longest ? p_.labels : p_.longest);
+  }
   int tables() const { return p_.edge_step == 0 ? 1 : 0; }
   Row row(int r) const {
     const std::int64_t cell = static_cast<std::int64_t>(r) * step_;
@@ -265,6 +274,7 @@ class Tree : public Weighted {
   }
 
   int rows() const { return size_ + 1; }
+  std::int64_t row_work() const { return std::int64_t{p_.labels} * p_.labels; }
   int tables() const { return 0; }
   Row row(int r) const {
     if (r == size_) return {first_cell_[r], 1, 1, kPad};

@@ -6,6 +6,7 @@
 #include "kernels/simd/product.hpp"
 #include "kernels/sweep/striped_steps.hpp"
 #include "kernels/sweep/structure.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -93,9 +94,11 @@ struct Table {
 
   void fill_scores(const double* score) {
     const std::ptrdiff_t row_step = static_cast<std::ptrdiff_t>(blocks) * n_out;
-    for (int m = 0; m < blocks; ++m)
+    for (int m = 0; m < blocks; ++m) {
+      worked_if_many(static_cast<std::int64_t>(n_in) * n_out);
       pack(score + static_cast<std::ptrdiff_t>(m) * n_out, row_step, 1, n_in, n_out, kZero,
            packed + m * packed_size(n_in, n_out), [](Vec v) { return v; });
+    }
   }
 
   void fill_probabilities(const double* score) {
@@ -106,6 +109,7 @@ struct Table {
     const std::ptrdiff_t row_step = static_cast<std::ptrdiff_t>(blocks) * n_out;
     for (int m = 0; m < blocks; ++m) {
       const double* block = score + static_cast<std::ptrdiff_t>(m) * n_out;
+      worked_if_many(static_cast<std::int64_t>(n_in) * n_out * 4);
       pack(block, row_step, 1, n_in, n_out, kZero, packed + m * packed_size(n_in, n_out),
            to_probability);
       if (transposed)

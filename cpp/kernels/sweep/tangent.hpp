@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/sweep/structure.hpp"
+#include "kernels/sweep/sweep.hpp"
 #include "shared/tangents.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -37,9 +38,12 @@ class Tangent {
   void run() {
     task_.value = task_.dot = 0.0;
     if (length_ == 0) return;
-    for (int t = 0; t < length_; ++t) pull(t);
+    const RowCount count(4 * std::int64_t{L_} * L_);  // exponentials
+    for (int t = 0; t < length_;)
+      for (const int end = t + count.next(length_ - t); t < end; ++t) pull(t);
     if (!finish()) return clear();
-    for (int t = length_ - 1; t >= 0; --t) push(t);
+    for (int t = length_; t > 0;)
+      for (const int end = t - count.next(t); t > end;) push(--t);
   }
 
  private:
