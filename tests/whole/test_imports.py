@@ -21,6 +21,8 @@ LEVELS = {
     "native": 0,
     "arrays": 0,
     "lazy": 0,
+    "once": 0,
+    "aside": 0,
     "checks": 0,
     "shown": 0,
     "expressions": 0,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.native import threads_or_all
+from crfkit.once import once
 
 __all__ = ["Conjunctions", "conjoined"]
 
@@ -65,7 +65,7 @@ class Conjunctions:
             if parts[name] > _MOST_PARTS:
                 raise ValueError(f"the conjunction {name[:80]!r}... has more than {_MOST_PARTS} parts")
 
-    @cached_property
+    @once
     def names(self) -> tuple[str, ...]:
         """The names of the conjunctions."""
         return tuple(f"{left}{AND}{right}" for left, right in self.pairs)

@@ -6,7 +6,6 @@ not cost more where the layout has more weights.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.linear.fast.sequences import chains_lack
 from crfkit.linear.objective import Family
 from crfkit.linear.score import is_scored, scatter, score
+from crfkit.once import once
 from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import wrong_labels
@@ -115,7 +115,7 @@ class LossPart:
                 made.append((place, rows.T @ found))
         return made
 
-    @cached_property
+    @once
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the scores, by slot."""
         made = self.scores(np.broadcast_to(0.0, self.size + 1))
@@ -153,7 +153,7 @@ class SequencesOfLoss(FactoredSequences):
         self.loss = loss
         self._parts: dict[int, LossPart] = {}
 
-    @cached_property
+    @once
     def filled(self) -> Pointers:
         """The sequences that have a position and a weight above 0."""
         lengths = np.diff(self.loss.batch.seq_ptr)
@@ -165,7 +165,7 @@ class SequencesOfLoss(FactoredSequences):
             self._parts[n] = LossPart(self.loss.part(slice(n, n + 1)), self._tables)
         return self._parts[n]
 
-    @cached_property
+    @once
     def _tables(self) -> dict[str, Pointers]:
         """The place of each row and cell of each block in the weights; F where there is no weight."""
         layout, made = self.loss.layout, {}

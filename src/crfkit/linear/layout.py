@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,6 +36,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.block import Block
 from crfkit.linear.plan import Estimate, LayoutOptions, Plan
+from crfkit.once import once
 from crfkit.structures.chain import Chain, chain_slots
 from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Slot, Structure
@@ -196,12 +196,12 @@ class Layout:
         made = [replace(b, ptr=rows, cell=cell) if b.name == name else b for b in self.blocks]
         return replace(self, blocks=tuple(made))
 
-    @cached_property
+    @once
     def block(self) -> Mapping[str, Block]:
         """The blocks by name."""
         return {block.name: block for block in self.blocks}
 
-    @cached_property
+    @once
     def parts(self) -> Mapping[str, slice]:
         """Where each block lies in the vector of weights."""
         ends = np.cumsum([len(block.cell) for block in self.blocks]).tolist()
@@ -209,7 +209,7 @@ class Layout:
             {b.name: slice(end - len(b.cell), end) for b, end in zip(self.blocks, ends, strict=True)}
         )
 
-    @cached_property
+    @once
     def weights(self) -> int:
         """Number of weights, F."""
         return sum(len(block.cell) for block in self.blocks)
@@ -282,7 +282,7 @@ class Layout:
         """Return whether a block has any weight."""
         return name in self.block and bool(len(self.block[name].cell))
 
-    @cached_property
+    @once
     def _native_rows(self) -> dict[str, _native.Rows]:
         return {}
 

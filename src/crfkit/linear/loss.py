@@ -8,7 +8,6 @@ values and gradients ask for *views*: one table says which there are, and what e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,6 +40,7 @@ from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.linear.signed import SignedCounts, signed_lack
 from crfkit.linear.views import View, ViewedLoss, itself
+from crfkit.once import once
 from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.optimise.margin.view import MarginChains, MarginSequences
 from crfkit.optimise.parallel import Signed
@@ -125,7 +125,7 @@ class LinearLoss(ViewedLoss):
 
     # ---- values and gradients
 
-    @cached_property
+    @once
     def fast(self) -> FastPath | None:
         """The native path that covers this loss, if there is one."""
         made = next((path for path in FAST if not path.covers(self)), None)
@@ -150,7 +150,7 @@ class LinearLoss(ViewedLoss):
         self.scatter(by_score, gradient)
         return value
 
-    @cached_property
+    @once
     def _blocks(self) -> list[slice]:
         cells = max(cells_by_position(self.layout, self.batch), self.structure.cells())
         if cells == self.layout.labels or self.objective.whole:
@@ -193,16 +193,16 @@ class LinearLoss(ViewedLoss):
         """Write the gradient by weights [F] that follows from one by scores."""
         scatter(self.layout, self.batch, by_score, index=self.index, threads=self.threads, out=out)
 
-    @cached_property
+    @once
     def _node(self) -> Floats:
         return np.empty((self.batch.positions, self.layout.labels))  # [P, L]
 
-    @cached_property
+    @once
     def index(self) -> dict[str, _native.Transpose]:
         """The places of each attribute."""
         return transpose(self.layout, self.batch)
 
-    @cached_property
+    @once
     def observed(self) -> Floats:
         """Counts of the features in the gold, [F]: the empirical side of eq. 1.22."""
         return feature_counts(self)

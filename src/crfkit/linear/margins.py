@@ -7,7 +7,6 @@ on any structure, through scores and the best labelling; many sequences go into 
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.differences import SparseFeatures
 from crfkit.linear.objective import Family
 from crfkit.linear.score import cells_by_position
+from crfkit.once import once
 from crfkit.optimise.margin.view import Violations
 from crfkit.structures.gold import Path
 
@@ -55,7 +55,7 @@ class MarginLoss:
         parts = np.split(sequences, cuts) if len(sequences) else []
         return Violations.joined([self._part(w, chosen) for chosen in parts])
 
-    @cached_property
+    @once
     def _most(self) -> int:
         """How many positions are taken together."""
         loss = self.loss

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
@@ -19,6 +18,7 @@ from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.block import Block
 from crfkit.linear.pairs import pairs_of
 from crfkit.native import threads_or_all
+from crfkit.once import once
 from crfkit.structures.structure import Slot, Structure
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Plan:
         """Return the cells of each slot that the gold of a batch takes."""
         return self._whole_cells if batch is self.whole else self.structure.gold_cells(batch)
 
-    @cached_property
+    @once
     def _whole_cells(self) -> Mapping[str, Pointers]:
         assert self.whole is not None
         return self.structure.gold_cells(self.whole)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import pointers
+from crfkit.once import once
 
 __all__ = ["Encoded", "Ints", "LabelSequences", "encode", "group"]
 
@@ -38,7 +38,7 @@ class Encoded:
         """Number of sequences."""
         return len(self.seq_ptr) - 1
 
-    @cached_property
+    @once
     def sequence(self) -> Ints:
         """The sequence of each position, [P]."""
         return np.repeat(np.arange(self.N), np.diff(self.seq_ptr))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.models.tags import Spelling, as_segments, type_of
+from crfkit.once import once
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ class Recoding(Spelling):
     [['B-N', 'I-N', 'O', 'B-N']]
     """
 
-    @cached_property
+    @once
     def _segmental(self) -> Spelling:
         return Spelling(tuple(dict.fromkeys(map(type_of, self.labels))), self.scheme)
 
-    @cached_property
+    @once
     def alphabet(self) -> Alphabet:
         """The tags by id, frozen."""
         return self._segmental.alphabet

@@ -14,10 +14,10 @@ from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
 from crfkit.models.encoding import Recoding
-from crfkit.models.memo import Memo
 from crfkit.models.names import Names
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.tags import Spelling
+from crfkit.once import Memo
 from crfkit.structures.gold import Sets
 from crfkit.structures.structure import Structure
 

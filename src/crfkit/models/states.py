@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -25,6 +24,7 @@ from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.models.tags import Spelling
+from crfkit.once import once
 from crfkit.structures.constraints import START, STOP, Forbid
 from crfkit.structures.gold import Path, allowed_labels
 
@@ -81,12 +81,12 @@ class States(Spelling):
         if sum(a != b for a, b in pairwise(names)) + 1 != len(set(names)):
             raise ValueError("the states of a label do not lie side by side")
 
-    @cached_property
+    @once
     def alphabet(self) -> Alphabet:
         """The labels by id, frozen."""
         return Alphabet(name.rpartition("/")[0] for name in self.labels).freeze()
 
-    @cached_property
+    @once
     def group(self) -> Ids:
         """The label of each state, [S]."""
         return self.alphabet.ids([name.rpartition("/")[0] for name in self.labels])

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -26,6 +25,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.labelling import labelled
 from crfkit.data.segmentation import OUTSIDE, are_segments, are_tags, tagged
+from crfkit.once import once
 from crfkit.structures.gold import Path
 
 __all__ = [
@@ -278,18 +278,18 @@ class Spelling:
     labels: tuple[str, ...]  #: of segments, [L]
     scheme: str | None  #: None: the labels themselves
 
-    @cached_property
+    @once
     def alphabet(self) -> Alphabet:
         """The tags by id, frozen."""
         return Alphabet(self.labels if self.scheme is None else dict.fromkeys(self._spelled)).freeze()
 
-    @cached_property
+    @once
     def _spelled(self) -> list[str]:
         """The tags of the four parts of each label, [4 L]."""
         letters = _LETTERS[self.scheme or "BIO"]
         return [name if name == OUTSIDE else f"{part}-{name}" for name in self.labels for part in letters]
 
-    @cached_property
+    @once
     def _by_part(self) -> Ids:
         return self.alphabet.ids(self._spelled)
 

@@ -8,12 +8,12 @@ neighbours: in which third of all pairs the difference of their colours lies.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from crfkit import scopes
 from crfkit.arrays import Floats, Ids, Pointers, pointers
+from crfkit.once import once
 from crfkit.papers.experiment import Given
 from crfkit.structures import Graph
 from crfkit.structures.graph_batch import GraphBatch
@@ -64,14 +64,14 @@ class Images:
         made: Floats = np.eye(PARTS)[part]
         return made
 
-    @cached_property
+    @once
     def _thirds(self) -> Floats:
         """Where the thirds of the contrasts of the training images end."""
         found = [_difference(self.rgb[i][:, 1:], self.rgb[i][:, :-1]).ravel() for i in self.train]
         ends: Floats = np.quantile(np.concatenate(found), np.arange(1, PARTS) / PARTS)
         return ends
 
-    @cached_property
+    @once
     def features(self) -> list[Floats]:
         """The features of the pixels of each image, [pixels, K]; scaled by those of training."""
         own = [_own(image) for image in self.rgb]

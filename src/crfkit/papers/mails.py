@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from crfkit import scopes
 from crfkit.arrays import Bools, Ids, Pointers, pointers, ranges
+from crfkit.once import once
 from crfkit.papers.experiment import Given
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ class Mails:
         """Return the number of mails, N."""
         return len(self.ptr) - 1
 
-    @cached_property
+    @once
     def word(self) -> Ids:
         """The number of each word, [P]."""
         return np.unique(np.array(self.words), return_inverse=True)[1].astype(np.int32)
 
-    @cached_property
+    @once
     def capital(self) -> Bools:
         """Whether each word begins with a capital, [P]."""
         return np.array([word[0].isupper() for word in self.words])
@@ -105,7 +105,7 @@ class Mails:
         """Return where each of some mails begins among their tokens."""
         return pointers(np.diff(self.ptr)[mails])
 
-    @cached_property
+    @once
     def attributes(self) -> csr_array:
         """The input features of each token, with those of its neighbours: [P, A] of 0 and 1."""
         from scipy.sparse import csr_array, hstack

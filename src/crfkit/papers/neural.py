@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -19,6 +18,7 @@ from crfkit.constraints import Scheme
 from crfkit.linear.features import Features
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
+from crfkit.once import once
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.np_chunking_learners import generated
 from crfkit.papers.page import Claim, Page, Table
@@ -116,7 +116,7 @@ class Neural:
             self.found[key] = make()
         return self.found[key]
 
-    @cached_property
+    @once
     def linear(self) -> Model:
         """The linear CRF that crfkit trains, certified."""
         return train(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -16,6 +15,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.metrics import segment_scores
+from crfkit.once import once
 
 __all__ = ["Sentences", "Tagger", "linear_objective", "trained"]
 
@@ -49,12 +49,12 @@ class Sentences:
     train: Sequence[Sentence]
     test: Sequence[Sentence]
 
-    @cached_property
+    @once
     def labels(self) -> list[str]:
         """Chunk tags of the training sentences."""
         return sorted({y for sentence in self.train for _, _, y in sentence})
 
-    @cached_property
+    @once
     def _ids(self) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
         words = Counter(w.lower() for sentence in self.train for w, _, _ in sentence)
         tags = sorted({p for sentence in self.train for _, p, _ in sentence})
@@ -68,7 +68,7 @@ class Sentences:
         words, tags, letters = self._ids
         return len(words) + 2, len(tags) + 2, len(letters) + 2, len(self.labels)
 
-    @cached_property
+    @once
     def items(self) -> tuple[Dataset, Dataset]:
         """Sparse attributes of both parts."""
         extract = ItemExtractor()

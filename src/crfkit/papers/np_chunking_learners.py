@@ -10,7 +10,6 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from crfkit.features import Extractor, Recipe
 from crfkit.metrics import segment_scores
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood, Local
+from crfkit.once import once
 from crfkit.optimise import AveragedPerceptron
 from crfkit.papers.curves import until
 from crfkit.structures import Chain
@@ -85,13 +85,13 @@ class Corpus:
         """Read the files of CoNLL-2000; chunks other than noun phrases are outside."""
         return cls(_sentences(train), _sentences(test), threads)
 
-    @cached_property
+    @once
     def held_out(self) -> Corpus:
         """The training sentences only: the last tenth is what is tested on."""
         cut = len(self.sentences) * 9 // 10
         return Corpus(self.sentences[:cut], self.sentences[cut:], self.threads)
 
-    @cached_property
+    @once
     def data(self) -> tuple[Dataset, Dataset]:
         """Training and test data."""
         extract = Extractor(FEATURES, label="pair")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by_sequence
+from crfkit.once import once
 from crfkit.structures.expansion import Expansion
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
@@ -81,7 +81,7 @@ class ChainPotentials:
         """The automaton over states that limits segment lengths, if there is one."""
         return self.structure.resolved.expansion if self.structure.resolved else None
 
-    @cached_property
+    @once
     def problem(self) -> _native.Problem:
         """The arrays as the kernels see them, checked."""
         if self.expansion:

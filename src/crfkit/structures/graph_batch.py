@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Floats, Ids, Pointers, as_seq_ptr, pointers, sealed
 from crfkit.checks import check_number
+from crfkit.once import once
 from crfkit.structures.clique_features import CliqueFeatures, as_features
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_potentials import GraphPotentials, Table, as_table
@@ -79,7 +79,7 @@ class GraphBatch:
         chosen = np.arange(self.graphs)[which] if isinstance(which, slice | int | np.integer) else which
         return self.select(np.atleast_1d(np.asarray(chosen)))
 
-    @cached_property
+    @once
     def label_ptr(self) -> Pointers:
         """Where the labels of each variable begin in flat arrays, [V + 1]."""
         return pointers(self.width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores, sealed
+from crfkit.once import once
 from crfkit.structures.cliques import Clique
 from crfkit.structures.graph_gold import GraphGold, add_graph_counts, with_hamming
 from crfkit.structures.pieces import Pieces, pieces_of_graphs
@@ -80,7 +80,7 @@ class GraphPotentials:
         """Whether this is one graph, and not a batch of one."""
         return self.batch.single
 
-    @cached_property
+    @once
     def problem(self) -> _native.Factors:
         """The arrays as the engines see them, checked; what was observed is not in them."""
         batch = self.batch

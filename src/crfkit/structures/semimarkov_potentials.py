@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by_sequence
+from crfkit.once import once
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
 from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
@@ -43,7 +43,7 @@ class SemiMarkovPotentials:
     seq_ptr: Pointers  # [N + 1]
     single: bool
 
-    @cached_property
+    @once
     def problem(self) -> _native.Problem:
         """The arrays as the kernels see them, checked."""
         return _native.Problem.segments(self.segment, self.edge, self.start, self.stop, self.seq_ptr)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
+from crfkit.once import once
 from crfkit.structures.constraints import Constraint
 from crfkit.structures.gold import Gold
 from crfkit.structures.potentials import Potentials
@@ -57,7 +57,7 @@ class Slot:
     places: str | None = None
     base: str | None = None
 
-    @cached_property
+    @once
     def cells(self) -> int:
         """How many scores a place has."""
         return sum(prod(shape) for shape in self.tables)

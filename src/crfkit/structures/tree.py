@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +28,7 @@ from crfkit.arrays import (
     sealed,
     sum_by_sequence,
 )
+from crfkit.once import once
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
 from crfkit.structures.potentials import one_or_all, score_of_gold
@@ -149,17 +149,17 @@ class TreePotentials:
         """Whether there are constraints: trees have none but scores of -inf."""
         return False
 
-    @cached_property
+    @once
     def node_ptr(self) -> Pointers:
         """Where the labels of each variable begin in flat arrays, [P + 1]."""
         return pointers([array.size for array in self.node])
 
-    @cached_property
+    @once
     def edge_ptr(self) -> Pointers:
         """Where the edge of each variable begins in flat arrays, [P + 1]."""
         return pointers([array.size for array in self.edge])
 
-    @cached_property
+    @once
     def problem(self) -> _native.Problem:
         """The arrays as the kernels see them, checked."""
         return _native.Problem.tree(

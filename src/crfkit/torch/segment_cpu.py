@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from crfkit.arrays import Bools, Floats, Pointers
 from crfkit.native import kernels
+from crfkit.once import once
 from crfkit.structures.gold import Path
 from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.structures.semimarkov_gold import add_segment_counts
@@ -85,7 +85,7 @@ class Batch:
         T = self.leading[1]
         return x.detach()[torch.from_numpy(rows // T), torch.from_numpy(rows % T)]
 
-    @cached_property
+    @once
     def structure(self) -> SemiMarkov:
         D, L = self.duration.shape
         return SemiMarkov(L, max_length=D)

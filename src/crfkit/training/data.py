@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Model
 from crfkit.models.names import Names
+from crfkit.once import once
 from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.blocks.problem import BlockedProblem
@@ -183,7 +183,7 @@ class TrainingData:
             notes.append(f"{unknown:,} positions have no label of their own and are summed over")
         return notes
 
-    @cached_property
+    @once
     def label_counts(self) -> Pointers:
         """Positions of each label, [L]; sets of labels and distributions are not counted."""
         if isinstance(self.data, BlockedData):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
@@ -13,6 +12,7 @@ from torch.distributions.distribution import Distribution
 
 from crfkit.compat.torch_struct import segments
 from crfkit.compat.torch_struct.events import LinearChain, SemiMarkov
+from crfkit.once import once
 from crfkit.torch import ops
 from crfkit.torch.derivatives import LogPartition, Marginals
 from crfkit.torch.inputs import visible
@@ -80,12 +80,12 @@ class StructDistribution(Distribution, ABC):
     def _draws(self, n: int) -> Tensor:
         """Return events [n, batch, ...]."""
 
-    @cached_property
+    @once
     def partition(self) -> Tensor:
         """Log Z [batch]."""
         return self._log_partition(self.log_potentials).to(self.log_potentials.dtype)
 
-    @cached_property
+    @once
     def marginals(self) -> Tensor:
         """Probabilities of all parts [batch, ...]; they can be differentiated."""
         found, scores = self._marginals(self.log_potentials), self.log_potentials
@@ -100,7 +100,7 @@ class StructDistribution(Distribution, ABC):
         score: Tensor = self.struct().score(self.log_potentials, value.type_as(self.log_potentials), dims)
         return score - self.partition
 
-    @cached_property
+    @once
     def entropy(self) -> Tensor:
         """Entropies [batch]: log Z - <marginals, scores>."""
         return self.partition - _times(self.marginals, self.log_potentials)
@@ -113,12 +113,12 @@ class StructDistribution(Distribution, ABC):
         """Return KL(p || q) of each batch element."""
         return self.cross_entropy(other) - self.entropy
 
-    @cached_property
+    @once
     def argmax(self) -> Tensor:
         """Event of the best structure."""
         return self._best(1)[0][0].to(self.log_potentials.dtype)
 
-    @cached_property
+    @once
     def max(self) -> Tensor:
         """Score of the best structure, whose gradient is its event."""
         return _times(self.argmax, self.log_potentials)
@@ -136,7 +136,7 @@ class StructDistribution(Distribution, ABC):
         """Return scores [k, batch] of the k best structures, -inf beyond those that exist."""
         return self._best(k)[1].to(self.log_potentials.dtype)
 
-    @cached_property
+    @once
     def count(self) -> Tensor:
         """How many structures are allowed."""
         flat = torch.where(self.log_potentials.detach() == -torch.inf, -torch.inf, 0.0).double()

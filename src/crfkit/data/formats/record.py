@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+from crfkit.once import once
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -67,7 +68,7 @@ class Sample:
         #: those that hold something; none where it is not text
         self.lines = [line for line in full if not line.startswith(comment)] if comment else full
 
-    @cached_property
+    @once
     def tabs(self) -> int:
         """How many fields nearly all lines have between TABs; 0 if some lack a TAB or all end in one."""
         if any("\t" not in line and not line.startswith("-DOCSTART-") for line in self.lines):
@@ -77,7 +78,7 @@ class Sample:
             return 0
         return _common([line.count("\t") + 1 for line in tokens])
 
-    @cached_property
+    @once
     def blanks(self) -> int:
         """How many fields nearly all lines have between blanks and TABs, or 0."""
         return _common([len(line.split()) for line in self.lines])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -27,6 +26,7 @@ from crfkit.inference.globals.kinds import (
     Once,
     check_globals,
 )
+from crfkit.once import once
 from crfkit.structures.constraints import Matcher, Scheme, matching, scheme_in, spelled
 from crfkit.structures.gold import Path
 
@@ -50,7 +50,7 @@ class Steps:
         """How many sequences there are."""
         return len(self.seq_ptr) - 1
 
-    @cached_property
+    @once
     def place(self) -> Counts:
         """Position within its sequence, [S]."""
         return self.position - self.seq_ptr[self.sequence]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
 from crfkit.inference.globals.rules import Steps
+from crfkit.once import once
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Path
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
@@ -42,14 +42,14 @@ class Trellis:
     end: Counts  # [A] one past its last position
     nodes: int
 
-    @cached_property
+    @once
     def after(self) -> Floats:
         """The score of the best path from each node to the end, [nodes]; -inf where there is none."""
         best = np.full(self.nodes, -np.inf)
         best[self.head[self.end == self.T]] = 0.0
         return self._swept(best, self.tail, self.head, reversed(self._layers()))
 
-    @cached_property
+    @once
     def through(self) -> Floats:
         """The score of the best path through each arc, [A]."""
         best = np.full(self.nodes, -np.inf)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, ranges
 from crfkit.inference.methods.method import Summed
 from crfkit.native import kernels
+from crfkit.once import once
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import Part, components, part_of
@@ -73,17 +73,17 @@ class Lanes:
         """Whether every component is swept in lanes."""
         return self.programs.covers_all
 
-    @cached_property
+    @once
     def covered(self) -> Bools:
         """Which variables are of components that are swept in lanes, [V]."""
         return self.programs.covered()
 
-    @cached_property
+    @once
     def cells(self) -> Floats:
         """Cells of the largest covered component of each graph, [N]."""
         return self.programs.cells(self.potentials.problem)
 
-    @cached_property
+    @once
     def rest(self) -> Rest | None:
         """The components that are not covered."""
         return None if self.all else rest_of(self.potentials, self.covered, "lanes")

@@ -8,7 +8,6 @@ Rohanimanesh & McCallum (2004)). Counts go into the tables at once, without marg
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from crfkit.arrays import Bools, Floats
 from crfkit.inference.methods.lanes import constant_of, rest_of
 from crfkit.inference.methods.method import Method
 from crfkit.native import kernels
+from crfkit.once import once
 from crfkit.structures.graph_gold import summed_by_table
 from crfkit.structures.graph_potentials import GraphPotentials, Table
 
@@ -30,12 +30,12 @@ class Slices:
     potentials: GraphPotentials
     plan: _native.Slices
 
-    @cached_property
+    @once
     def covered(self) -> Bools:
         """Which variables are of such components, [V]."""
         return self.plan.covered()
 
-    @cached_property
+    @once
     def whole(self) -> Bools:
         """Which graphs have no other components, [N]."""
         batch = self.potentials.batch

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from crfkit.inference.reference.formulas import FORMULAS, Formula
+from crfkit.once import once
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Marginals
 
@@ -103,7 +103,7 @@ class Enumeration:
         """How many labellings are allowed."""
         return len(self.outcomes)
 
-    @cached_property
+    @once
     def log_partition(self) -> float:
         """Log of the sum of exp(score)."""
         if not self.outcomes:
@@ -111,12 +111,12 @@ class Enumeration:
         top = max(y.score for y in self.outcomes)
         return top + math.log(math.fsum(math.exp(y.score - top) for y in self.outcomes))
 
-    @cached_property
+    @once
     def probabilities(self) -> list[float]:
         """Probability of each of `outcomes`."""
         return [math.exp(y.score - self.log_partition) for y in self.outcomes]
 
-    @cached_property
+    @once
     def entropy(self) -> float:
         """Minus the sum of p log p."""
         return math.fsum(

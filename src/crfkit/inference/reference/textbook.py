@@ -11,7 +11,6 @@ The recursions (alpha and beta tables, messages up and down) are those of
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from crfkit.inference.reference.enumeration import Outcome
 from crfkit.inference.reference.formulas import edge_tables
 from crfkit.inference.reference.recursions import ChainRecursion, SegmentRecursion, TreeRecursion
 from crfkit.inference.reference.semirings import COUNT, MAX, SUM, Semiring, k_best
+from crfkit.once import once
 from crfkit.structures import ChainPotentials, Potentials, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.potentials import weighted_sum
 from crfkit.structures.results import Marginals
@@ -67,17 +67,17 @@ class Textbook:
         recursion, self._lay_out = RECURSIONS[type(potentials)]
         self._model = recursion(potentials)
 
-    @cached_property
+    @once
     def log_partition(self) -> float:
         """Log Z, eq. 1.29."""
         return float(self._model.total(SUM))
 
-    @cached_property
+    @once
     def best_score(self) -> float:
         """Score of the best labelling, eq. 1.35."""
         return float(self._model.total(MAX))
 
-    @cached_property
+    @once
     def count(self) -> int:
         """How many labellings are allowed."""
         return int(self._model.total(COUNT))
@@ -98,7 +98,7 @@ class Textbook:
         """Return which parts some allowed labelling has."""
         return self._shape(edges_by_position, lambda logs: logs > -np.inf, np.any)
 
-    @cached_property
+    @once
     def entropy(self) -> float:
         """Log Z - <marginals, potentials>, with 0 * -inf = 0."""
         slots = self.potentials.in_slots(self.marginals())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective
 from crfkit.linear.views import View, ViewedLoss
+from crfkit.once import once
 from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.problem import Latent, NotCoveredError
 from crfkit.optimise.sequential.minibatch import MiniBatches
@@ -100,7 +100,7 @@ class GraphLoss(ViewedLoss):
         """What the gold is: "path", or "set" where labels are hidden."""
         return self.gold.kind
 
-    @cached_property
+    @once
     def convex(self) -> bool:
         """Whether every local optimum is a global one."""
         if not self.objective.convex or self.objective.asks == "nothing":
@@ -157,7 +157,7 @@ class GraphLoss(ViewedLoss):
 
     # ---- parts
 
-    @cached_property
+    @once
     def blocks(self) -> list[GraphLoss]:
         """The loss in parts whose marginals take bounded memory; one part where all are added up at once."""
         batch = self.batch

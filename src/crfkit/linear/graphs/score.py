@@ -9,7 +9,6 @@ all factors share one table, which that number scales: no copies of tables are m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -21,6 +20,7 @@ from crfkit.checks import NotFiniteError
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import explain
 from crfkit.native import kernels, threads_or_all
+from crfkit.once import once
 from crfkit.structures.clique_features import CliqueFeatures
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials, Table
@@ -62,7 +62,7 @@ class CliqueScores:
     def _columns(self) -> int:
         return self.layout.slots[self.name].cells
 
-    @cached_property
+    @once
     def _index(self) -> _native.Transpose:
         assert self.features is not None
         assert self.features.rows is not None
@@ -123,7 +123,7 @@ class GraphScores:
     layout: Layout
     batch: GraphBatch
 
-    @cached_property
+    @once
     def cliques(self) -> tuple[CliqueScores, ...]:
         """The cliques of the graph, in its order."""
         return tuple(CliqueScores.of(self.layout, self.batch, name) for name in self.batch.graph.cliques)

@@ -7,7 +7,6 @@ and lengths.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +15,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import NotFiniteError
 from crfkit.native import kernels
+from crfkit.once import once
 from crfkit.optimise.problem import Penalty
 from crfkit.optimise.sequential.rules import Rule
 
@@ -93,7 +93,7 @@ class Sequences:
     before: int = 1  #: k: labels before that a transition looks at; L + ... + L^k rows of tables
     edges: EdgeRows | None = None
 
-    @cached_property
+    @once
     def native(self) -> _native.Labelled:
         """The arrays as the kernels see them, checked."""
         given = {name: getattr(self, name) for name in Sequences.__dataclass_fields__}
@@ -103,7 +103,7 @@ class Sequences:
             given["edges"] = _native.Edged(*self.edges)
         return _native.Labelled(**given)
 
-    @cached_property
+    @once
     def filled(self) -> Pointers:
         """Sequences with at least one position."""
         return np.flatnonzero(np.diff(self.seq_ptr)).astype(np.int64)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -26,6 +25,7 @@ from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined, LinearLoss
 from crfkit.linear.restrict import add, restrict, take
+from crfkit.once import once
 from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError, view_of
 from crfkit.optimise.sequential.ahead import ahead
 from crfkit.optimise.sequential.sequences import SequenceBlocks, Sequences
@@ -123,7 +123,7 @@ class BlockedProblem:
         made = ahead(self._block, numbers) if self.prefetch else map(self._block, numbers)
         return (block for block in made if block is not None)
 
-    @cached_property
+    @once
     def _whole(self) -> LinearLoss:
         """A block bound to all weights: what holds for its objective and structure holds for all blocks."""
         return self._bind(self.layout, self.data.block(0))

@@ -9,7 +9,6 @@ tokens, and pairs of two of them that occur together; the native search tries ev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, pointers, ranges
 from crfkit.data.batch import Batch
 from crfkit.native import threads_or_all
+from crfkit.once import once
 
 __all__ = ["Found", "Tokens", "best_features", "tokens_of"]
 
@@ -51,12 +51,12 @@ class Tokens:
         """How many of them have another label that is more probable than the gold."""
         return int(np.count_nonzero(self.gold != self.predicted))
 
-    @cached_property
+    @once
     def attributes(self) -> int:
         """Attributes that occur have ids below this."""
         return int(self.rows.id.max(initial=-1)) + 1
 
-    @cached_property
+    @once
     def counts(self) -> Pointers:
         """Occurrences of each attribute at these tokens, [attributes]."""
         return np.bincount(self.rows.id, minlength=self.attributes)
