@@ -188,9 +188,7 @@ def test_a_resumed_run_gives_the_same_bits(name: str, kind: str, tmp_path: Any) 
         for _ in range(4):
             run.step()
     write_tree(tmp_path / "state", {"run": first.state()})
-    again = method.start(
-        loss, penalty, np.zeros(loss.size), state=read_tree(tmp_path / "state", mapped=True)["run"]
-    )
+    again = method.start(loss, penalty, np.zeros(loss.size), state=read_tree(tmp_path / "state")["run"])
     for _ in range(8):
         assert again.step() == whole.step()
         assert again.w.tobytes() == whole.w.tobytes()

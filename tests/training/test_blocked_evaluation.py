@@ -77,7 +77,11 @@ def test_nothing_is_kept_where_nothing_may_be_written(
 ) -> None:
     data = dataset()
     layout = Layout.observed(data.batch, 3)
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+
+    def read_only(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", read_only)
     whole, summed = problems(data, layout, tmp_path)
     assert summed._store is None
     w, g = np.zeros(layout.weights), np.empty(layout.weights)

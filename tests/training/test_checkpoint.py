@@ -32,10 +32,9 @@ TREE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("mapped", [False, True])
-def test_trees_come_back_with_the_same_bits(tmp_path: Path, mapped: bool) -> None:
+def test_trees_come_back_with_the_same_bits(tmp_path: Path) -> None:
     write_tree(tmp_path / "tree", TREE)
-    back = read_tree(tmp_path / "tree", mapped=mapped)
+    back = read_tree(tmp_path / "tree")
     assert back["numbers"] == TREE["numbers"]
     assert back["pair"] == (0.1, 4)
     assert back["empty"] == {}

@@ -26,6 +26,7 @@ LEVELS = {
     "checks": 0,
     "shown": 0,
     "expressions": 0,
+    "fields": 1,
     "data": 1,
     "structures": 2,
     "features": 2,

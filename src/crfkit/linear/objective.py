@@ -116,6 +116,11 @@ class Objective(ABC):
         """Return the factor of marginals - gold of each sequence, [N], where the gradient is `shared`."""
         raise NotImplementedError
 
+    @property
+    def labellings(self) -> int:
+        """How many labellings `draw` leaves for the next visit."""
+        return 1
+
     def draw(
         self,
         potentials: Any,

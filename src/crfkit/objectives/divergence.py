@@ -72,6 +72,11 @@ class ContrastiveDivergence(Drawn):
         check_number("k", self.k, 1, whole=True)
         check_number("chains", self.chains, 1, whole=True)
 
+    @property
+    def labellings(self) -> int:
+        """How many labellings `draw` leaves for the next visit: chains of the gold and of the model."""
+        return 2 * self.chains
+
     def draw(
         self,
         potentials: Any,

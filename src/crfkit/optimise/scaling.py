@@ -28,6 +28,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
 from crfkit.optimise.batch.stopping import Stopping
 from crfkit.optimise.problem import End, Penalty, Stopped, view_of
@@ -177,10 +178,10 @@ class ScalingRun(BatchRun):
         change = np.log((total - observed) / (total - expected)) / S
         return float(np.clip(change, -self.max_change, self.max_change))
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
-        self.expected[:] = state["expected"]
+        self.expected[:] = state.floats("expected", *self.expected.shape)
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

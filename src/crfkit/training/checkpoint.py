@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crfkit.data.locks import locked_folder
+from crfkit.fields import Fields
 from crfkit.training.convergence import warn_about
 from crfkit.training.events import Checkpointed, Event, Unsaved
 from crfkit.training.record import RunRecord
@@ -30,7 +33,7 @@ class Checkpoints:
     Parameters
     ----------
     folder : path
-        Made where it does not exist. It holds one checkpoint, the latest.
+        Made where it does not exist. It holds one checkpoint, the latest. One run at a time can use it.
     seconds : float, optional
         Write after a step when the last checkpoint is so old; None: time does not matter.
     iterations : int, optional
@@ -71,23 +74,32 @@ class Checkpoints:
         by_count = self.iterations is not None and iteration % self.iterations == 0
         return by_count or (self.seconds is not None and time.monotonic() - saved_at >= self.seconds)
 
-    def load(self, fingerprint: Mapping[str, str]) -> dict[str, Any] | None:
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make the folder, before hours of work and not after, and keep other runs out of it."""
+        folder = Path(self.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked_folder(folder, "wait until it ends, or give each run a folder of its own"):
+            yield
+
+    def load(self, fingerprint: Mapping[str, str]) -> Fields | None:
         """Return what was saved for these data and options; None when there is nothing.
 
         Raises
         ------
         ValueError
-            The checkpoint belongs to another run; the message says what differs.
+            The checkpoint is damaged, or belongs to another run; the message says what is wrong.
         """
-        Path(self.folder).mkdir(parents=True, exist_ok=True)  # before hours of work, not after
         if not self.path.exists():
             return None
         tree = read_tree(self.path)
-        if tree.get("format") != FORMAT:
+        kind = tree.get("format")
+        if type(kind) is not int or kind != FORMAT:
             raise ValueError(
                 f"{self.path} is not a checkpoint that this version of crfkit can read; remove it"
             )
-        theirs = tree["fingerprint"]
+        marks = tree.part("fingerprint")
+        theirs = {name: marks.text(name) for name in marks}
         names = [name for name in {**theirs, **fingerprint} if theirs.get(name) != fingerprint.get(name)]
         if names:
             differs = "; ".join(_difference(n, theirs.get(n), fingerprint.get(n)) for n in names)
@@ -141,6 +153,8 @@ class Saver:
             keep.save(self.fingerprint, self.snapshot())
         except OSError as error:
             self._failed(iteration, error.strerror or str(error))
+        except (ValueError, MemoryError) as error:  # the state is too large to be written
+            self._failed(iteration, str(error) or "there is not enough memory")
         else:
             self.saved = iteration
             self.tell(Checkpointed(str(keep.path), iteration, time.monotonic() - began))

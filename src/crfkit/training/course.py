@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped
@@ -83,9 +85,9 @@ class Course(ABC, Generic[M]):
         """Return what a checkpoint needs beside the run; `restore` takes it."""
         return None
 
-    def restore(self, extra: Any) -> None:
-        """Take the `extra_state` of a checkpoint."""
-        raise ValueError("the checkpoint is of another kind of training")
+    def restore(self, saved: Fields, name: str) -> None:
+        """Take the `extra_state` of a checkpoint, a field that is not None."""
+        saved.wrong(name, "nothing: it belongs to another kind of training")
 
     def certified(self, certificate: Certificate, w: Floats) -> Certificate:
         """Return what a certificate of the run at w [F] is worth."""
@@ -104,7 +106,8 @@ class Course(ABC, Generic[M]):
         warn: bool = True,
     ) -> M:
         """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
-        with interrupts() as signals:  # from here on there is something to lose
+        alone = nullcontext() if keep is None else keep.held()
+        with interrupts() as signals, alone:  # from here on there is something to lose
             try:
                 outcome, summary = self._run(dev, metric, keep, audience, begun)
             except NothingLearnedError as error:
@@ -143,13 +146,14 @@ class Course(ABC, Generic[M]):
             record = RunRecord()
             w, halted = self.start(begun)
         else:
-            if saved["pairs"] is not None:
-                self.restore(saved["pairs"])
-            w, record = saved["w"], RunRecord.of_state(saved["course"])
+            if saved.has("pairs"):
+                self.restore(saved, "pairs")
+            F = self.problem.size
+            w, record = saved.floats("w", F), RunRecord.of_state(saved.part("course"), F)
         facts = self._facts(dev, halted)
         if validate is not None:
             validate.model = self.model(w)
-        state = None if saved is None else saved["run"]
+        state = None if saved is None else saved.part("run")
         run = self.optimiser.start(self.problem, self.penalty, w, state=state)
         tell(audience, self.begin(record.iteration))
 

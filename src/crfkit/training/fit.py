@@ -14,6 +14,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
+from crfkit.fields import Fields
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
@@ -152,9 +153,13 @@ class Fit(Course[Model]):
         """Return the likely pairs that were added to the layout."""
         return self.pairs
 
-    def restore(self, extra: Pointers) -> None:
+    def restore(self, saved: Fields, name: str) -> None:
         """Add likely pairs to the layout again."""
-        self._bind(extra)
+        L, A = self.layout.labels, self.layout.attributes
+        pairs = saved.integers(name, None, 2, below=max(L, A))
+        if self.likely is None or (pairs >= [A, L]).any():
+            saved.wrong(name, "pairs of attributes and labels, where the options ask for likely ones")
+        self._bind(pairs)
 
     def begin(self, resumed: int) -> Begin:
         """Return the event that training begins."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.problem import End, Step, Stopped
 from crfkit.training.events import COLUMNS
 
@@ -123,6 +125,24 @@ class RunRecord:
         }
 
     @classmethod
-    def of_state(cls, state: dict[str, Any]) -> RunRecord:
-        """Return the record that gave this state."""
-        return cls(**{**state, "rows": state["rows"].tolist(), "excess": state["excess"].tolist()})
+    def of_state(cls, state: Mapping[str, Any], F: int) -> RunRecord:
+        """Return the record that gave this state, of a run on F weights."""
+        kept = Fields.of(state)
+        rows = kept.floats("rows", None, len(COLUMNS), finite=False)
+        sure = [COLUMNS.index(name) for name in ("objective", "evaluations", "seconds")]
+        if not (np.abs(rows[:, sure]) <= 1e150).all():
+            kept.refuse("rows", "not finite where objectives, passes and seconds are")
+        best = kept.count("best_iteration", len(rows))
+        score = kept.number("best_score", finite=False)
+        if (best > 0) != kept.has("best_w") or (best > 0) == np.isnan(score):
+            kept.wrong("best_iteration", "that of the best weights and their score")
+        return cls(
+            rows=rows.tolist(),
+            excess=kept.floats("excess", len(rows), finite=False).tolist(),
+            best_w=kept.floats("best_w", F) if best else None,
+            best_score=score,
+            best_iteration=best,
+            stale=kept.count("stale"),
+            stopped=kept.text("stopped"),
+            end=kept.text("end", ["", *(end.value for end in End)]),
+        )

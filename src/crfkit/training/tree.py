@@ -1,7 +1,8 @@
 """Trees of arrays in one file: dicts and lists of numbers, strings and arrays.
 
 Arrays lie in the file as they are (`crfkit.models.store`), everything else is JSON, where ``{"array": name}``
-stands for an array. No pickle. A file is whole at every moment (`crfkit.data.sink`).
+stands for an array. No pickle. A file is whole at every moment (`crfkit.data.sink`), every array has a sum,
+and what is read is `Fields`, which nobody may use unchecked.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.data.sink import write_bytes
-from crfkit.models.store import ModelFileError, map_file, pack, unpack
+from crfkit.fields import Fields
+from crfkit.models.store import ModelFileError, pack, unpack
 
 __all__ = ["read_tree", "write_tree"]
 
 _KIND = "crfkit tree"
+_DEEPEST = 30  # nesting; what runs keep has five levels
 
 
 def write_tree(path: Path, tree: Mapping[str, Any]) -> None:
@@ -30,25 +33,26 @@ def write_tree(path: Path, tree: Mapping[str, Any]) -> None:
     write_bytes(path, pack(arrays, {}, kind=_KIND))
 
 
-def read_tree(path: Path, *, mapped: bool = False) -> dict[str, Any]:
-    """Read what `write_tree` wrote, with the same bits.
+def read_tree(path: Path, remedy: str = "remove it") -> Fields:
+    """Read what `write_tree` wrote, with the same bits; all sums are compared.
 
-    Parameters
-    ----------
-    path : Path
-    mapped : bool
-        Leave the arrays in the file: they are read-only, and come into memory as they are used.
+    The file is read as a whole, and so stays as it was read, whatever happens to it. Messages end in what to
+    do about a damaged one.
     """
     try:
-        data = map_file(path) if mapped else np.fromfile(path, dtype=np.uint8).data
-        arrays, _ = unpack(data, str(path), kind=_KIND, sums=not mapped)
-        tree = _unflatten(json.loads(arrays["tree"].tobytes()), arrays)
-    except (KeyError, ValueError) as error:
+        data = np.fromfile(path, dtype=np.uint8)
+        data.setflags(write=False)
+        arrays, _ = unpack(data.data, str(path), kind=_KIND)
+        if "tree" not in arrays:
+            raise ValueError("it has no tree")
+        plain = json.loads(arrays["tree"].tobytes(), object_pairs_hook=_single)
+        tree = _unflatten(plain, arrays, 0)
+    except (ValueError, RecursionError) as error:
         why = error.what if isinstance(error, ModelFileError) else error
-        raise ValueError(f"{path} is damaged or was not written by crfkit ({why}); remove it") from None
+        raise ValueError(f"{path} is damaged or was not written by crfkit ({why}); {remedy}") from None
     if not isinstance(tree, dict):
-        raise ValueError(f"{path} was not written by crfkit; remove it")
-    return tree
+        raise ValueError(f"{path} was not written by crfkit; {remedy}")
+    return Fields(tree, str(path), remedy=remedy)
 
 
 def _flatten(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -69,13 +73,24 @@ def _flatten(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
     raise TypeError(f"{name} is a {type(value).__name__}; a checkpoint keeps numbers, strings and arrays")
 
 
-def _unflatten(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return made
+
+
+def _unflatten(value: Any, arrays: Mapping[str, NDArray[Any]], depth: int) -> Any:
+    if isinstance(value, list) or depth > _DEEPEST:
+        raise ValueError("its tree is none that crfkit writes")
     if not isinstance(value, dict):
         return value
-    ((kind, inside),) = value.items()
-    if kind == "array":
+    kind, inside = next(iter(value.items())) if len(value) == 1 else ("", None)
+    if kind == "array" and isinstance(inside, str) and inside in arrays:
         return arrays[inside]
-    if kind == "dict":
-        return {k: _unflatten(v, arrays) for k, v in inside.items()}
-    items = [_unflatten(v, arrays) for v in inside]
-    return items if kind == "list" else tuple(items)
+    if kind == "dict" and isinstance(inside, dict):
+        return {k: _unflatten(v, arrays, depth + 1) for k, v in inside.items()}
+    if kind in ("list", "tuple") and isinstance(inside, list):
+        items = [_unflatten(v, arrays, depth + 1) for v in inside]
+        return items if kind == "list" else tuple(items)
+    raise ValueError("its tree is none that crfkit writes")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit.arrays import Floats, Ids
+from crfkit.fields import Fields
 from crfkit.optimise.sequential.minibatch import Parts
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ class GraphVisit:
         )
         loss.scores.scatter(by_score, gradient, threads=loss.threads)
         return value
+
+    def restore(self, state: Fields, name: str) -> None:
+        """Set `labels` to a field of a state, which must be labels of these graphs, or None."""
+        self.labels = None
+        if state.has(name):
+            width = self.loss.batch.width  # [V]
+            self.labels = state.ids(
+                name, self.loss.objective.labellings, len(width), below=int(width.max(initial=0))
+            )
+            if (self.labels >= width).any():
+                state.refuse(name, "labels that some variables do not have")
 
 
 class GraphMiniBatches:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.descent import ScaledDescent, Searching
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
 from crfkit.optimise.problem import Curvature, Differentiable, Penalty, Smooth, view_of
@@ -159,13 +160,17 @@ class ConjugateRun(ScaledDescent):
         else:
             self.z = np.multiply(self.inverse, self.gradient, out=self.scaled)
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
-        self.d[:] = state["d"]
-        self.inverse = np.array(state["inverse"], dtype=np.float64) if len(state["inverse"]) else None
-        self.gz, self.beta = float(state["gz"]), float(state["beta"])
-        self.conjugate = bool(state["conjugate"])
+        F = len(self.d)
+        self.d[:] = state.floats("d", F)
+        known = state.floats("inverse", None, least=0.0)
+        if len(known) not in ((0,) if self.options.preconditioner == "none" else (0, F)):
+            state.wrong("inverse", "a preconditioner, where the options ask for one")
+        self.inverse = known if len(known) else None
+        self.gz, self.beta = state.number("gz"), state.number("beta")
+        self.conjugate = state.flag("conjugate")
         self._apply()
 
     def state(self) -> dict[str, Any]:

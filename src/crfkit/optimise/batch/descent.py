@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.linesearch import Found, Trial, Wolfe
 from crfkit.optimise.batch.run import BatchRun
 from crfkit.optimise.batch.stopping import Stopping
@@ -152,11 +153,12 @@ class Descent(BatchRun):
         """Keep the numbers of the point that was accepted."""
         self.note(self.point.value, self.point.gradient_norm, self.point.weight_norm)
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
-        self.gradient[:] = state["gradient"]
-        self.least, self.stale = (float(state["least"][0]), float(state["least"][1])), int(state["stale"])
+        self.gradient[:] = state.floats("gradient", len(self.gradient))
+        objective, norm = state.extended("least", 2).tolist()
+        self.least, self.stale = (objective, norm), state.count("stale")
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""
@@ -185,10 +187,10 @@ class ScaledDescent(Descent):
         """Keep the scale."""
         self.promised = length * slope
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
-        self.promised = float(state["promised"])
+        self.promised = state.number("promised")
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
 from crfkit.optimise.batch.stopping import Stopping
@@ -109,10 +110,10 @@ class EMRun(BatchRun):
         self.note(point.value, point.gradient_norm, point.weight_norm)
         return moved, None
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
-        self.gradient[:] = state["gradient"]
+        self.gradient[:] = state.floats("gradient", len(self.gradient))
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

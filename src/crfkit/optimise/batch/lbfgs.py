@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.descent import Descent, Searching
 from crfkit.optimise.batch.linesearch import Found, Trial
 from crfkit.optimise.batch.pairs import Pairs
@@ -152,7 +153,7 @@ class LBFGSRun(Descent):
         self.pairs.clear()
         return known
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
         self.pairs.recall(state)

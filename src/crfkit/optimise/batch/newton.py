@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.descent import Descent, Searching
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
 from crfkit.optimise.problem import Differentiable, Penalty, Smooth
@@ -160,10 +161,10 @@ class NewtonRun(Descent):
         self.plain = True
         return known
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
-        self.norm_before = float(state["norm_before"])
+        self.norm_before = state.number("norm_before", least=0.0)
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.vectors import Kept, Vectors
 
 __all__ = ["Pairs"]
@@ -116,11 +117,18 @@ class Pairs:
             **{f"pairs_{name}": getattr(self, name).copy() for name in _SMALL},
         }
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
-        self.s, self.y = list(np.array(state["pairs_s"])), list(np.array(state["pairs_y"]))
-        for name in _SMALL:
-            setattr(self, name, np.array(state[f"pairs_{name}"], dtype=np.float64))
+        self.length = state.floats("pairs_length", None)
+        k = len(self.length)
+        if k > self.memory:
+            state.wrong("pairs_length", f"lengths of at most {self.memory} pairs")
+        self.s = self.vectors.kept_in(state, "pairs_s", k)
+        self.y = self.vectors.kept_in(state, "pairs_y", k)
+        self.sy, self.yy = (state.floats(f"pairs_{name}", k, k) for name in ("sy", "yy"))
+        self.sg, self.yg = (state.floats(f"pairs_{name}", k) for name in ("sg", "yg"))
+        if not (np.diagonal(self.sy) > 0.0).all() or not (np.diagonal(self.yy) > 0.0).all():
+            state.refuse("pairs_sy", "not that of pairs along which the objective curves upwards")
 
 
 _SMALL = ("length", "sy", "yy", "sg", "yg")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.run import BatchRun
 from crfkit.optimise.problem import Curvature, Penalty, Step, view_of
 
@@ -76,11 +77,11 @@ class ScaledRun:
             diagonal = view_of(problem, Curvature, "the preconditioner").diagonal(w) + penalty.l2
             self.scale: Floats = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))  # [F]
         else:
-            self.scale = np.array(state["scale"], dtype=np.float64)
+            self.scale = Fields.of(state).floats("scale", problem.size, least=np.finfo(float).tiny ** 0.5)
         scaled = Penalty(
             penalty.l1 / self.scale if penalty.sparse else 0.0, penalty.l2 / (self.scale * self.scale)
         )
-        inner = None if state is None else state["inner"]
+        inner = None if state is None else Fields.of(state).part("inner")
         self.inner = start(Scaled(problem, self.scale), scaled, w * self.scale, state=inner)
 
     @property

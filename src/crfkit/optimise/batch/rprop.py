@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.run import BatchRun
 from crfkit.optimise.batch.stopping import Stopping
 from crfkit.optimise.problem import Differentiable, End, Penalty, Smooth, Stopped
@@ -129,12 +130,12 @@ class RPropRun(BatchRun):
         self.note(objective, norm, weight_norm)
         return float(self.length.mean()), None
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state."""
         super().recall(state)
         for name in _ARRAYS:
-            getattr(self, name)[:] = state[name]
-        self.rose = bool(state["rose"])
+            getattr(self, name)[:] = state.floats(name, len(self.w))
+        self.rose = state.flag("rose")
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

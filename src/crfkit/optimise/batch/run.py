@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.stopping import Stopping
 from crfkit.optimise.batch.vectors import Vectors
 from crfkit.optimise.problem import End, Penalty, Step, Stopped
@@ -40,7 +41,8 @@ class BatchRun:
         self.vectors = Vectors(F, options.threads)
         self.l2 = _strength(penalty.l2, "l2", F)
         self.l1 = _strength(penalty.l1, "l1", F)
-        begin = w if state is None else state["w"]
+        kept = None if state is None else Fields.of(state)
+        begin = w if kept is None else kept.floats("w", F)
         self.w: Floats = np.array(begin, dtype=np.float64, order="C")
         if self.w.shape != (F,):
             raise ValueError(f"w has shape {self.w.shape}, expected ({F},)")
@@ -51,8 +53,8 @@ class BatchRun:
         self.objectives: list[float] = []  # the last period + 1; empty before the first evaluation
         self.gradient_norm = self.weight_norm = nan
         self.ended: Step | None = None
-        if state is not None:
-            self.recall(state)
+        if kept is not None:
+            self.recall(kept)
 
     # ---- what methods define
 
@@ -69,11 +71,14 @@ class BatchRun:
         """The gradient of the objective at the weights of now, [F]; the pseudo-gradient under L1."""
         raise NotImplementedError
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore a state, except `w`."""
-        self.iteration, self.evaluations = int(state["iteration"]), float(state["evaluations"])
-        self.objectives = [float(x) for x in state["objectives"]]
-        self.gradient_norm, self.weight_norm = float(state["gradient_norm"]), float(state["weight_norm"])
+        self.iteration = state.count("iteration")
+        self.evaluations = state.number("evaluations", least=0.0)
+        self.objectives = state.numbers("objectives", most=1 + (self.stopping.period or 0))
+        begun = bool(self.objectives)
+        self.gradient_norm = state.number("gradient_norm", least=0.0, finite=begun)
+        self.weight_norm = state.number("weight_norm", least=0.0, finite=begun)
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

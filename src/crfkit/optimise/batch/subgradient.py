@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.run import refuse_l1
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty, Smooth, Step
@@ -98,12 +99,12 @@ class SubgradientRun:
             begin = penalty.projected(np.array(w, dtype=np.float64))
             state = {"w": begin, "now": begin, "average": begin, "linear": np.zeros_like(begin)}
             state |= {"steps": 0, "evaluations": 0.0, "constant": 0.0, "best": np.inf, "bound": -np.inf}
+        kept = Fields.of(state)
         self.w, self.now, self.average, self.linear = (
-            np.array(state[name], dtype=np.float64) for name in ("w", "now", "average", "linear")
+            kept.floats(name, problem.size) for name in ("w", "now", "average", "linear")
         )
-        self.steps, self.evaluations = int(state["steps"]), float(state["evaluations"])
-        self.constant, self.best = float(state["constant"]), float(state["best"])
-        self.bound = float(state["bound"])
+        self.steps, self.evaluations = kept.count("steps"), kept.number("evaluations", least=0.0)
+        self.constant, self.best, self.bound = kept.number("constant"), *kept.bounds("best", "bound")
 
     def _objective(self, w: Floats, gradient: Floats) -> float:
         value = self.problem.value_and_grad(w, gradient) + self.penalty.add_smooth(w, gradient)

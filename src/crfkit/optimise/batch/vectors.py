@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import kernels, threads_or_all
 
 __all__ = ["Kept", "Vectors"]
@@ -62,6 +63,19 @@ class Vectors:
             kept = np.empty(self.size) if buffer is None else buffer
             kept[:] = x
         return kept
+
+    def kept_in(self, state: Fields, name: str, count: int) -> list[Kept]:
+        """Return the kept vectors of a state: a field of so many rows, without one where there are none."""
+        if not count:
+            if np.size(state[name]):
+                state.wrong(name, "no vectors")
+            return []
+        if not self.brief:
+            return list(state.floats(name, count, self.size))
+        rows = state.array(name, np.uint16, count, (self.size + 31) // 32 * 32)
+        if ((rows & 0x7F80) == 0x7F80).any():  # the exponent of inf and nan
+            state.refuse(name, "not finite")
+        return list(rows)
 
     def kept_bytes(self) -> int:
         """Return how much memory one kept vector takes."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 
 __all__ = ["Extrapolation"]
 
@@ -35,13 +36,22 @@ class Extrapolation:
     array([1.])
     """
 
-    def __init__(self, steps: int = 4, recent: NDArray[np.float32] | None = None) -> None:
+    def __init__(self, steps: int = 4) -> None:
         self.steps = steps
-        self.recent: list[NDArray[np.float32]] = [] if recent is None else list(recent)  # oldest first
+        self.recent: list[NDArray[np.float32]] = []  # oldest first
 
     def add(self, w: Floats) -> None:
         """Remember weights, and forget the oldest."""
         self.recent = [*self.recent[-self.steps :], w.astype(np.float32)]
+
+    def recall(self, state: Fields, name: str, F: int) -> None:
+        """Restore the last weights, of which a state has at most one more than steps."""
+        if not np.size(state[name]):
+            return
+        recent = state.array(name, np.float32, None, F)
+        if len(recent) > self.steps + 1 or not np.isfinite(recent).all():
+            state.wrong(name, f"finite weights of at most {self.steps + 1} steps")
+        self.recent = list(recent)
 
     def weights(self) -> Floats:
         """Return the combination; the last weights themselves when there are fewer than three."""

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.batch.vectors import Kept, Vectors
 from crfkit.optimise.dual.passes import passes_left
 from crfkit.optimise.problem import Penalty, Smooth, evaluate
@@ -63,11 +64,21 @@ class Nearby:
         self.foreseen: list[float] = []  # the bound at `weights`, after each of the last moves
         self.tried = np.inf  # the bound itself, where it was last evaluated
         if state:
-            self.w, self.gradient = np.array(state["w"]), np.array(state["gradient"])
-            self.s, self.y = list(np.array(state["s"])), list(np.array(state["y"]))
-            self.yy, self.yg = np.array(state["yy"]), np.array(state["yg"])
-            self.foreseen = [float(x) for x in state["foreseen"]]
-            self.tried = float(state["tried"])
+            self._recall(Fields.of(state))
+
+    def _recall(self, state: Fields) -> None:
+        F = self.vectors.size
+        self.w, self.gradient = state.floats("w", F), state.floats("gradient", F)
+        self.yg = state.floats("yg", None)
+        K = len(self.yg)
+        if K > _MOVES:
+            state.wrong("yg", f"numbers of at most {_MOVES} moves")
+        self.s, self.y = self.vectors.kept_in(state, "s", K), self.vectors.kept_in(state, "y", K)
+        self.yy = state.floats("yy", K, K)
+        self.foreseen = state.numbers("foreseen", most=6)
+        if not self.foreseen:
+            state.wrong("foreseen", "one bound or more")
+        self.tried = state.bounds("tried")[0]
 
     def add(self, w: Floats, gradient: Floats) -> None:
         """Take note of weights [F] that a run has come to, and of the gradient there."""

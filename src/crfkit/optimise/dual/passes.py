@@ -15,6 +15,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import kernels, threads_or_all, usable_cores
 from crfkit.optimise.problem import Penalty
 from crfkit.optimise.sequential.sequences import DualSequences, Sequences
@@ -129,10 +130,14 @@ class DualPasses:
         numbers = {"dual": self.dual, "met": self.met, "rounding": self.rounding}
         return {**numbers, "v": v, "trainer": self.trainer.state()}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields, F: int) -> None:
         """Restore a state."""
-        self.dual, self.met, self.rounding = (float(state[name]) for name in ("dual", "met", "rounding"))
-        self.trainer.restore(np.asarray(state["v"]), state["trainer"])
+        self.dual, self.rounding = state.number("dual"), state.number("rounding", least=0.0)
+        self.met = state.bounds("met")[0]
+        parts = state.part("trainer")
+        now = self.trainer.state()
+        arrays = {name: parts.floats(name, len(now[name]), dtype=now[name].dtype) for name in now}
+        self.trainer.restore(state.floats("v", F), arrays)
 
 
 def strengths_of(arrays: Sequences, penalty: Penalty, F: int) -> Floats:

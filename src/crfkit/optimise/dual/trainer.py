@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from threading import Thread
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import threads_or_all
 from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.batch.preconditioned import KnownDiagonal
@@ -139,8 +140,9 @@ class DualRun:
         self.ease = max(strained / _EASY, 1.0) if options.finish is not None else 1.0
         self.preparing: Thread | None = None
         self.sequences: DualPasses | None = None  # until the dual is left for good
-        if state is not None and state["left"]:
-            self._recall(state)
+        kept = None if state is None else Fields.of(state)
+        if kept is not None and kept.text("left"):
+            self._recall(kept)
             return
         if state is None and self.w.any() and self.ease > 1.0:
             self.left = "the L2 penalty is weak, and it begins at given weights"
@@ -154,8 +156,8 @@ class DualRun:
             arrays, penalty, strengths, self.ease, exponentiated, options.relax, options.seed, options.threads
         )
         self.sequences.meanwhile = self.preparing
-        if state is not None:
-            self._recall(state)
+        if kept is not None:
+            self._recall(kept)
         elif self.w.any() or (exponentiated and arrays.segments is not None):
             # Potentials of rows alone cannot single out the gold segments, as they can the labels of a chain.
             self._begin(self.sequences)
@@ -373,21 +375,27 @@ class DualRun:
             "near": self.near.state(),
         }
 
-    def _recall(self, state: dict[str, Any]) -> None:
-        for name in _NUMBERS:
-            setattr(self, name, state[name])
-        self.gaps = [float(x) for x in state["gaps"]]
-        self.objectives = [float(x) for x in state["objectives"]]
-        self.recent = Extrapolation(recent=np.asarray(state["recent"]))
-        self.w = np.array(state["w"], dtype=np.float64)
-        self.near = Nearby(self.near.vectors, self.curvature, state["near"])
+    def _recall(self, state: Fields) -> None:
+        F = len(self.w)
+        self.left = state.text("left")
+        phases = ["finish"] if self.options.finish is not None else []
+        self.phase = cast(Phase, state.text("phase", phases if self.left else ["dual", "certify", *phases]))
+        self.passes, self.certifying = state.count("passes"), state.count("certifying")
+        self.evaluations = state.number("evaluations", least=0.0)
+        self.before = state.number("before", least=0.0)
+        self.best, self.bound = state.bounds("best", "bound")
+        self.gaps = state.numbers("gaps", most=3)
+        if self.phase == "dual" and self.passes > 1 and not self.gaps:
+            state.wrong("gaps", "those of the last passes")
+        self.objectives = state.numbers("objectives", most=6)
+        self.recent.recall(state, "recent", F)
+        self.w = state.floats("w", F)
+        self.near = Nearby(self.near.vectors, self.curvature, state.part("near"))
         if self.sequences is not None:
-            self.sequences.recall(state["sequences"])
+            self.sequences.recall(state.part("sequences"), F)
         if self.phase == "finish":
-            if self.options.finish is None:
-                raise ValueError("the state is that of a finishing run, but finish is None")
             known = self.problem if self.left else KnownDiagonal(self.problem, None)
-            self.finisher = self._finisher().start(known, self.penalty, self.w, state=state["finish"])
+            self.finisher = self._finisher().start(known, self.penalty, self.w, state=state.part("finish"))
 
     certifying = 0  # passes for the certificate
     before = 0.0  # evaluations before those of the finisher

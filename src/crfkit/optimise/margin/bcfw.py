@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
+from crfkit.fields import Fields
 from crfkit.optimise.margin.certified import certified_step
 from crfkit.optimise.margin.native_visits import visits_of
 from crfkit.optimise.margin.view import MarginSequences
@@ -94,11 +95,12 @@ class BCFWRun:
         self.options, self.problem, self.penalty = options, problem, penalty
         self.visits, self.count = visits_of(problem, penalty, options.step == "mixture")
         if state is not None:
-            self.visits.restore(state["visits"])
-            self.w, self.known = np.array(state["w"]), np.array(state["known"])
-            self.passes, self.evaluations = int(state["passes"]), float(state["evaluations"])
-            self.best, self.bound = float(state["best"]), float(state["bound"])
-            self.averages = bool(state["averages"])
+            kept = Fields.of(state)
+            self.visits.restore(kept.part("visits"))
+            self.w, self.known = kept.floats("w", problem.size), kept.extended("known", self.count)
+            self.passes, self.evaluations = kept.count("passes"), kept.number("evaluations", least=0.0)
+            self.best, self.bound = kept.bounds("best", "bound")
+            self.averages = kept.flag("averages")
             return
         self.w = penalty.projected(begin_at(w, problem.size))  # [F] the best
         self.known = np.full(self.count, np.inf)  # the gaps as they were last seen

@@ -14,12 +14,10 @@ w = L^-1 max(0, sum share a), with the same D: what is cut off is the multiplier
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
+from crfkit.fields import Fields
 from crfkit.optimise.problem import End, Penalty, Step
 
 __all__ = ["ShareWeights", "certified_step", "inverse_strengths"]
@@ -56,9 +54,10 @@ class ShareWeights:
         """Return everything that it holds."""
         return {"w": self.w.copy(), "free": self.free.copy()}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Fields) -> None:
         """Go on from a state."""
-        self.w[:], self.free[:] = state["w"], state["free"]
+        F = len(self.w)
+        self.w[:], self.free[:] = state.floats("w", F), state.floats("free", F)
 
 
 def inverse_strengths(penalty: Penalty, size: int, who: str) -> Floats:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.margin.marginal_dual import FactoredSequences, MarginalRun
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import Penalty
@@ -146,10 +147,10 @@ class BatchRun(_ExponentiatedRun):
         """Return what stands for the distributions, and the rate."""
         return {"sum": self.sum.copy(), "cost": self.cost, "eta": self.eta}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore the distributions."""
-        self.sum = np.array(state["sum"], dtype=np.float64)
-        self.cost, self.eta = float(state["cost"]), float(state["eta"])
+        self.sum = state.floats("sum", self.problem.size)
+        self.cost, self.eta = state.number("cost"), state.number("eta", least=0.0)
 
 
 class OnlineRun(_ExponentiatedRun):
@@ -199,15 +200,14 @@ class OnlineRun(_ExponentiatedRun):
         flat = [array.ravel() for theta in self.theta.values() for array in theta.values()]
         return {"theta": np.concatenate(flat), "eta": np.array(list(self.eta.values()))}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore the distributions."""
-        filled, flat, at = [int(n) for n in self.view.filled], np.asarray(state["theta"], np.float64), 0
-        self.eta = dict(zip(filled, np.asarray(state["eta"], np.float64).tolist(), strict=True))
-        self.theta = {}
-        for n in filled:
-            made = self.view.part(n).at_gold(0.0)
-            for array in made.values():
-                array.ravel()[:] = flat[at : at + array.size]
-                at += array.size
-            self.theta[n] = made
+        filled, at = [int(n) for n in self.view.filled], 0
+        self.eta = dict(zip(filled, state.floats("eta", len(filled), least=0.0).tolist(), strict=True))
+        self.theta = {n: self.view.part(n).at_gold(0.0) for n in filled}
+        arrays = [array for theta in self.theta.values() for array in theta.values()]
+        flat = state.floats("theta", sum(array.size for array in arrays))
+        for array in arrays:
+            array.ravel()[:] = flat[at : at + array.size]
+            at += array.size
         self._sum_up()

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.fields import Fields
 from crfkit.optimise.margin.certified import certified_step, inverse_strengths
 from crfkit.optimise.problem import End, Penalty, Step, view_of
 
@@ -143,10 +144,12 @@ class MarginalRun:
         if state is None:
             self.begin()
             return
-        self.w, self.now = (np.array(state[name], dtype=np.float64) for name in ("w", "now"))
-        self.best, self.bound, self.dual = (float(state[name]) for name in ("best", "bound", "dual"))
-        self.steps, self.evaluations = int(state["steps"]), float(state["evaluations"])
-        self.recall(state)
+        kept = Fields.of(state)
+        self.w, self.now = kept.floats("w", F), kept.floats("now", F + 1)
+        self.best, self.bound = kept.bounds("best", "bound")
+        self.dual = kept.number("dual")
+        self.steps, self.evaluations = kept.count("steps"), kept.number("evaluations", least=0.0)
+        self.recall(kept)
 
     # ---- what methods define
 
@@ -162,7 +165,7 @@ class MarginalRun:
         """Return the dual variables and whatever goes with them."""
         raise NotImplementedError
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def recall(self, state: Fields) -> None:
         """Restore what `kept` has returned."""
         raise NotImplementedError
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.margin.certified import ShareWeights, certified_step
 from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.margin.working_set import WorkingSet
@@ -84,10 +85,12 @@ class NSlackRun:
         self.at = self.w.copy()  # [F] where the next round asks
         self.rounds, self.best, self.bound = 0, np.inf, 0.0
         if state is not None:
-            self.rounds, self.best, self.bound = (state[name] for name in ("rounds", "best", "bound"))
-            self.w, self.at = (np.array(state[name]) for name in ("w", "at"))
-            self.shared.restore(state["shared"])
-            self.sets = [WorkingSet.of(kept) for kept in state["sets"]]
+            kept, F = Fields.of(state), problem.size
+            self.rounds = kept.count("rounds")
+            self.best, self.bound = kept.bounds("best", "bound")
+            self.w, self.at = kept.floats("w", F), kept.floats("at", F)
+            self.shared.restore(kept.part("shared"))
+            self.sets = [WorkingSet.of(one, F) for one in kept.parts("sets", len(self.sets))]
 
     def step(self) -> Step:
         """Make one round: ask for violations, and solve the program."""

@@ -9,6 +9,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Pointers
 from crfkit.checks import NotFiniteError
+from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimise.margin.certified import ShareWeights
 from crfkit.optimise.margin.view import MarginChains, MarginSequences
@@ -16,6 +17,8 @@ from crfkit.optimise.margin.visits import SparseVisits, Visits
 from crfkit.optimise.problem import Penalty, view_of
 
 __all__ = ["NativeVisits", "visits_of"]
+
+_ROOM = 4096  # for labellings of a sequence in a state, however few it has
 
 
 def visits_of(problem: Any, penalty: Penalty, mixture: bool) -> tuple[Visits, int]:
@@ -49,7 +52,7 @@ class NativeVisits:
     def __init__(
         self, chains: MarginChains, filled: Pointers, inverse: float, small_inverse: float, size: int
     ) -> None:
-        self.filled, self.size = filled, size
+        self.chains, self.filled, self.size = chains, filled, size
         self.trainer = _native.MarginTrainer(chains.native, inverse, small_inverse)
 
     def run(self, order: Pointers, seen: int) -> Floats:
@@ -86,6 +89,25 @@ class NativeVisits:
         """Return everything that `restore` takes."""
         return {"w": self.weights(), "memory": self.late(), **self.trainer.state()}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Fields) -> None:
         """Go on from a state."""
-        self.trainer.restore(**{name: np.array(array) for name, array in state.items()})
+        lengths = np.diff(self.chains.seq_ptr)
+        N = len(lengths)
+        count = state.ids("count", N, below=1 << 20)
+        room = state.ids("room", N, below=1 << 20)
+        if ((count == 0) != (lengths == 0)).any() or (count > room).any():
+            state.wrong("count", "the labellings of each sequence, for which there is room")
+        if (room > np.maximum(_ROOM, 16 * count)).any():
+            state.refuse("room", f"up to {room.max():,}, far more than there are labellings")
+        k = count.astype(np.int64)
+        shares = int(k.sum())
+        self.trainer.restore(
+            w=state.floats("w", self.size),
+            memory=state.floats("memory", self.size),
+            count=count,
+            room=room,
+            path=state.ids("path", int((k * lengths).sum()), below=self.chains.labels),
+            share=state.floats("share", shares, least=0.0),
+            cost=state.floats("cost", shares, least=0.0),
+            gram=state.floats("gram", int((k * k).sum())),
+        )

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
+from crfkit.fields import Fields
 from crfkit.optimise.margin.certified import certified_step, inverse_strengths
 from crfkit.optimise.margin.simplex import maximum_on_simplex
 from crfkit.optimise.options import check_above_zero, check_counts
@@ -100,13 +101,19 @@ class OneSlackRun:
             state = {"w": begin, "at": begin, "steps": 0, "best": np.inf, "bound": -np.inf}
             state |= {"places": [], "amounts": [], "cost": none, "gram": none.reshape(0, 0)}
             state |= {"share": none, "unused": np.zeros(0, np.int64)}
-        self.w, self.at = (np.array(state[name], dtype=np.float64) for name in ("w", "at"))
-        self.steps, self.best, self.bound = int(state["steps"]), float(state["best"]), float(state["bound"])
+        kept, F = Fields.of(state), problem.size
+        self.w, self.at = kept.floats("w", F), kept.floats("at", F)
+        self.steps, self.best, self.bound = kept.count("steps"), *kept.bounds("best", "bound")
+        self.cost = kept.floats("cost", None)
+        m = len(self.cost)
         # The tangents: where a_j is not 0, and what it is there.
-        self.places: list[Pointers] = list(state["places"])
-        self.amounts: list[Floats] = list(state["amounts"])
-        self.cost, self.gram, self.share = state["cost"], state["gram"], state["share"]
-        self.unused = state["unused"]  # rounds since a tangent had a share
+        places, amounts = kept.items_of("places", m), kept.items_of("amounts", m)
+        self.places: list[Pointers] = [places.integers(str(j), None, below=F) for j in range(m)]
+        self.amounts: list[Floats] = [
+            amounts.floats(str(j), len(place)) for j, place in enumerate(self.places)
+        ]
+        self.gram, self.share = kept.floats("gram", m, m), kept.floats("share", m, least=0.0)
+        self.unused = kept.array("unused", np.int64, m)  # rounds since a tangent had a share
 
     def step(self) -> Step:
         """Add the tangent at the point of now, and minimise the model."""

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.optimise.margin.marginal_dual import FactoredChains, MarginalRun
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import Penalty
@@ -144,6 +145,7 @@ class SMORun(MarginalRun):
         """Return the marginals."""
         return {"flow": self.flow.copy()}
 
-    def recall(self, state: dict[str, Any]) -> None:
-        """Restore the marginals."""
-        self.flow = np.array(state["flow"], dtype=np.float64)
+    def recall(self, state: Fields) -> None:
+        """Restore the marginals; rounding may have left some a little below 0."""
+        view = self.view
+        self.flow = state.floats("flow", len(view.label), view.labels, view.labels, least=-1e-6)

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
+from crfkit.fields import Fields
 from crfkit.optimise.margin.certified import ShareWeights
 from crfkit.optimise.margin.view import MarginSequences
 from crfkit.optimise.margin.working_set import WorkingSet
@@ -56,7 +57,7 @@ class Visits(Protocol):
         """Return everything that `restore` takes."""
         ...
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Fields) -> None:
         """Go on from a state."""
         ...
 
@@ -124,8 +125,9 @@ class SparseVisits:
         sets = [working.state() for working in self.sets]
         return {**self.shared.state(), "memory": self.memory, "sets": sets}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Fields) -> None:
         """Go on from a state."""
+        F = len(self.w)
         self.shared.restore(state)
-        self.memory = np.array(state["memory"])
-        self.sets = [WorkingSet.of(kept) for kept in state["sets"]]
+        self.memory = state.floats("memory", F)
+        self.sets = [WorkingSet.of(kept, F) for kept in state.parts("sets", len(self.sets))]

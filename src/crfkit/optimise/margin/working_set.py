@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
+from crfkit.fields import Fields
 from crfkit.optimise.margin.certified import ShareWeights
 from crfkit.optimise.margin.simplex import maximum_on_simplex
 
@@ -74,8 +75,17 @@ class WorkingSet:
         return dict(self.__dict__)
 
     @classmethod
-    def of(cls, state: dict[str, Any]) -> WorkingSet:
-        """Return the set that `state` described."""
+    def of(cls, state: Fields, F: int) -> WorkingSet:
+        """Return the set that `state` described, of labellings with F weights."""
         made = cls()
-        made.__dict__.update({name: np.array(array) for name, array in state.items()})
+        made.place = state.integers("place", None, below=F)
+        made.cost = state.floats("cost", None, least=0.0)
+        u, k = len(made.place), len(made.cost)
+        if not k:
+            state.wrong("cost", "that of the gold and further ones")
+        if (np.diff(made.place) <= 0).any():
+            state.refuse("place", "not rising")
+        made.rows, made.gram = state.floats("rows", k, u), state.floats("gram", k, k)
+        made.share = state.floats("share", k, least=0.0)
+        made.unused = state.array("unused", np.int64, k)
         return made

@@ -19,6 +19,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty, Step, Stopped, evaluate, view_of
@@ -87,10 +88,11 @@ class CoordinateRun:
         self.strengths = np.array(arrays.strengths(penalty, "BlockCoordinate"))  # [4]
         self.trainer = _native.CoordinateTrainer(arrays.native)
         self.cost = _passes_in_a_round(arrays)
-        self.w = begin_at(w if state is None else state["w"], problem.size)  # [F]
-        self.passes = 0 if state is None else int(state["passes"])
-        self.evaluations = 0.0 if state is None else float(state["evaluations"])
-        self.history: list[float] = [] if state is None else [float(x) for x in state["history"]]
+        kept = None if state is None else Fields.of(state)
+        self.w = begin_at(w if kept is None else kept.floats("w", problem.size), problem.size)  # [F]
+        self.passes = 0 if kept is None else kept.count("passes")
+        self.evaluations = 0.0 if kept is None else kept.number("evaluations", least=0.0)
+        self.history = [] if kept is None else kept.numbers("history", most=options.period)
 
     def step(self) -> Step:
         """Make one round."""

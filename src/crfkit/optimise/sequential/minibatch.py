@@ -30,6 +30,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkab
 import numpy as np
 
 from crfkit.arrays import Floats, Ids
+from crfkit.fields import Fields
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty, Step, Stopped, evaluate, view_of
 from crfkit.optimise.sequential.sequences import begin_at
@@ -48,6 +49,10 @@ class Visited(Protocol):
 
     def visit(self, w: Floats, gradient: Floats, seed: Sequence[int]) -> float:
         """Return the loss of the part at w [F], or an estimate, and write its gradient to `gradient` [F]."""
+        ...
+
+    def restore(self, state: Fields, name: str) -> None:
+        """Set `labels` to a field of a state, which must be labels of this part, or None."""
         ...
 
 
@@ -153,20 +158,22 @@ class MiniBatchRun:
         view = view_of(problem, MiniBatches, method.name)
         self.visits, places, self.drawn = view.parts(method.size, method.seed)
         self.share = 1.0 / max(places, 1)
-        self.last = begin_at(w if state is None else state["last"], problem.size)  # [F]
-        if state is None:
+        kept = None if state is None else Fields.of(state)
+        F = problem.size
+        self.last = begin_at(w if kept is None else kept.floats("last", F), F)  # [F]
+        if kept is None:
             self.average, self.squares = self.last.copy(), np.zeros(problem.size)
             self.mean = np.zeros(problem.size if method.rule == "adam" else 0)
             self.passes, self.steps = 0, 0
             self.history: list[float] = []  # the lowest objective so far, after each of the last passes
         else:
-            self.average, self.squares, self.mean = (
-                np.array(state[name], dtype=np.float64) for name in ("average", "squares", "mean")
-            )
-            self.passes, self.steps = int(state["passes"]), int(state["steps"])
-            self.history = [float(x) for x in state["history"]]
-            for visit, labels in zip(self.visits, state["labels"], strict=True):
-                visit.labels = None if labels is None else np.array(labels, dtype=np.int32)
+            self.average, self.squares = kept.floats("average", F), kept.floats("squares", F, least=0.0)
+            self.mean = kept.floats("mean", F if method.rule == "adam" else 0)
+            self.passes, self.steps = kept.count("passes"), kept.count("steps")
+            self.history = kept.numbers("history", most=method.period + 1)
+            drawn = kept.items_of("labels", len(self.visits))
+            for i, visit in enumerate(self.visits):
+                visit.restore(drawn, str(i))
         self.w = self._result()
 
     def step(self) -> Step:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty
@@ -119,7 +120,9 @@ class CrfppRun(MistakeDrivenRun):
         N = int(self.arrays.filled.max(initial=-1)) + 1
         self.spent, self.right = np.zeros(N), np.zeros(N)
         if state is not None:
-            self.spent[:], self.right[:], self.still = state["spent"], state["right"], int(state["still"])
+            kept = Fields.of(state)
+            self.spent, self.right = (kept.floats(name, N, least=0.0) for name in ("spent", "right"))
+            self.still = kept.count("still")
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

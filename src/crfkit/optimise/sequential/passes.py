@@ -13,6 +13,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimise.problem import End, Penalty, Step, Stopped, evaluate
 from crfkit.optimise.sequential.sequences import begin_at
@@ -88,10 +89,11 @@ class PassRun:
         method.check(strengths)
         self.visits = self.sequences.total
         self.strengths = np.array(strengths) / self.visits  # [4] of one step
-        self.w = begin_at(w if state is None else state["w"], problem.size)  # [F]
+        kept, F = None if state is None else Fields.of(state), problem.size
+        self.w = begin_at(w if kept is None else kept.floats("w", F), F)  # [F]
         self.trainer = _native.StochasticTrainer(self.sequences.layout.native, method.rule)
         self.trainer.write(self.w)
-        if state is None:
+        if kept is None:
             self.memory = np.zeros(problem.size if method.rule else 0)
             self.due = np.zeros(2)
             self.passes, self.evaluations = 0, 0.0
@@ -100,13 +102,13 @@ class PassRun:
             self.start = method.origin(self)
             self.trainer.write(self.w)
         else:
-            self.memory = np.array(state["memory"], dtype=np.float64)
-            self.due = np.array(state["due"], dtype=np.float64)
-            self.passes, self.evaluations = int(state["passes"]), float(state["evaluations"])
-            self.history = [float(x) for x in state["history"]]
-            self.best, best_w = float(state["best"]), state["best_w"]
-            self.best_w = None if best_w is None else np.array(best_w, dtype=np.float64)
-            self.start = float(state["start"])
+            self.memory = kept.floats("memory", F if method.rule else 0)
+            self.due = kept.floats("due", 2)
+            self.passes, self.evaluations = kept.count("passes"), kept.number("evaluations", least=0.0)
+            self.history = kept.numbers("history", most=method.period)
+            self.best = kept.bounds("best")[0]
+            self.best_w = kept.floats("best_w", F) if method.keeps_best else None
+            self.start = kept.number("start", least=0.0)
         if self.memory.size:
             self.trainer.write_memory(self.memory)
 

@@ -27,6 +27,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimise.options import check_above_zero, check_counts
 from crfkit.optimise.problem import End, Penalty, Step, view_of
@@ -217,15 +218,16 @@ class MistakeDrivenRun:
     ) -> None:
         self.method, self.arrays = method, _sequences_of(problem, penalty, type(method).__name__)
         self.visits = len(self.arrays.filled)
-        self.last = begin_at(w if state is None else state["last"], problem.size)  # [F] after a sequence
+        kept, F = None if state is None else Fields.of(state), problem.size
+        self.last = begin_at(w if kept is None else kept.floats("last", F), F)  # [F] after a sequence
         self.trainer = self.arrays.trainer(method.rule)
         self.trainer.write(self.last)
         first = method.first_memory
-        self.passes = 0 if state is None else int(state["passes"])
-        self.memory = None if first is None else np.full(problem.size, first)  # [F]
+        self.passes = 0 if kept is None else kept.count("passes")
+        self.memory = None if first is None else np.full(F, first)  # [F]
         if self.memory is not None:
-            if state is not None:
-                self.memory[:] = state["memory"]
+            if kept is not None:
+                self.memory = kept.floats("memory", F)
             self.trainer.write_memory(self.memory)
         self.spent = self.right = np.zeros(0)  # [N], where the rule is BOUNDED
         self.w = self._result()  # [F]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimise.options import check_counts
 from crfkit.optimise.problem import End, Penalty
@@ -71,10 +72,15 @@ class Ballot:
         voters = np.array(self.voters)
         return {"voters": voters, "votes": np.array(self.votes), "now": self.now, "at": self.at}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.voters, self.votes = [*np.array(state["voters"])], np.asarray(state["votes"]).tolist()
-        self.now, self.at = int(state["now"]), int(state["at"])
+    def restore(self, state: Fields, F: int) -> None:
+        """Take what `state` gave, of vectors of F weights."""
+        votes = state.any_array("votes")
+        count = votes.size
+        if count > self.most:
+            state.wrong("votes", f"those of at most {self.most:,} vectors")
+        self.votes = state.integers("votes", count, below=1 << 62).tolist() if count else []
+        self.voters = list(state.floats("voters", count, F)) if count else []
+        self.now, self.at = state.count("now", 1 << 62), state.place_of("at", count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +113,7 @@ class VotedRun(MistakeDrivenRun):
         super().__init__(method, problem, penalty, w, state)
         self.seed, self.ballot = method.seed, method.ballot
         if state is not None:
-            self.ballot.restore(state["ballot"])
+            self.ballot.restore(Fields.of(state).part("ballot"), len(self.last))
 
     def state(self) -> dict[str, Any]:
         """Return everything that a run needs to go on from here."""

@@ -4,16 +4,16 @@ The loss of all data is the sum of the losses of the blocks, so that every metho
 gradients works block by block; stochastic methods visit the sequences of one block after the other.
 
 A block is bound to a layout of the attributes that it shows (`restrict.py`), and what its evaluations need is
-made once and kept in a temporary file beside the blocks (`store.py`). On CoNLL-2000 in blocks of
+made once and kept in a temporary file beside the blocks (`store.py`), which nobody else can change. On CoNLL-2000 in blocks of
 100,000 positions an evaluation takes 1.6 times as long as in memory, 2.0 times in blocks of 25,000; bound
 anew each time they took 5.6 and 7.4 times as long.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -31,6 +31,7 @@ from crfkit.optimise.sequential.ahead import ahead
 from crfkit.optimise.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore
 from crfkit.training.blocks.stream import BlockedData
+from crfkit.training.convergence import warn_about
 
 V = TypeVar("V")
 
@@ -83,7 +84,10 @@ class BlockedProblem:
         self.prefetch = prefetch and data.blocks > 1
         self.kind = "set" if "set" in data.kinds else data.kinds[0]
         self._bind = bind
-        self._store = BlockStore(data.folder) if keep and os.access(data.folder, os.W_OK) else None
+        self._store: BlockStore | None = None
+        if keep:
+            with suppress(OSError):  # such as a folder that is read-only
+                self._store = BlockStore(data.folder)
 
     @property
     def size(self) -> int:
@@ -162,22 +166,35 @@ class BlockedProblem:
 
     def _block(self, i: int) -> Block | None:
         if self._store is not None and i in self._store:
-            return self._kept(i, self._store.get(i))
+            return self._kept(self._store.get(i))
         batch = self.data.block(i)
         if not _knows(batch):
             return None  # log Z - log Z
         layout, attr, shown = restrict(self.layout, batch)
         problem = self._bind(layout, replace(batch, attr=attr))
         if self._store is not None:
-            rows: dict[str, Any] = {"node_ptr": layout.node_ptr, "node_label": layout.node_label}
-            self._store.put(i, {**rows, "attr": attr, "shown": shown, **problem.packed()})
+            self._keep(self._store, i, problem, shown)
         return Block(problem, shown)
 
-    def _kept(self, i: int, kept: dict[str, NDArray[Any]]) -> Block:
-        own = [kept.pop(name) for name in ("node_ptr", "node_label", "attr", "shown")]
-        node_ptr, node_label, attr, shown = own
+    def _keep(self, store: BlockStore, i: int, problem: LinearLoss, shown: Ids) -> None:
+        layout, batch = problem.layout, problem.batch
+        own = {f"batch.{f.name}": getattr(batch, f.name) for f in fields(batch)}
+        own |= {"node_ptr": layout.node_ptr, "node_label": layout.node_label, "shown": shown}
+        try:
+            store.put(i, {name: array for name, array in own.items() if array is not None} | problem.packed())
+        except OSError as error:
+            self._store = None
+            warn_about(
+                f"what evaluations need cannot be kept in {self.data.folder}: {error.strerror or error}; it "
+                "is made anew for each of them, which takes several times as long: make room there"
+            )
+
+    def _kept(self, kept: dict[str, NDArray[Any]]) -> Block:
+        names = [name for name in kept if name.startswith("batch.")]
+        batch = Batch.unchecked(**{name.removeprefix("batch."): kept.pop(name) for name in names})
+        node_ptr, node_label, shown = (kept.pop(name) for name in ("node_ptr", "node_label", "shown"))
         layout = self.layout.with_block("node", node_label, node_ptr)
-        problem = self._bind(layout, Batch.unchecked(**{**self.data.arrays(i), "attr": attr}))
+        problem = self._bind(layout, batch)
         if kept:
             problem.unpack(kept)
         return Block(problem, shown)

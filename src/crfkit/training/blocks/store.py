@@ -5,6 +5,7 @@ The file has no name (where the system allows it), so that it goes with the proc
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +39,7 @@ class BlockStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder, prefix="crfkit-")  # noqa: SIM115
+        self._file = tempfile.TemporaryFile(dir=folder, prefix="crfkit-", buffering=0)  # noqa: SIM115
         finalize(self, self._file.close)
         self._end = 0
         #: by block: where its arrays begin, and name, type, shape and offset of each
@@ -48,16 +49,20 @@ class BlockStore:
         return i in self._places
 
     def put(self, i: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write the arrays of block i."""
-        begin, places = self._end, []
+        """Write the arrays of block i, all of them or, where that fails, none."""
+        end, places = self._end, []
         for name, array in arrays.items():
-            self._file.seek(self._end)
-            np.ascontiguousarray(array).tofile(self._file)
-            places.append((name, array.dtype, array.shape, self._end - begin))
-            self._end += -(-array.nbytes // _ALIGNED) * _ALIGNED
-        self._file.truncate(self._end)
-        self._file.flush()
-        self._places[i] = begin, places
+            self._write(end, array)
+            places.append((name, array.dtype, array.shape, end - self._end))
+            end += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        self._file.truncate(end)
+        self._places[i], self._end = (self._end, places), end
+
+    def _write(self, at: int, array: NDArray[Any]) -> None:
+        left = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        while left:
+            done = os.pwrite(self._file.fileno(), left, at)
+            left, at = left[done:], at + done
 
     def get(self, i: int) -> dict[str, NDArray[Any]]:
         """Return the arrays of block i, which stay in the file until they are used."""

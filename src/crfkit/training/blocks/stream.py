@@ -1,4 +1,4 @@
-"""Data larger than memory: a folder of blocks, each a batch in one file that is mapped when it is read.
+"""Data larger than memory: a folder of blocks, each a batch in one file, with sums.
 
 Blocks are made from a stream in one pass, in the memory of one block and of the alphabets; training then
 holds one block at a time, and a second one that is being read meanwhile (`crfkit.training.blocks.problem`).
@@ -10,17 +10,21 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from crfkit.arrays import Pointers
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.axes import axes
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
+from crfkit.data.locks import locked_folder
 from crfkit.features import Conjunctions
+from crfkit.fields import Fields
+from crfkit.models.files.inspect import checked_alphabet
 from crfkit.models.files.recipes import plain_recipe, recipe_of
-from crfkit.structures.gold import kind_of_gold
+from crfkit.structures.gold import GoldKind, kind_of_gold
 from crfkit.training.fingerprint import digest
 from crfkit.training.tree import read_tree, write_tree
 
@@ -28,6 +32,7 @@ __all__ = ["BlockedData"]
 
 _INDEX = "blocks.safetensors"
 _FORMAT = 3
+_REMEDY = "write the blocks again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,47 +80,11 @@ class BlockedData:
             way; each becomes a block. Empty ones are left out.
         """
         place = Path(folder)
-        if (place / _INDEX).exists():
-            raise ValueError(f"{place} holds blocks already; open them, or give another folder")
         place.mkdir(parents=True, exist_ok=True)
-        first: Dataset | None = None
-        sizes: list[list[int]] = []
-        hashes, kinds, counts = [], [], np.zeros(0, dtype=np.int64)
-        columns = 0
-        for n, part in enumerate(parts):
-            first = first or part
-            first.check_shared(part, n)
-            batch = part.batch
-            if not batch.positions:
-                continue
-            K = 0 if batch.dense is None else batch.dense.shape[1]
-            if sizes and columns != K:
-                raise ValueError(f"part {n} has {K} real-valued columns, those before it {columns}")
-            columns = K
-            arrays = {f.name: a for f in fields(Batch) if (a := getattr(batch, f.name)) is not None}
-            write_tree(_block(place, len(sizes)), arrays)
-            held = sum(a.nbytes for a in arrays.values())
-            sizes.append([batch.sequences, batch.positions, len(batch.attr), held])
-            hashes.append(digest([batch]))
-            kinds.append(kind_of_gold(batch))
-            if batch.label is not None:
-                shown = np.bincount(batch.label[batch.label >= 0], minlength=len(counts))
-                shown[: len(counts)] += counts
-                counts = shown
-        if first is None or not sizes:
-            raise ValueError("parts is empty, expected at least one sequence with a position")
-        names = {name: getattr(first, name).freeze() for name in ALPHABETS.values()}
-        tree = {
-            "format": _FORMAT,
-            "sizes": np.array(sizes, dtype=np.int64),
-            "label_counts": np.pad(counts, (0, max(len(names["labels"]) - len(counts), 0))).astype(np.int64),
-            "kinds": tuple(kinds),
-            "dense": columns,
-            "fingerprint": digest([*hashes, *names.values()]),
-            "extractor": None if first.extractor is None else _plain_spec(first.extractor),
-            **{name: tuple(np.asarray(a) for a in alphabet.arrays()) for name, alphabet in names.items()},
-        }
-        write_tree(place / _INDEX, tree)
+        with locked_folder(place, "wait until it has written its blocks, or give another folder"):
+            if (place / _INDEX).exists():
+                raise ValueError(f"{place} holds blocks already; open them, or give another folder")
+            write_tree(place / _INDEX, _write_blocks(place, parts))
         return cls.open(place)
 
     @classmethod
@@ -124,14 +93,25 @@ class BlockedData:
         place = Path(folder)
         if not (place / _INDEX).exists():
             raise ValueError(f"{place} holds no blocks, or writing them was not finished")
-        tree = read_tree(place / _INDEX)
-        if tree.pop("format", None) != _FORMAT:
+        tree = read_tree(place / _INDEX, _REMEDY)
+        kind = tree.get("format")
+        if type(kind) is not int or kind != _FORMAT:
             raise ValueError(f"{place} was written by another version of crfkit; write the blocks again")
-        for name in ALPHABETS.values():
-            tree[name] = Alphabet.from_arrays(tree[name])
-        if tree["extractor"] is not None:
-            tree["extractor"] = _spec_of(**tree["extractor"])
-        return cls(folder=place, **tree)
+        names = {name: _alphabet(tree, name) for name in ALPHABETS.values()}
+        sizes = tree.integers("sizes", None, 4, below=1 << 48)
+        if not len(sizes):
+            tree.wrong("sizes", "those of one block or more")
+        kinds = tree.items_of("kinds", len(sizes))
+        return cls(
+            folder=place,
+            sizes=sizes,
+            label_counts=tree.integers("label_counts", len(names["labels"]), below=1 << 48),
+            kinds=tuple(kinds.text(str(i), get_args(GoldKind)) for i in range(len(sizes))),
+            dense=tree.count("dense"),
+            fingerprint=tree.text("fingerprint"),
+            extractor=_spec_of(tree.part("extractor")) if tree.has("extractor") else None,
+            **names,
+        )
 
     @property
     def blocks(self) -> int:
@@ -152,17 +132,84 @@ class BlockedData:
         return int(self.sizes[:, 0].sum())
 
     def block(self, i: int) -> Batch:
-        """Return one block, checked."""
-        return Batch(**self.arrays(i))
-
-    def arrays(self, i: int) -> dict[str, Any]:
-        """Return the arrays of one block, which stay in the file until they are used."""
+        """Return one block, read as a whole and checked against the index."""
         if not 0 <= i < self.blocks:
             raise IndexError(f"block {i} does not exist; there are {self.blocks}")
-        return read_tree(_block(self.folder, i), mapped=True)
+        kept = read_tree(_block(self.folder, i), _REMEDY)
+        given = {}
+        for name in kept:
+            axis = axes(Batch).get(name)
+            if axis is None:
+                kept.wrong(name, "nothing")
+            given[name] = kept.held(name, axis.dtype, *[None] * (1 if axis.columns is None else 2))
+            if axis.numbers is not None:
+                kept.check_range(name, given[name], self._names(axis.numbers), -(axis.numbers == "labels"))
+        for name in ("seq_ptr", "attr_ptr", "attr"):
+            _ = kept[name]
+        try:
+            batch = Batch(**given)
+        except ValueError as error:
+            raise ValueError(f"{kept.source} is damaged: {error}; {_REMEDY}") from None
+        columns = 0 if batch.dense is None else batch.dense.shape[1]
+        found = [batch.sequences, batch.positions, len(batch.attr), kind_of_gold(batch), columns]
+        if found != [*self.sizes[i, :3].tolist(), self.kinds[i], self.dense]:
+            raise ValueError(f"{kept.source} is not the block that was written there; {_REMEDY}")
+        return batch
+
+    def _names(self, numbers: str) -> int:
+        """Return how many labels, or attributes of a kind, there are."""
+        known = len(getattr(self, ALPHABETS[numbers]))
+        hashed = None if self.extractor is None else self.extractor.hashed
+        return known or hashed or 1 << 31
 
     def __iter__(self) -> Iterator[Batch]:
         return (self.block(i) for i in range(self.blocks))
+
+
+def _write_blocks(place: Path, parts: Iterable[Dataset]) -> dict[str, Any]:
+    """Write the blocks, and return the index; where that fails no block is left behind."""
+    first: Dataset | None = None
+    sizes: list[list[int]] = []
+    hashes, kinds, counts = [], [], np.zeros(0, dtype=np.int64)
+    columns = 0
+    try:
+        for n, part in enumerate(parts):
+            first = first or part
+            first.check_shared(part, n)
+            batch = part.batch
+            if not batch.positions:
+                continue
+            K = 0 if batch.dense is None else batch.dense.shape[1]
+            if sizes and columns != K:
+                raise ValueError(f"part {n} has {K} real-valued columns, those before it {columns}")
+            columns = K
+            arrays = {f.name: a for f in fields(Batch) if (a := getattr(batch, f.name)) is not None}
+            write_tree(_block(place, len(sizes)), arrays)
+            held = sum(a.nbytes for a in arrays.values())
+            sizes.append([batch.sequences, batch.positions, len(batch.attr), held])
+            hashes.append(digest([batch]))
+            kinds.append(kind_of_gold(batch))
+            if batch.label is not None:
+                shown = np.bincount(batch.label[batch.label >= 0], minlength=len(counts))
+                shown[: len(counts)] += counts
+                counts = shown
+    except BaseException:
+        for i in range(len(sizes)):
+            _block(place, i).unlink(missing_ok=True)
+        raise
+    if first is None or not sizes:
+        raise ValueError("parts is empty, expected at least one sequence with a position")
+    names = {name: getattr(first, name).freeze() for name in ALPHABETS.values()}
+    return {
+        "format": _FORMAT,
+        "sizes": np.array(sizes, dtype=np.int64),
+        "label_counts": np.pad(counts, (0, max(len(names["labels"]) - len(counts), 0))).astype(np.int64),
+        "kinds": tuple(kinds),
+        "dense": columns,
+        "fingerprint": digest([*hashes, *names.values()]),
+        "extractor": None if first.extractor is None else _plain_spec(first.extractor),
+        **{name: tuple(np.asarray(a) for a in alphabet.arrays()) for name, alphabet in names.items()},
+    }
 
 
 def _block(folder: Path, i: int) -> Path:
@@ -176,12 +223,30 @@ def _plain_spec(made_by: ExtractorSpec) -> dict[str, Any]:
     return {"recipe": recipe, "tables": tables, "label": column, "hashed": hashed, "conjunctions": pairs}
 
 
-def _spec_of(
-    recipe: Any,
-    tables: dict[str, Any],
-    label: str | int | None,
-    hashed: int | None,
-    conjunctions: tuple[tuple[str, str], ...] | None,
-) -> ExtractorSpec:
-    made = None if conjunctions is None else Conjunctions(conjunctions)
-    return ExtractorSpec(recipe_of(recipe, tables), label, hashed, conjunctions=made)
+def _alphabet(tree: Fields, name: str) -> Alphabet:
+    parts = tree.items_of(name, 3)
+    arrays = {f"{name}.{what}": parts.any_array(str(i)) for i, what in enumerate(("bytes", "begin", "slots"))}
+    try:
+        return checked_alphabet(arrays, name)
+    except ValueError as error:
+        tree.refuse(name, f"not one of names ({error})")
+
+
+def _spec_of(kept: Fields) -> ExtractorSpec:
+    label, pairs = kept["label"], kept["conjunctions"]
+    if label is not None and type(label) not in (str, int):
+        kept.wrong("label", "the name or the number of a column")
+    hashed = kept.count("hashed", 1 << 31) if kept.has("hashed") else None
+    whole = isinstance(pairs, list | tuple) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
+        for pair in pairs
+    )
+    if pairs is not None and not whole:
+        kept.wrong("conjunctions", "pairs of names")
+    tables = kept.part("tables")
+    try:
+        recipe = recipe_of(kept["recipe"], {name: tables.any_array(name) for name in tables})
+        made = None if pairs is None else Conjunctions(pairs)
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        kept.refuse("recipe", f"wrong ({error})")
+    return ExtractorSpec(recipe, label, hashed, conjunctions=made)
