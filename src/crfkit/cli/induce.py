@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from crfkit.cli import learning, recipes, structures
+from crfkit.cli.keeping import Keeper
 from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.train import dev_set, summary_of
@@ -173,7 +174,7 @@ def induce(
             told=told,
             progress=not quiet,
         )
-        found.model.save(output, notes=notes, licence=licence)
+        Keeper(output, "", {"notes": notes, "licence": licence}, tell).save(found.model)
     tell(f"{found.reason}; the model has the features up to round {found.kept}")
     if report is not None:
         write_report(report, found.rounds)

@@ -26,7 +26,7 @@ class Keeper:
     ----------
     output : str
     checkpoint : str, optional
-        The folder of checkpoints.
+        The folder of checkpoints; empty where there can be none.
     options : dict
         Of `Model.save`.
     say : function of a text
@@ -55,10 +55,12 @@ class Keeper:
         except BrokenPipeError:
             raise
         except OSError as error:
-            left = "the training is lost; a --checkpoint on another disk would have kept it"
+            left = "the training is lost"
+            if self.checkpoint is None:
+                left += "; a --checkpoint on another disk would have kept it"
             if self.iteration:
                 left = f"{self.checkpoint} has iteration {self.iteration}: run the same command again"
-            why = f"the model is not saved: {error.strerror or error}; make room; {left}"
+            why = f"the model is not saved: {error.strerror or error}; make room, or write elsewhere; {left}"
             raise OSError(error.errno, why, self.output) from None
 
 

@@ -34,6 +34,9 @@ _REMEDIES = {
     errno.ENOENT: "; check the name",
     errno.EACCES: "; ask for the right to it, or give another file",
     errno.ENOSPC: "; make room, or write elsewhere",
+    errno.EDQUOT: "; make room within your quota, or write elsewhere",
+    errno.EFBIG: "; raise the limit of file sizes (ulimit -f), or write elsewhere",
+    errno.EIO: "; check the disk, or use another",
 }
 _CYCLES = 50_000  # objects until cycles are looked for; with Python's 700 that is 8 % of the start
 _LONGEST = 2000  # letters of a message
