@@ -52,8 +52,9 @@ class ItemWalk {
   std::int64_t append(PyObject* sequence, std::int64_t n) {
     start(n);
     if (is_text(sequence)) fail(PyExc_ValueError, "a plain string is not a sequence of items");
-    if (PyDict_Check(sequence))
-      fail(PyExc_TypeError, "a dict is not a sequence; expected a list of items");
+    if (PyDict_Check(sequence) || PyAnySet_Check(sequence))
+      fail(PyExc_TypeError, std::string("a ") + (PyDict_Check(sequence) ? "dict" : "set") +
+                                " is not a sequence; expected a list of items");
     const bool list = PyList_CheckExact(sequence);
     if (list) fetch_item(sequence, 0);
     each(sequence, "the sequence", "expected an iterable of items",
@@ -73,7 +74,9 @@ class ItemWalk {
   std::int64_t append_labels(PyObject* sequence, std::int64_t n) {
     start(n);
     if (is_text(sequence)) fail(PyExc_ValueError, "the labels are a plain string, expected a list");
-    if (PyDict_Check(sequence)) fail(PyExc_TypeError, "the labels are a dict, expected a list");
+    if (PyDict_Check(sequence) || PyAnySet_Check(sequence))
+      fail(PyExc_TypeError, std::string("the labels are a ") +
+                                (PyDict_Check(sequence) ? "dict" : "set") + ", expected a list");
     each(sequence, "the label sequence", "expected an iterable of strings", [this](PyObject* one) {
       ++at_;
       attr.push_back(id(text(one, "the label")));
@@ -118,19 +121,54 @@ class ItemWalk {
   // Attributes of value 1, below the prefix in name_.
   void strings(PyObject* x) {
     if (frozen() && name_.empty() && PyList_CheckExact(x)) return strings_of(x);
-    each(x, "the item", "expected a dict, or an iterable of strings", [this](PyObject* one) {
-      if (std::holds_alternative<Hasher*>(names_) && name_.empty() && PyIndex_Check(one) &&
-          !PyBool_Check(one)) {
-        number(one);
-      } else if (name_.empty()) {
-        put(text(one, "the name of an attribute"), 1);
-      } else {
-        const std::size_t prefix = name_.size();
-        name_ += text(one, "the value");
-        put(name_, 1);
-        name_.resize(prefix);
-      }
+    if (PyAnySet_Check(x)) return strings_of_set(x);
+    each(x, "the item", "expected a dict, or an iterable of strings",
+         [this](PyObject* one) { single(one); });
+  }
+
+  // One attribute of value 1.
+  void single(PyObject* one) {
+    if (is_id(one)) {
+      number(one);
+    } else if (name_.empty()) {
+      put(text(one, role()), 1);
+    } else {
+      const std::size_t prefix = name_.size();
+      name_ += text(one, role());
+      put(name_, 1);
+      name_.resize(prefix);
+    }
+  }
+  const char* role() const { return name_.empty() ? "the name of an attribute" : "the value"; }
+
+  // Whether names are hashed, and this is an id in place of one.
+  bool is_id(PyObject* one) const {
+    return std::holds_alternative<Hasher*>(names_) && name_.empty() && PyIndex_Check(one) &&
+           !PyBool_Check(one);
+  }
+
+  // Those of a set by id and by name: in the order of the set, which varies between runs, ids and
+  // the last bits of sums would vary too.
+  void strings_of_set(PyObject* set) {
+    struct Key {
+      Py_ssize_t id;
+      std::string_view name;
+      PyObject* one;
+    };
+    const Owned list(PySequence_List(set));
+    std::vector<Key> keys;
+    keys.reserve(static_cast<std::size_t>(PyList_Size(list.get())));
+    for (Py_ssize_t i = 0; i < PyList_Size(list.get()); ++i) {
+      PyObject* one = PyList_GetItem(list.get(), i);
+      const bool named = !is_id(one);
+      const Py_ssize_t id = named ? PY_SSIZE_T_MAX : PyNumber_AsSsize_t(one, nullptr);
+      if (id == -1 && PyErr_Occurred()) throw PythonError();
+      keys.push_back({id, named ? text(one, role()) : std::string_view(), one});
+    }
+    std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+      return a.id != b.id ? a.id < b.id : a.name < b.name;
     });
+    for (const Key& key : keys) single(key.one);
   }
 
   // The same of a list, for a frozen alphabet: reading a str runs nobody's code, so that it needs

@@ -1,16 +1,44 @@
-"""Checks of options, made before any work begins, and the error for numbers that are too large."""
+"""Checks of what is given, made before any work begins, and the error for numbers that are too large."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AnySet
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["NotFiniteError", "check_choice", "check_number"]
+__all__ = ["NotFiniteError", "check_choice", "check_number", "in_order"]
+
+T = TypeVar("T")
 
 
 class NotFiniteError(ValueError):
-    """Weights or scores are not finite: the numbers are too large to compute with."""
+    """Weights or scores are not finite, or too large to compute with; `sequence` says where, if known.
+
+    Examples
+    --------
+    >>> print(NotFiniteError("its scores overflow", sequence=3, position=0).after(10))
+    sequence 13, position 0: its scores overflow
+    """
+
+    def __init__(self, reason: str, *, sequence: int | None = None, position: int | None = None) -> None:
+        where = "" if sequence is None else f"sequence {sequence}"
+        where += "" if position is None else f", position {position}"
+        super().__init__(f"{where}: {reason}" if where else reason)
+        self.reason, self.sequence, self.position = reason, sequence, position
+
+    def after(self, sequences: int) -> NotFiniteError:
+        """Return the same error, counted from the beginning of data with so many sequences before."""
+        if self.sequence is None:
+            return self
+        return NotFiniteError(self.reason, sequence=self.sequence + sequences, position=self.position)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _not_finite, (self.reason, self.sequence, self.position)
+
+
+def _not_finite(reason: str, sequence: int | None, position: int | None) -> NotFiniteError:
+    return NotFiniteError(reason, sequence=sequence, position=position)
 
 
 def check_number(name: str, given: object, least: float | None = 0, *, whole: bool = False) -> None:
@@ -49,3 +77,18 @@ def check_choice(name: str, given: object, choices: Sequence[str], other: str = 
         *words, last = [*(f'"{choice}"' for choice in choices), *([other] if other else [])]
         error = ValueError if isinstance(given, str) else TypeError
         raise error(f"{name} is {given!r}, expected {', '.join(words)} or {last}")
+
+
+def in_order(given: Iterable[T]) -> list[T]:
+    """Return what is given, sorted where it is a set: the order of a set of strings varies between runs.
+
+    Whatever becomes ids, weights or a file goes through here.
+
+    Examples
+    --------
+    >>> in_order({"b", "a"}), in_order(["b", "a"])
+    (['a', 'b'], ['b', 'a'])
+    """
+    if not isinstance(given, AnySet):
+        return [*given]
+    return sorted(given, key=lambda one: (repr(type(one)), repr(one)))

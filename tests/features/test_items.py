@@ -259,7 +259,8 @@ def reference(item: Any, prefix: str = "") -> Entries:
         return x.decode() if isinstance(x, bytes) else x
 
     if not isinstance(item, Mapping):
-        return [(prefix + text(x), 1.0) for x in item]
+        names = map(text, item)
+        return [(prefix + x, 1.0) for x in (sorted(names) if isinstance(item, set | frozenset) else names)]
     made: Entries = []
     for key, value in item.items():
         name = prefix + text(key)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit.checks import in_order
 
 __all__ = ["Alphabet", "AlphabetArrays"]
 
@@ -72,7 +73,7 @@ class Alphabet:
 
     def ids(self, strings: Iterable[str]) -> NDArray[np.int32]:
         """Return the ids of many strings, as `add` does."""
-        given = list(strings)
+        given = in_order(strings)
         if isinstance(self._native, _native.FrozenAlphabet):
             return self._native.find_all(given)
         return self._native.add_all(given)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from crfkit import scopes
 from crfkit.arrays import Floats
-from crfkit.checks import check_choice
+from crfkit.checks import check_choice, in_order
 from crfkit.estimators.ready import ReadyMade
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
@@ -177,7 +177,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     def _pairs(self, gold: NDArray[np.int64]) -> list[tuple[int, int]]:
         n = gold.shape[1]
         if not isinstance(self.pairs, str):
-            made = [(int(min(pair)), int(max(pair))) for pair in self.pairs]
+            made = [(int(min(pair)), int(max(pair))) for pair in in_order(self.pairs)]
             wrong = [pair for pair in made if not 0 <= pair[0] < pair[1] < n]
             if wrong or len({*made}) < len(made):
                 raise ValueError(f"pairs must be different pairs of labels from 0 to {n - 1}: {made!r:.80}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Bools, pointers
+from crfkit.checks import in_order
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
@@ -50,7 +51,7 @@ class Conjunctions:
     pairs: tuple[tuple[str, str], ...]
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        object.__setattr__(self, "pairs", tuple((str(left), str(right)) for left, right in pairs))
+        object.__setattr__(self, "pairs", tuple((str(left), str(right)) for left, right in in_order(pairs)))
         parts: dict[str, int] = {}
         names = set(self.names)
         for (left, right), name in zip(self.pairs, self.names, strict=True):

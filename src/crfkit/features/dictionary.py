@@ -24,6 +24,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, pointers
+from crfkit.checks import in_order
 from crfkit.data.source import Place, open_input
 from crfkit.features.views import SIMILARITIES
 from crfkit.native import threads_or_all
@@ -69,7 +70,7 @@ class Dictionary:
         called = "the dictionary" if name is None else f"the dictionary {name!r}"
         if isinstance(entries, str | bytes):
             raise TypeError(f"the entries of {called} must be a list of strings, not one string")
-        given = list(entries)
+        given = in_order(entries)
         origins = [-1] * len(given) if sources is None else [int(source) for source in sources]
         if len(origins) != len(given):
             raise ValueError(f"{called} has {len(given)} entries, but sources has {len(origins)}")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from crfkit.checks import in_order
+
 __all__ = ["Gazetteer"]
 
 
@@ -33,7 +35,7 @@ class Gazetteer:
     def __init__(self, phrases: Iterable[str | Sequence[str]], lower: bool = False) -> None:
         self.lower = lower
         self.phrases = tuple(
-            dict.fromkeys(tuple(p.split()) if isinstance(p, str) else tuple(p) for p in phrases)
+            dict.fromkeys(tuple(p.split()) if isinstance(p, str) else tuple(p) for p in in_order(phrases))
         )
         if () in self.phrases:
             raise ValueError("a phrase of the gazetteer is empty")

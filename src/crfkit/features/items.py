@@ -13,6 +13,8 @@ item                                        attributes
 ``{"k": ["v", "w"]}`` (tuples, sets too)    ``k:v``, ``k:w`` of value 1
 ==========================================  ==============================================================
 
+Strings of a set are taken in alphabetical order (that of their UTF-8), since its own varies between runs.
+
 Strings are str or bytes (UTF-8). Unlike there, a plain string is not an item and not a sequence (its
 characters were taken by accident), mappings of any kind are read as dicts, and nan and infinity are refused.
 """
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AnySet
 from itertools import repeat, zip_longest
 from typing import Any
 
@@ -61,9 +64,9 @@ class ItemExtractor:
 
     Notes
     -----
-    Ids are given in order of first appearance; that of a set is Python's, which varies between runs. A call
-    that fails may leave names in the growing alphabets; ids given before keep their meaning. Python keeps
-    the UTF-8 form of a str that is not ASCII inside the str once it was asked for.
+    Ids are given in order of first appearance; sets are sorted. A call that fails may leave names in the
+    growing alphabets; ids given before keep their meaning. Python keeps the UTF-8 form of a str that is not
+    ASCII inside the str once it was asked for.
 
     Examples
     --------
@@ -146,6 +149,8 @@ class ItemExtractor:
         """
         if isinstance(X, str | bytes | bytearray):
             raise ValueError("X is a plain string, expected a list of sequences")
+        if isinstance(X, AnySet):
+            raise TypeError("X is a set, whose order varies between runs; expected a list of sequences")
         if _is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
             raise ValueError("X is one matrix, expected a list of sequences; for a single sequence: [X]")
         attributes, labels = self.attributes, self.labels

@@ -18,7 +18,7 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 from crfkit.arrays import Ragged, union
-from crfkit.checks import check_number
+from crfkit.checks import check_number, in_order
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor, walk_of
@@ -168,7 +168,9 @@ def _told(said: Any) -> Iterable[tuple[Any, Any]]:
     """Return names and values; a pair of None where it is neither a dict nor a collection."""
     if isinstance(said, Mapping):
         return said.items()
-    return [(name, 1.0) for name in said] if isinstance(said, list | tuple | AnySet) else [(None, None)]
+    if not isinstance(said, list | tuple | AnySet):
+        return [(None, None)]
+    return [(name, 1.0) for name in in_order(said)]
 
 
 def _word(item: Any) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Pointers, as_scores, as_seq_ptr
-from crfkit.checks import check_number
+from crfkit.checks import check_number, in_order
 from crfkit.data.batch import Batch
 from crfkit.structures.chain_gold import add_chain_counts, check_path, ngram_cells
 from crfkit.structures.chain_potentials import ChainPotentials
@@ -84,7 +84,7 @@ class Chain:
             raise ValueError(f"limits on segment lengths need a chain of order 1, not {order}")
         object.__setattr__(self, "labels", names)
         object.__setattr__(self, "order", order)
-        object.__setattr__(self, "constraints", tuple(constraints))
+        object.__setattr__(self, "constraints", tuple(in_order(constraints)))
         object.__setattr__(self, "resolved", resolved)
 
     def with_labels(self, names: Sequence[str]) -> Self:

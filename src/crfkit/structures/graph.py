@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import Ids
+from crfkit.checks import in_order
 from crfkit.structures.cliques import Clique
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _labels(name: str, labels: int | Iterable[str] | Ids) -> int | tuple[str, ..
         if labels < 1:
             raise ValueError(f"kind {name!r} has {labels} labels, expected 1 or more")
         return int(labels)
-    names = tuple(str(label) for label in labels)
+    names = tuple(str(label) for label in in_order(labels))
     if not names or len(set(names)) != len(names):
         raise ValueError(f"kind {name!r}: labels must be names, at least one, all different")
     return names

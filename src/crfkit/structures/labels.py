@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import Bools, Floats, Ids
+from crfkit.checks import in_order
 
 #: One position of a partial labelling: ``None`` (anything), a label, or a set of labels.
 Allowed: TypeAlias = "str | int | Iterable[str | int] | None"
@@ -21,7 +22,7 @@ def label_names(labels: int | Iterable[str]) -> tuple[str, ...]:
     elif isinstance(labels, str):
         raise ValueError(f"labels is the string {labels!r}, expected a list of names or a number")
     else:
-        names = tuple(labels)
+        names = tuple(in_order(labels))
     if not names:
         raise ValueError("labels is empty; a structure needs at least one label")
     for name in names:

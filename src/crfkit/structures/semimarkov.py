@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Bools, Floats, Pointers, as_finite_scores, as_scores, as_seq_ptr
+from crfkit.checks import in_order
 from crfkit.data.batch import Batch
 from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
@@ -119,7 +120,7 @@ class SemiMarkov:
         object.__setattr__(self, "labels", names)
         object.__setattr__(self, "max_length", longest)
         object.__setattr__(self, "min_length", shortest)
-        object.__setattr__(self, "constraints", tuple(constraints))
+        object.__setattr__(self, "constraints", tuple(in_order(constraints)))
         object.__setattr__(self, "resolved", resolved)
 
     def potentials(

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from crfkit.checks import in_order
 from crfkit.structures.constraints import Constraint, Matcher
 
 __all__ = [
@@ -128,7 +129,7 @@ class Once:
             return
         if isinstance(self.labels, str | re.Pattern) or not isinstance(self.labels, Iterable):
             raise TypeError(f"{self!r}: labels must be None or a list of labels and compiled patterns")
-        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "labels", tuple(in_order(self.labels)))
         if not self.labels:
             raise ValueError(f"{self!r}: labels is empty; None stands for every label")
         for label in self.labels:
@@ -238,7 +239,7 @@ Exactly, Once, Before, Implies, Linear
     """
     if isinstance(constraints, GlobalConstraint) or not isinstance(constraints, Iterable):
         raise TypeError(f"constraints is {constraints!r}, expected a list: constraints=[...]")
-    made = tuple(constraints)
+    made = tuple(in_order(constraints))
     for place, item in enumerate(made):
         if isinstance(item, Constraint):
             raise TypeError(
