@@ -47,18 +47,12 @@ inline void fetch_names(PyObject* list, const AlphabetView& names) {
     const char* s = PyUnicode_Check(x) ? PyUnicode_AsUTF8AndSize(x, &bytes) : nullptr;
     if (!s) break;
     const std::uint64_t hash = hash_bytes({s, static_cast<std::size_t>(bytes)});
-    slot[found] = names.slots + (hash >> 32 & (names.slot_count - 1));
+    slot[found] = names.first_slot(hash);
     __builtin_prefetch(slot[found++]);
   }
   PyErr_Clear();
-  for (Py_ssize_t i = 0; i < found; ++i) {
-    const std::uint64_t id = (*slot[i] & 0xffffffffULL) - 1;
-    if (id < names.size) __builtin_prefetch(names.begin + id);
-  }
-  for (Py_ssize_t i = 0; i < found; ++i) {
-    const std::uint64_t id = (*slot[i] & 0xffffffffULL) - 1;
-    if (id < names.size) __builtin_prefetch(names.bytes + names.begin[id]);
-  }
+  for (Py_ssize_t i = 0; i < found; ++i) names.fetch_begin(slot[i]);
+  for (Py_ssize_t i = 0; i < found; ++i) names.fetch_bytes(slot[i]);
 }
 
 }  // namespace crfkit

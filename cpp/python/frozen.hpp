@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/mapped.hpp"
 #include "text/alphabet.hpp"
 
 namespace crfkit {
@@ -21,6 +22,7 @@ struct Frozen {
   Bytes bytes;
   Words begin, slots;
   Database database = {};  // within bytes, in place of the other arrays
+  Origin origin = Origin(begin.size() ? static_cast<const void*>(begin.data()) : bytes.data());
 
   AlphabetView view() const {
     if (database) return AlphabetView::of(database);

@@ -37,7 +37,8 @@ inline std::uint64_t hash_bytes(std::string_view s) {
   return h ^ (h >> 32);
 }
 
-// A frozen alphabet: looks up in arrays that it does not own.  Trusts nothing in them.
+// A frozen alphabet: looks up in arrays that it does not own.  Trusts nothing in them: they may lie
+// in a file that somebody overwrites, so every number is read once, and checked before it is used.
 struct AlphabetView {
   const char* bytes;
   std::uint64_t byte_count;
@@ -46,6 +47,10 @@ struct AlphabetView {
   const std::uint64_t* slots;  // [slot_count]: high half hash, low half id + 1; 0 is empty
   std::uint64_t slot_count;    // a power of two
   Database database = {};      // in place of these arrays
+  // Slots that a search looks at.  In tables that are half full, more than 100 taken ones in a row
+  // never happen by chance; `check` refuses longer runs than these.
+  static constexpr std::uint64_t longest_run = 1 << 11;
+  std::uint64_t reach = longest_run + 1;
 
   static AlphabetView of(const Database& database) {
     return {nullptr, 0, nullptr, database.size, nullptr, 0, database};
@@ -59,15 +64,33 @@ struct AlphabetView {
     if (database) return database.fetch(hash);
     if (slot_count) __builtin_prefetch(first_slot(hash));
   }
+  // The same for what it reads next: where a string begins, and then the string.
+  void fetch_begin(const std::uint64_t* slot) const {
+    if (const std::uint64_t id = id_in(settled(*slot)); id < size) __builtin_prefetch(begin + id);
+  }
+  void fetch_bytes(const std::uint64_t* slot) const {
+    if (const std::uint64_t id = id_in(settled(*slot)); id < size)
+      if (const std::uint64_t a = settled(begin[id]); a < byte_count) __builtin_prefetch(bytes + a);
+  }
 
   std::string_view at(std::uint64_t id) const {
     if (database) return database.at(id);
-    const std::uint64_t a = begin[id], b = begin[id + 1];
-    if (a > b || b > byte_count)
+    const std::string_view found = string(id);
+    if (!found.data())
       throw std::invalid_argument("the alphabet is damaged: string " + std::to_string(id) +
                                   " lies outside its bytes");
-    return {bytes + a, b - a};
+    return found;
   }
+
+  // The string of an id below `size`, of the arrays; one without data where it lies outside.
+  std::string_view string(std::uint64_t id) const {
+    const std::uint64_t a = settled(begin[id]), b = settled(begin[id + 1]);
+    if (a > b || b > byte_count) return {};
+    return {bytes ? bytes + a : "", b - a};
+  }
+
+  // The id of the string that a slot names; none is below the largest number.
+  static std::uint64_t id_in(std::uint64_t slot) { return (slot & 0xffffffffULL) - 1; }
 
   // Where the search for a string begins; there must be slots.
   const std::uint64_t* first_slot(std::uint64_t hash) const {
@@ -96,7 +119,7 @@ struct AlphabetView {
         run = 0;
         continue;
       }
-      if ((slots[i] & 0xffffffffULL) - 1 >= size)
+      if (id_in(slots[i]) >= size)
         refuse("slot " + std::to_string(i) + " names a string that is not there");
       ++taken, ++run;
       if (run == i + 1) first_run = run;
@@ -109,19 +132,18 @@ struct AlphabetView {
              std::to_string(size) + " strings");
   }
 
-  // Taken slots in a row; in tables that are half full, more than 100 never happen by chance.
-  static constexpr std::uint64_t longest_run = 1 << 11;
-
   std::int32_t find(std::string_view s) const { return find(s, hash(s)); }
   std::int32_t find(std::string_view s, std::uint64_t hash) const {
     if (database) return database.find(s, hash);
     if (slot_count == 0) return -1;
     const std::uint64_t mark = hash >> 32;
-    for (std::uint64_t i = 0; i < slot_count; ++i) {
-      const std::uint64_t slot = slots[(mark + i) & (slot_count - 1)];
+    for (std::uint64_t i = 0; i < reach; ++i) {
+      const std::uint64_t slot = settled(slots[(mark + i) & (slot_count - 1)]);
       if (slot == 0) return -1;
-      const std::uint64_t id = (slot & 0xffffffffULL) - 1;
-      if (slot >> 32 == mark && id < size && at(id) == s) return static_cast<std::int32_t>(id);
+      const std::uint64_t id = id_in(slot);
+      if (slot >> 32 == mark && id < size)
+        if (const std::string_view own = string(id); own.data() && own == s)
+          return static_cast<std::int32_t>(id);
     }
     return -1;
   }
@@ -132,18 +154,12 @@ struct AlphabetView {
 // unknown string has the id -1.
 template <class At, class Found>
 void find_many(const AlphabetView& names, std::size_t count, At at, Found found) {
-  const auto guess = [&](std::size_t i) {
-    return (*names.first_slot(at(i).second) & 0xffffffffULL) - 1;
-  };
   for (std::size_t i = 0; i < count; ++i) names.fetch(at(i).second);
   if (names.database)
     for (std::size_t i = 0; i < count; ++i) names.database.fetch_record(at(i).second);
   if (names.slot_count) {
-    for (std::size_t i = 0; i < count; ++i)
-      if (const std::uint64_t id = guess(i); id < names.size) __builtin_prefetch(names.begin + id);
-    for (std::size_t i = 0; i < count; ++i)
-      if (const std::uint64_t id = guess(i); id < names.size)
-        __builtin_prefetch(names.bytes + names.begin[id]);
+    for (std::size_t i = 0; i < count; ++i) names.fetch_begin(names.first_slot(at(i).second));
+    for (std::size_t i = 0; i < count; ++i) names.fetch_bytes(names.first_slot(at(i).second));
   }
   for (std::size_t i = 0; i < count; ++i) {
     const auto [string, hash] = at(i);
@@ -160,7 +176,8 @@ class Alphabet {
     return {bytes_.data() + begin_[id], begin_[id + 1] - begin_[id]};
   }
   AlphabetView view() const {
-    return {bytes_.data(), bytes_.size(), begin_.data(), size(), slots_.data(), slots_.size()};
+    const std::uint64_t slots = slots_.size();
+    return {bytes_.data(), bytes_.size(), begin_.data(), size(), slots_.data(), slots, {}, slots};
   }
   std::int32_t find(std::string_view s) const { return view().find(s); }
 

@@ -67,7 +67,9 @@ inline std::uint32_t lookup3(std::string_view s) {
   return lookup3(s, [](std::uint32_t) {});
 }
 
-// The strings with the ids 0 to size - 1 of a database that it does not own.  Trusts nothing in it.
+// The strings with the ids 0 to size - 1 of a database that it does not own.  Trusts nothing in it:
+// it may lie in a file that somebody overwrites, so every word is read once, and checked before it
+// is used.
 struct Database {
   const char* bytes = nullptr;  // null where no database is given
   std::uint64_t byte_count = 0;
@@ -75,17 +77,24 @@ struct Database {
   std::uint64_t back = 0;  // where the array of records by id is
 
   static constexpr std::uint64_t head = 24 + 256 * 8;
+  static constexpr std::uint64_t longest_run = 1 << 11;  // taken slots in a row, as in alphabets
 
   explicit operator bool() const { return bytes != nullptr; }
 
   std::string_view at(std::uint64_t id) const {
-    const std::uint64_t record = word(back + 4 * id);
-    if (inside(record, 8)) {
-      const std::uint64_t length = word(record + 4);
-      if (length > 0 && inside(record, 8 + length)) return {bytes + record + 8, length - 1};
-    }
-    throw std::invalid_argument("the database is damaged: string " + std::to_string(id) +
-                                " lies outside its bytes");
+    const std::string_view found = string(word(back + 4 * id));
+    if (!found.data())
+      throw std::invalid_argument("the database is damaged: string " + std::to_string(id) +
+                                  " lies outside its bytes");
+    return found;
+  }
+
+  // The string of a record; one without data where it lies outside.
+  std::string_view string(std::uint64_t record) const {
+    if (!inside(record, 8)) return {};
+    const std::uint64_t length = word(record + 4);
+    if (length == 0 || !inside(record, 8 + length)) return {};
+    return {bytes + record + 8, length - 1};
   }
 
   void fetch(std::uint64_t hash) const {
@@ -97,7 +106,7 @@ struct Database {
 
   std::int32_t find(std::string_view s, std::uint64_t hash) const {
     Home home = home_of(hash);
-    for (std::uint64_t i = 0; i < home.slots; ++i) {
+    for (std::uint64_t i = 0; i < home.slots && i <= longest_run; ++i) {
       const std::uint64_t at = home.slot_at(), record = word(at + 4);
       if (record == 0) return -1;
       if (word(at) == hash && holds(record, s)) {
@@ -118,7 +127,9 @@ struct Database {
     std::uint64_t slot_at() const { return at + 8 * slot; }
   };
 
-  std::uint32_t word(std::uint64_t offset) const { return little_word(bytes + offset); }
+  std::uint32_t word(std::uint64_t offset) const { return settled(little_word(bytes + offset)); }
+  // The same where nothing but a comparison depends on it.
+  std::uint32_t compared(std::uint64_t offset) const { return little_word(bytes + offset); }
   bool inside(std::uint64_t from, std::uint64_t length) const {
     return from <= byte_count && length <= byte_count - from;
   }

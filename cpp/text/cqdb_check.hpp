@@ -1,5 +1,5 @@
-// Whether a database of strings in a file of CRFsuite is sound, so that nothing needs a check when
-// strings are looked up: all of it is looked at once, in parts that may run side by side.
+// Whether a database of strings in a file of CRFsuite is sound: all of it is looked at once, in
+// parts that may run side by side.
 #pragma once
 
 #include <cstdint>
@@ -28,30 +28,25 @@ class DatabaseCheck {
   // How many bytes the strings first to last - 1 have, NULs included; nothing where one of them
   // lies outside, is not UTF-8 or is not found in its table.
   std::optional<std::uint64_t> strings(std::uint64_t first, std::uint64_t last) const {
-    std::vector<std::uint32_t> hash(last - first);
+    std::vector<std::uint64_t> slots(last - first);  // high half record, low half hash
     std::uint64_t letters = 0, begin[257] = {};
     for (std::uint64_t id = first; id < last; ++id) {
-      const std::uint64_t record = record_of(id);
+      const std::uint64_t record = d_.word(d_.back + 4 * id);
       if (record < Database::head || !d_.inside(record, 9) || d_.word(record) != id)
         return std::nullopt;
-      const std::uint64_t length = d_.word(record + 4);
-      if (length < 1 || !d_.inside(record, 8 + length) || d_.bytes[record + 7 + length])
-        return std::nullopt;
-      const std::string_view s(d_.bytes + record + 8, length - 1);
+      const std::string_view s = d_.string(record);
+      if (!s.data() || s.data()[s.size()]) return std::nullopt;
       std::uint32_t bits = 0;
       const std::uint32_t h = lookup3(s, [&](std::uint32_t word) { bits |= word; });
       if (bits & 0x80808080U && !valid_utf8(s)) return std::nullopt;
-      letters += length;
-      hash[id - first] = h;
+      letters += s.size() + 1;
+      slots[id - first] = record << 32 | h;
       ++begin[(h & 255) + 1];
     }
     // Table by table, as one fits into the nearest cache and all of them do not.
     for (int t = 0; t < 256; ++t) begin[t + 1] += begin[t];
-    std::vector<std::uint64_t> sorted(last - first);  // slots: high half record, low half hash
-    for (std::uint64_t id = first; id < last; ++id) {
-      const std::uint32_t h = hash[id - first];
-      sorted[begin[h & 255]++] = std::uint64_t{record_of(id)} << 32 | h;
-    }
+    std::vector<std::uint64_t> sorted(last - first);
+    for (const std::uint64_t own : slots) sorted[begin[own & 255]++] = own;
     std::uint64_t i = 0;
     for (int t = 0; t < 256; ++t) {
       const Database::Table table = d_.table(t);
@@ -64,12 +59,11 @@ class DatabaseCheck {
   }
 
  private:
-  static constexpr std::uint64_t longest_run = 1 << 11;  // as in alphabets
+  static constexpr std::uint64_t longest_run = Database::longest_run;
   const Database& d_;
 
-  std::uint32_t record_of(std::uint64_t id) const { return d_.word(d_.back + 4 * id); }
   std::uint64_t slot(std::uint64_t at) const {
-    return std::uint64_t{d_.word(at + 4)} << 32 | d_.word(at);
+    return std::uint64_t{d_.compared(at + 4)} << 32 | d_.compared(at);
   }
 
   // Whether a search for the string of a slot surely ends at this slot, within four.  Two of three
@@ -91,13 +85,14 @@ class DatabaseCheck {
   }
   bool found(std::uint64_t wanted) const {
     const std::uint64_t hash = wanted & 0xffffffffULL, own = wanted >> 32;
+    const std::string_view s = d_.string(own);
+    if (!s.data()) return false;
     Database::Home home = d_.home_of(hash);
     for (std::uint64_t i = 0; i < home.slots; ++i) {
       const std::uint64_t at = home.slot_at(), record = d_.word(at + 4);
       if (record == own && d_.word(at) == hash) return true;
       if (record == 0) return false;
-      if (d_.word(at) == hash && d_.holds(record, {d_.bytes + own + 8, d_.word(own + 4) - 1ULL}))
-        return false;
+      if (d_.word(at) == hash && d_.holds(record, s)) return false;
       if (++home.slot == home.slots) home.slot = 0;
     }
     return false;
@@ -106,7 +101,7 @@ class DatabaseCheck {
   // Whether no more than longest_run slots in a row are taken.  With an empty slot in each part of
   // half as many that is certain; else all slots are counted, the first ones after the last ones.
   bool passable(const Database::Table& t) const {
-    const auto taken = [&](std::uint64_t i) { return d_.word(t.at + 8 * i + 4) != 0; };
+    const auto taken = [&](std::uint64_t i) { return d_.compared(t.at + 8 * i + 4) != 0; };
     const std::uint64_t parts = t.slots / (longest_run / 2) + 1;
     bool sure = true;
     for (std::uint64_t part = 0, i = 0; part < parts && sure; ++part) {

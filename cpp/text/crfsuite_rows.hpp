@@ -20,7 +20,7 @@ struct FilePlaces {
 
 // Parts of the work may run side by side.  They say no where something is not as CRFsuite writes
 // it: a place outside of its chunk, a feature of another attribute, labels that do not rise, a
-// weight that is zero or not finite.
+// weight that is zero or not finite.  Trusts nothing: the file may change meanwhile.
 class FileRows {
  public:
   FileRows(std::string_view file, const FilePlaces& places, std::uint32_t labels)
@@ -47,7 +47,7 @@ class FileRows {
   bool finite(std::uint64_t first, std::uint64_t last) const {
     bool all = true;
     for (std::uint64_t f = first; f < last; ++f) {
-      const std::uint32_t high = word(at_.features + kRecord * f + 16);
+      const std::uint32_t high = little_word(file_.data() + at_.features + kRecord * f + 16);
       all &= (high & 0x7ff00000U) != 0x7ff00000U;
     }
     return all;
@@ -57,7 +57,10 @@ class FileRows {
   bool fill(std::uint64_t first, std::uint64_t last, const std::int64_t* ptr, std::int32_t* column,
             double* weight) const {
     for (std::uint64_t a = first; a < last; ++a) {
+      if (ptr[a] == ptr[a + 1]) continue;
       const std::uint64_t ids = list_of(a) + 4;
+      if (ids > end_ || static_cast<std::uint64_t>(ptr[a + 1] - ptr[a]) > (end_ - ids) / 4)
+        return false;
       std::int64_t before = -1;
       for (std::int64_t k = ptr[a]; k < ptr[a + 1]; ++k) {
         const std::uint64_t id = word(ids + 4 * static_cast<std::uint64_t>(k - ptr[a]));
@@ -84,7 +87,9 @@ class FileRows {
   std::uint64_t end_;
   std::uint32_t labels_;
 
-  std::uint32_t word(std::uint64_t offset) const { return little_word(file_.data() + offset); }
+  std::uint32_t word(std::uint64_t offset) const {
+    return settled(little_word(file_.data() + offset));
+  }
   std::uint64_t list_of(std::uint64_t a) const { return word(at_.lists + 12 + 4 * a); }
 };
 

@@ -152,6 +152,7 @@ class Model(Predictions, Probabilities):
         return replace(self, constraints=tuple(check_globals(constraints)))
 
     def __getstate__(self) -> dict[str, Any]:
+        self.names.check_file()
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**state, "layout": replace(self.layout)}  # without what the kernels made of it
 
@@ -208,11 +209,19 @@ class Model(Predictions, Probabilities):
         write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, licence=licence))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Open a file that `save` wrote; its arrays stay in the file until they are used."""
+    def load(cls, path: str | os.PathLike[str], *, mapped: bool = True) -> Model:
+        """Open a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+        mapped : bool
+            Leave weights and names in the file, which must stay as it is; see `crfkit.load`. With False they
+            are read into memory.
+        """
         from crfkit.models.files.native import open_model
 
-        return open_model(path)
+        return open_model(path, mapped=mapped)
 
     def to_bytes(self, *, dtype: Literal["float64", "float32"] = "float64", compact: bool = False) -> bytes:
         """Return the bytes of the file that `save` would write."""

@@ -3,29 +3,36 @@
     8 bytes: size of the header · header: JSON · the bytes of all arrays
 
 The header gives type, shape and place of each array, and under ``__metadata__`` the description (JSON in a
-string, as safetensors wants it). Any safetensors library can read the file. Read here, arrays are views of
-the map: nothing is copied. Nothing in a file is trusted: sizes, offsets and types are checked before an array
-is made, and sums of each array and of the header detect damage (they are not a signature: whoever writes a
-file can write its sums).
+string, as safetensors wants it). Any safetensors library can read the file. Nothing in a file is trusted:
+sizes, offsets and types are checked before an array is made, and sums of each array and of the header detect
+damage (they are not a signature: whoever writes a file can write its sums).
+
+A mapped file may be overwritten at any time, and what was checked is then no longer there. So arrays are
+copied before they are looked at, but for those whose reader says that they may stay: numbers that nothing is
+indexed by, and alphabets, which check whatever they read (``cpp/text/alphabet.hpp``). A mapped file that is
+cut short reads as zeros from then on, and `check_file` raises (``cpp/engine/mapped.hpp``).
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit import _native
+
 __all__ = [
     "LONGEST_HEADER",
     "Array",
     "ModelFileError",
+    "check_file",
+    "file_bytes",
     "looks_like_model_file",
     "map_file",
     "pack",
@@ -83,14 +90,40 @@ def looks_like_model_file(beginning: bytes) -> bool:
 
 
 def map_file(path: str | os.PathLike[str]) -> memoryview:
-    """Return the bytes of a file, mapped: they come into memory as they are used."""
-    name = os.fspath(path)
+    """Return the bytes of a file, mapped: they come into memory as they are used.
+
+    Where the file is cut short afterwards they become zeros, and `check_file` raises.
+    """
+    name = os.fsdecode(path)
     if os.path.isdir(name):
         raise ModelFileError(name, "is a folder", "give the file of a model")
     with open(name, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
+        size = os.fstat(file.fileno()).st_size
+        if size == 0:
             raise ModelFileError(name, "is empty")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        shown = name.encode(errors="backslashreplace").decode()
+        return _native.map_bytes(file.fileno(), size, shown).data
+
+
+def file_bytes(path: str | os.PathLike[str], *, mapped: bool = True) -> bytes | memoryview:
+    """Return the bytes of a file, mapped or read into memory."""
+    data = map_file(path)
+    if mapped:
+        return data
+    read = bytes(data)
+    check_file(data)
+    return read
+
+
+def check_file(data: bytes | memoryview) -> None:
+    """Raise a ValueError where data are those of a mapped file that was cut short since.
+
+    Examples
+    --------
+    >>> check_file(b"not mapped")
+    """
+    if isinstance(data, memoryview):
+        _native.check_file(np.frombuffer(data, dtype=np.uint8))
 
 
 def unzipped(data: bytes | memoryview, source: str) -> bytes | memoryview:
@@ -154,9 +187,14 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
 
 
 def unpack(
-    data: bytes | memoryview, source: str, *, kind: str = "crfkit", sums: bool = True
+    data: bytes | memoryview,
+    source: str,
+    *,
+    kind: str = "crfkit",
+    sums: bool = True,
+    stays: Callable[[str], bool] = lambda name: False,
 ) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the arrays (views of the data) and the description, all checked.
+    """Return the arrays and the description, all checked.
 
     Parameters
     ----------
@@ -167,6 +205,8 @@ def unpack(
         What kind of file is expected.
     sums : bool
         Compare the sums of the arrays, for which they have to be read.
+    stays : function of a name
+        Whether an array may be a view of the data though these may change, as those of a mapped file do.
 
     Raises
     ------
@@ -196,9 +236,14 @@ def unpack(
     about = _parsed(metadata["about"], source)
     arrays = _arrays(memoryview(data)[8 + size :], header, source)
     sums_given = about.pop("sums", None)
-    for name, array in arrays.items() if sums else ():
-        if not isinstance(sums_given, dict) or sums_given.get(name) != _sum(array):
+    for name, array in arrays.items():
+        if not isinstance(data, bytes) and not stays(name):
+            array = arrays[name] = array.copy()
+            array.setflags(write=False)
+        if sums and (not isinstance(sums_given, dict) or sums_given.get(name) != _sum(array)):
+            check_file(data)
             _damaged(source, f"the sum of {name} is wrong")
+    check_file(data)
     return arrays, about
 
 

@@ -8,7 +8,6 @@ items, looks up, scores and decodes natively, on one thread. Measured by `bench.
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -20,6 +19,7 @@ from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_text, parsed
 from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.models.files.crfsuite import read_crfsuite
 from crfkit.models.model import Model
+from crfkit.models.store import check_file, map_file
 
 __all__ = ["Tagger"]
 
@@ -101,9 +101,7 @@ class Tagger:
         """Open a model file; the result closes it at the end of a with block."""
         if not isinstance(name, str | bytes):
             raise TypeError(f"expected str or bytes, {type(name).__name__} found")
-        with open(name, "rb") as file:
-            some = os.fstat(file.fileno()).st_size > 0
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if some else b"")
+        data = map_file(os.fsdecode(name)) if os.path.getsize(name) else memoryview(b"")
         if bytes(data[:4]) != b"lCRF":
             raise ValueError(f"Invalid model file {name!r}")
         if len(data) <= 48:
@@ -127,6 +125,7 @@ class Tagger:
             head = bytes(data[:48])
             none = head[8:12] == b"FOMC" and head[20:24] == bytes(4)
             opened = _Empty(head) if none else _Opened(read_crfsuite(data), head)
+            check_file(data)
         except ValueError as error:
             raise ValueError(f"{trouble}: {error}") from error
         self._opened = opened

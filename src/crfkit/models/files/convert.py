@@ -12,7 +12,7 @@ from crfkit.models.files.kinds import FOREIGN, OWN, Kind, kinds, written
 from crfkit.models.files.native import any_model_of, model_of
 from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import Model
-from crfkit.models.store import ModelFileError, looks_like_model_file, map_file, unzipped
+from crfkit.models.store import ModelFileError, check_file, file_bytes, looks_like_model_file, unzipped
 
 __all__ = ["guess_kind", "load", "read_model", "read_model_bytes", "write_model"]
 
@@ -32,7 +32,13 @@ def guess_kind(data: bytes | memoryview) -> Kind | None:
     return OWN if looks_like_model_file(beginning) else None
 
 
-def read_model(path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: str = "utf-8") -> Model:
+def read_model(
+    path: str | os.PathLike[str],
+    kind: Kind | None = None,
+    *,
+    encoding: str = "utf-8",
+    mapped: bool = True,
+) -> Model:
     """Read a model file of any kind, gzip or plain.
 
     Parameters
@@ -43,6 +49,12 @@ def read_model(path: str | os.PathLike[str], kind: Kind | None = None, *, encodi
         MALLET's are those that ``CRF.print`` writes.
     encoding : str
         Of the names in foreign files.
+    mapped : bool
+        Leave weights and names in the file, where they are used: opening takes milliseconds, and processes
+        share the memory. The file must then stay as it is. Put another one in its place by renaming
+        (``os.replace``), as crfkit's own ``save`` does: models that are open keep the old one. A file that is
+        overwritten gives other answers, and one that is cut short an error. With False the file is read into
+        memory, and may change afterwards.
 
     Raises
     ------
@@ -50,10 +62,17 @@ def read_model(path: str | os.PathLike[str], kind: Kind | None = None, *, encodi
         The file is not such a model, is damaged, or holds something that crfkit cannot express; the message
         names the file and the remedy.
     """
-    return read_model_bytes(map_file(path), kind, encoding=encoding, source=os.fspath(path))
+    data = file_bytes(path, mapped=mapped)
+    return read_model_bytes(data, kind, encoding=encoding, source=os.fsdecode(path))
 
 
-def load(path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: str = "utf-8") -> Any:
+def load(
+    path: str | os.PathLike[str],
+    kind: Kind | None = None,
+    *,
+    encoding: str = "utf-8",
+    mapped: bool = True,
+) -> Any:
     """Read a model file of any kind, gzip or plain: a `Model`, or a `GraphModel` where it is one of graphs.
 
     Parameters and errors are those of `read_model`, which reads models of sequences only.
@@ -69,8 +88,8 @@ def load(path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: st
     ...     crfkit.load(os.path.join(folder, "m.crf")).labels.strings()
     ['D', 'N']
     """
-    source = os.fspath(path)
-    data = unzipped(map_file(path), source)
+    source = os.fsdecode(path)
+    data = unzipped(file_bytes(path, mapped=mapped), source)
     if kind in (None, OWN) and guess_kind(data) == OWN:
         return any_model_of(data, source)
     return read_model_bytes(data, kind, encoding=encoding, source=source)
@@ -109,13 +128,16 @@ def read_model_bytes(
         return model_of(data, source)
     try:
         with np.errstate(all="ignore"):  # texts that are not numbers are found by looking for them
-            return FOREIGN[kind].reader()(data, encoding=encoding)
+            made = FOREIGN[kind].reader()(data, encoding=encoding)
     except (ValueError, OverflowError, RecursionError) as error:
+        check_file(data)
         raise ModelFileError(
             source,
             f"cannot be read as a model of {FOREIGN[kind].program}: {error}",
             "if it should be one, copy it again from where it came, or write it anew",
         ) from None
+    check_file(data)
+    return made
 
 
 def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit") -> None:

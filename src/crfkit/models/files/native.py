@@ -6,7 +6,9 @@ the weights ``w`` in the order of the blocks, what the recipe names, ``conjuncti
 and the history of training. The description holds the rest: the structure by its kind, the blocks by slot and
 occurrences. No pickle, no code.
 
-Opening a file copies nothing but weights of single precision and looks at every array once.
+Opening a file looks at every array once. Weights of double precision, alphabets and vectors of words stay in
+the file; all that something is indexed by is copied out of it first, so that no change of the file can lead
+astray what was checked (`crfkit.models.store`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,16 @@ from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names
 from crfkit.models.states import HIDDEN, States
-from crfkit.models.store import Array, ModelFileError, map_file, pack, unpack, unzipped
+from crfkit.models.store import (
+    Array,
+    ModelFileError,
+    check_file,
+    file_bytes,
+    map_file,
+    pack,
+    unpack,
+    unzipped,
+)
 from crfkit.models.tags import spelling_of
 from crfkit.structures.kinds import structure_from
 
@@ -116,13 +127,14 @@ def pieces(
     }
     if new:
         described["constraints"] = plain_globals(model.constraints, model.structure)
+    model.names.check_file()
     return pack(arrays, described)
 
 
-def open_model(path: str | os.PathLike[str]) -> Model:
-    """Open a model file; its arrays stay in the file and come into memory as they are used."""
-    source = os.fspath(path)
-    return model_of(unzipped(map_file(path), source), source)
+def open_model(path: str | os.PathLike[str], *, mapped: bool = True) -> Model:
+    """Open a model file; `Model.load` says what `mapped` is."""
+    source = os.fsdecode(path)
+    return model_of(unzipped(file_bytes(path, mapped=mapped), source), source)
 
 
 class GraphFileError(ModelFileError):
@@ -141,21 +153,29 @@ def model_of(data: bytes | memoryview, source: str) -> Model:
 
 def any_model_of(data: bytes | memoryview, source: str) -> Model | GraphModel:
     """Return the model in the bytes of a file, of sequences or of graphs, all of it checked."""
-    arrays, described = unpack(data, source)
+    arrays, described = unpack(data, source, stays=_stays)
     try:
         with np.errstate(all="ignore"):
             _check_format(described)
-            return _graph_model(arrays, described) if _is_graph(described) else _model(arrays, described)
+            made = _graph_model(arrays, described) if _is_graph(described) else _model(arrays, described)
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
+        check_file(data)
         what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(source, f"does not hold a valid model: {what}") from None
+    check_file(data)
+    return made
+
+
+def _stays(name: str) -> bool:
+    """Return whether an array may stay in a file that may change: nothing is indexed by it unchecked."""
+    return name == "w" or name.endswith((".bytes", ".begin", ".slots", ".matrix"))
 
 
 def about(path: str | os.PathLike[str]) -> About:
     """Return what a model file says of itself: licence, notes, sizes."""
-    source = os.fspath(path)
+    source = os.fsdecode(path)
     arrays, described = unpack(unzipped(map_file(path), source), source)
     try:
         _check_format(described)
