@@ -120,6 +120,7 @@ void bind_layout(nb::module_& m) {
       .def(nb::init<int, KeptPointers, KeptIntegers, std::int64_t>(), "width"_a, "ptr"_a,
            "column"_a, "table_bytes"_a)
       .def_prop_ro("table_bytes", &RowPlan::table_bytes)
+      .def_static("most_table_bytes", &most_table_bytes, "weights"_a)
       .def_prop_ro_static("narrow", [](nb::handle) { return kNarrow; });
   nb::class_<Transpose>(m, "Transpose")
       .def_static("of", &make_transpose, "ptr"_a, "attr"_a, "value"_a.none(), "attributes"_a,

@@ -15,11 +15,12 @@ namespace crfkit {
 // the strings, so that it can count those that share the id of an earlier one.
 class Hasher {
  public:
-  explicit Hasher(std::uint32_t size) : size_(size), used_(size, false) {}
+  explicit Hasher(std::uint32_t size) : size_(size) {}
 
   std::int32_t id(std::string_view s) {
     const auto id = static_cast<std::int32_t>((hash_bytes(s) >> 32) * size_ >> 32);
     if (!growing_) return id;
+    if (used_.empty()) used_.assign(size_, false);  // not before: who looks up needs no memory
     const std::size_t known = seen_.size();
     seen_.add(s);
     if (seen_.size() > known) {

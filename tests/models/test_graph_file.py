@@ -178,7 +178,7 @@ def clique(number: int, at: int, value: Any) -> Attack:
         (structure("kinds", [["pos", 2], ["pos", 3]]), "not all different texts"),
         (structure("kinds", [["pos", 2.5], ["state", 3]]), "the labels of kind 'pos' are '2.5'"),
         (structure("kinds", [["pos", 10**15], ["state", 3]]), "there are 1,000,000,000,000,000 labels"),
-        (structure("kinds", [["pos", 2**20], ["state", 3]]), "more than 268,435,456 cells"),
+        (structure("kinds", [["pos", 2**20], ["state", 3]]), "more than the 16,777,216 that"),
         (structure("kinds", [["pos", ["N", "N"]], ["state", 3]]), "kind 'pos': labels must be names"),
         (structure("kinds", [["pos", ["N", 3]], ["state", 3]]), "the labels of kind 'pos' are"),
         (structure("cliques", [["a", ["pos"]]]), "the list of its cliques is damaged"),
@@ -190,7 +190,7 @@ def clique(number: int, at: int, value: Any) -> Attack:
         (clique(0, 4, True), "an attractive clique has cells"),
         (put("w", np.full(WEIGHTS, -1.0)), "clique 'near' is attractive and has weights below 0"),
         (clique(1, 0, "word"), "not all different texts"),
-        (clique(1, 1, ["pos"] * 70), "more than 268,435,456 cells"),
+        (clique(1, 1, ["pos"] * 70), "more than the 16,777,216 that"),
     ],
 )
 def test_hostile_files_are_refused(model: GraphModel, attack: Attack, message: str) -> None:

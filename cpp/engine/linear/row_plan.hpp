@@ -1,6 +1,7 @@
 // The rows of a layout, checked, and how each is read when scores are made.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,13 @@
 namespace crfkit {
 
 inline constexpr std::int64_t kNarrow = 1;  // weights of a narrow row, at the most; 4: 40 % slower
+
+// Bytes of a table of so many weights, at the most: two weights of a row of 4,000 labels become 32
+// KB, so that a small file of a stranger could ask for much memory.
+constexpr std::int64_t most_table_bytes(std::int64_t weights) {
+  return (std::int64_t{64} << 20) + 64 * 8 * weights;
+}
+
 inline constexpr int kWidest = 1 << Place::kCountBits;
 
 // The rows of a layout and how each is read.
@@ -65,6 +73,7 @@ struct RowPlan {
     }
   }
   void plan(std::int64_t budget) {
+    budget = std::min(budget, most_table_bytes(weights()));
     std::int64_t full = 0;
     for (std::int64_t a = 0; a < attributes(); ++a) {
       const std::int64_t n = ptr.data()[a + 1] - ptr.data()[a];

@@ -81,7 +81,7 @@ class Pairs:
             return 0
         wide = int(np.count_nonzero((self.counts > _native.Rows.narrow) & (self.counts < self.width)))
         size = wide * ((self.width + 7) // 8 * 8) * 8
-        return size if size <= budget else 0
+        return size if size <= min(budget, _native.Rows.most_table_bytes(int(self.counts.sum()))) else 0
 
 
 def pairs_of(plan: Plan, slot: str, attributes: int) -> Pairs:

@@ -52,7 +52,8 @@ class LayoutOptions(TypedDict, total=False):
     edge_attributes: int
     #: number of attributes of segments
     segment_attributes: int
-    #: most bytes of the table that `score` fills at each evaluation (default 512 MB)
+    #: most bytes of the table that `score` fills at each evaluation (default 512 MB), however many these are;
+    #: it is never larger than 64 MB and 64 bytes for each byte of weights
     table_bytes: int
     #: threads that look for pairs (default: one per core)
     threads: int | None

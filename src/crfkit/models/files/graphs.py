@@ -18,7 +18,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.linear.block import Block
 from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.layout import Layout
-from crfkit.linear.plan import MOST_CELLS
+from crfkit.models.files.bounds import check_cells
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import GRAPH_FORMAT
 from crfkit.models.files.summary import plain_summary, summary_of
@@ -138,7 +138,7 @@ def _graph(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Graph
         if not texts and type(labels) is not int:
             raise ValueError(f"the labels of kind {name!r} are {str(labels)[:80]!r}")
         widths[name] = len(labels) if isinstance(labels, list) else labels
-        check_labels(widths[name], MOST_CELLS)
+        check_labels(widths[name], 1 << 24)
     cliques, featured, total = {}, {}, 0
     for number, (name, of, form, has, attractive) in enumerate(_pairs(plain["cliques"], 5, "clique")):
         if not isinstance(of, list) or not of or any(type(k) is not str or k not in widths for k in of):
@@ -151,8 +151,7 @@ def _graph(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Graph
         for n in shape:  # integers of any size: nothing can overflow
             cells *= n
         total += cells * len(shape)
-        if total > MOST_CELLS:
-            raise ValueError(f"the tables of its cliques have more than {MOST_CELLS:,} cells")
+        check_cells(total, arrays, "its graph")
         parts: dict[str, Any] = {"cells": form, "attractive": attractive}
         for part, kind, needed in (("cells", np.int32, form is None), ("fixed", np.float64, False)):
             key = f"clique{number}.{part}"

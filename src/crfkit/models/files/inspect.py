@@ -14,7 +14,7 @@ import numpy as np
 from crfkit.data.alphabet import Alphabet
 from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
-from crfkit.linear.plan import MOST_CELLS
+from crfkit.models.files.bounds import TABLE_BYTES, check_cells
 from crfkit.models.store import Array
 from crfkit.structures.structure import Structure
 
@@ -77,11 +77,10 @@ def checked_layout(
     blocks : list
         Slot and occurrences of each block, as the file describes them.
     budget : int
-        Most bytes of the tables that scoring may make.
+        Most bytes of the tables that scoring may make; no more than `bounds.TABLE_BYTES` count.
     """
     slots = structure.slots()
-    if max(slot.cells for slot in slots.values()) > MOST_CELLS:
-        raise ValueError(f"{structure.describe()} is not possible with {len(structure.labels)} labels")
+    check_cells(max(slot.cells for slot in slots.values()), arrays, structure.describe())
     if type(budget) is not int or not 0 <= budget < 1 << 48:
         raise ValueError(f"table_bytes of the layout is {str(budget)[:80]!r}")
     needed = [[name, name if slot.places else None] for name, slot in slots.items()] + [["node", "dense"]]
@@ -98,7 +97,7 @@ def checked_layout(
         if by == "dense" and (np.diff(ptr) != slots[slot].cells).any():
             raise ValueError("a dense column lacks weights of some labels")
         made.append(Block(slot, by, ptr, cell))
-    return Layout(slots, tuple(made), budget)
+    return Layout(slots, tuple(made), min(budget, TABLE_BYTES))
 
 
 def _of_kind(arrays: Mapping[str, Array], name: str, kind: type) -> Any:
