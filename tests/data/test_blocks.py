@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from crfkit import _native, data
-from crfkit.data.blocks import ahead
+from crfkit.aside import ahead
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.source import EmptyInputError, FormatError
@@ -103,7 +103,7 @@ def test_a_block_ahead_and_its_error_come_in_their_turn() -> None:
         next(found)
     early = ahead(parts())
     next(early)
-    early.close()  # type: ignore[attr-defined]
+    early.close()
     assert begun in ([0, 1, 2, 0], [0, 1, 2, 0, 1])
 
 

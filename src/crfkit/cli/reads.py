@@ -77,7 +77,7 @@ class Reading:
             With more than one (None: one for each core) a file is read on a thread, a block ahead.
         """
         from crfkit import data
-        from crfkit.data.blocks import ahead
+        from crfkit.aside import ahead
         from crfkit.data.source import EmptyInputError
         from crfkit.native import threads_or_all
 

@@ -11,7 +11,6 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, cast
 
 from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
@@ -21,12 +20,7 @@ from crfkit.data.formats.registry import find
 from crfkit.data.reading import Options
 from crfkit.data.source import EmptyInputError, FormatError, Input
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-__all__ = ["ahead", "blocks"]
-
-T = TypeVar("T")
+__all__ = ["blocks"]
 
 _BLANK_LINE = re.compile(rb"\n *\r?\n")
 
@@ -96,21 +90,3 @@ def _read(options: Options, name: str, line: int, piece: bytes) -> Columns | Dat
     except FormatError as error:
         at = None if error.line is None else error.line + line - 1
         raise FormatError(name, at, error.what) from None
-
-
-def ahead(parts: Iterator[T]) -> Iterator[T]:
-    """Yield what an iterator yields; it makes the next one, on a thread, while the caller has this one.
-
-    Examples
-    --------
-    >>> list(ahead(iter("abc")))
-    ['a', 'b', 'c']
-    """
-    from concurrent.futures import ThreadPoolExecutor  # not before it is needed: it takes 10 ms to load
-
-    nothing = object()
-    with ThreadPoolExecutor(1) as thread:
-        coming: Future[T | object] = thread.submit(next, parts, nothing)
-        while (part := coming.result()) is not nothing:
-            coming = thread.submit(next, parts, nothing)
-            yield cast("T", part)

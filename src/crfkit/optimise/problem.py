@@ -7,6 +7,8 @@ each call of `step`, so that budgets, dev sets, checkpoints and interrupts are l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
@@ -16,6 +18,7 @@ import numpy as np
 from crfkit.arrays import Bools, Floats
 
 __all__ = [
+    "Closing",
     "Convex",
     "Curvature",
     "Differentiable",
@@ -29,10 +32,12 @@ __all__ = [
     "Step",
     "Stopped",
     "Viewed",
+    "closed",
     "evaluate",
     "view_of",
 ]
 
+R = TypeVar("R")
 V = TypeVar("V")
 
 
@@ -231,6 +236,32 @@ class Run(Protocol):
     def state(self) -> dict[str, Any]:
         """Return everything that `Optimiser.start` needs to go on from here: numbers and arrays."""
         ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A run that works beside its steps, on threads, which must not outlive it."""
+
+    def close(self) -> None:
+        """End what runs beside the steps."""
+        ...
+
+
+@contextmanager
+def closed(run: R) -> Iterator[R]:
+    """Give a run, and close it on every way out.
+
+    Examples
+    --------
+    >>> with closed("anything") as run:
+    ...     run
+    'anything'
+    """
+    try:
+        yield run
+    finally:
+        if isinstance(run, Closing):
+            run.close()
 
 
 class Optimiser(Protocol):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -15,7 +15,7 @@ from crfkit.arrays import Floats
 from crfkit.fields import Fields
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
-from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped
+from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped, closed
 from crfkit.training.certificate import Certificate, curvature_of
 from crfkit.training.checkpoint import Checkpoints, Saver
 from crfkit.training.choose import by_name
@@ -109,7 +109,8 @@ class Course(ABC, Generic[M]):
         alone = nullcontext() if keep is None else keep.held()
         with interrupts() as signals, alone:  # from here on there is something to lose
             try:
-                outcome, summary = self._run(dev, metric, keep, audience, begun)
+                with ExitStack() as ending:
+                    outcome, summary = self._run(dev, metric, keep, audience, begun, ending)
             except NothingLearnedError as error:
                 raise ValueError(f"nothing can be learned: {error}. {self.cause()}") from error
             if signals.asked:  # perhaps after the last step
@@ -135,6 +136,7 @@ class Course(ABC, Generic[M]):
         keep: Checkpoints | None,
         audience: Sequence[Listener],
         begun: float,
+        ending: ExitStack,
     ) -> tuple[Outcome, Summary]:
         validate = None if dev is None else self.validation(dev, metric)
         self.notes += [] if validate is None else validate.notes
@@ -154,7 +156,7 @@ class Course(ABC, Generic[M]):
         if validate is not None:
             validate.model = self.model(w)
         state = None if saved is None else saved.part("run")
-        run = self.optimiser.start(self.problem, self.penalty, w, state=state)
+        run = ending.enter_context(closed(self.optimiser.start(self.problem, self.penalty, w, state=state)))
         tell(audience, self.begin(record.iteration))
 
         def snapshot() -> dict[str, Any]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event as Flag
 from typing import NamedTuple
 
 import numpy as np
 
+from crfkit.aside import Aside
 from crfkit.models.model import Model
 from crfkit.native import threads_or_all
 from crfkit.optimise.problem import End
@@ -112,17 +113,32 @@ def train_all(
                 halt.set()  # the others need not go on
                 raise
 
-        with ThreadPoolExecutor(min(total, len(tasks))) as workers:
-            futures = [workers.submit(one, n) for n in range(len(tasks))]
-            try:
-                models = [future.result() for future in futures]
-            except BaseException:
-                halt.set()
-                workers.shutdown(cancel_futures=True)
-                raise
+        models = _side_by_side(one, len(tasks), min(total, len(tasks)), halt)
         interrupted = signals.asked
     _warn(tasks, models, what)
     return Trained(models, interrupted, time.perf_counter() - begun)
+
+
+def _side_by_side(make: Callable[[int], Model], count: int, threads: int, halt: Flag) -> list[Model]:
+    """Return make(n) for n below count, on threads that take one after the other."""
+    left = iter(range(count))
+    made: dict[int, Model] = {}
+
+    def work() -> None:
+        for n in left:
+            if halt.is_set():
+                return
+            made[n] = make(n)
+
+    with ExitStack() as asides:
+        working = [asides.enter_context(Aside()).submit(work) for _ in range(threads)]
+        try:
+            for one in working:
+                one.result()
+        except BaseException:
+            halt.set()
+            raise
+    return [made[n] for n in range(count)]
 
 
 def _run(fit: Fit, signals: Interrupts, halt: Flag, display: Display | None, name: str) -> Model:

@@ -8,13 +8,13 @@ their entropies, and v = sum (gold - marginals), from which w = soft(v, l1) / l2
 from __future__ import annotations
 
 import time
-from threading import Thread
 from typing import Any
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.aside import Later
 from crfkit.fields import Fields
 from crfkit.native import kernels, threads_or_all, usable_cores
 from crfkit.optimise.problem import Penalty
@@ -64,14 +64,14 @@ class DualPasses:
         self.arrays, self.filled, self.positions = arrays, arrays.filled, len(arrays.label)
         self.dual, self.met = 0.0, np.inf  # the dual now; the sum of the gaps that the last pass met
         self.rounding = 0.0  # what the rounding of marginals may add to the dual
-        self.meanwhile: Thread | None = None  # a thread that runs beside the passes
+        self.meanwhile: Later[None] | None = None  # what runs beside the passes
         pairs = arrays.pairs or (None, None)
         self.trainer = _native.DualTrainer(arrays.native, strengths, exponentiated, self.threads, *pairs)
 
     def run(self, number: int, threshold: float) -> None:
         """Visit all sequences, in an order by the number of the pass; small moves may wait."""
         order = np.random.default_rng([self.seed, number]).permutation(self.filled)
-        also = self.meanwhile is not None and self.meanwhile.is_alive()
+        also = self.meanwhile is not None and self.meanwhile.running
         threads = max(self.threads - also, 1)
         wall, busy = time.perf_counter(), time.process_time()
         self.met, gain, _, _ = self.trainer.run(kernels, order, self.relax, threshold, number == 0, threads)

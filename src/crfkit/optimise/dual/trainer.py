@@ -16,12 +16,12 @@ long, it comes from the dual again, begun anew at the weights that were found.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from threading import Thread
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.aside import Aside, Later
 from crfkit.fields import Fields
 from crfkit.native import threads_or_all
 from crfkit.optimise.batch.lbfgs import LBFGS
@@ -138,7 +138,7 @@ class DualRun:
         strengths = strengths_of(arrays, penalty, problem.size)
         strained = strain(arrays.occurrences, len(arrays.filled), self.curvature)
         self.ease = max(strained / _EASY, 1.0) if options.finish is not None else 1.0
-        self.preparing: Thread | None = None
+        self.aside, self.preparing = Aside(), Later[None](lambda: None)  # the finisher, meanwhile
         self.sequences: DualPasses | None = None  # until the dual is left for good
         kept = None if state is None else Fields.of(state)
         if kept is not None and kept.text("left"):
@@ -149,18 +149,25 @@ class DualRun:
             self._start(problem)
             return
         if options.finish is not None and threads_or_all(options.threads) > 1:
-            self.preparing = Thread(target=view_of(problem, Prepared, "Dual").prepare)
-            self.preparing.start()
-        exponentiated = options.step == "exponentiated"
-        self.sequences = DualPasses(
-            arrays, penalty, strengths, self.ease, exponentiated, options.relax, options.seed, options.threads
-        )
-        self.sequences.meanwhile = self.preparing
-        if kept is not None:
-            self._recall(kept)
-        elif self.w.any() or (exponentiated and arrays.segments is not None):
-            # Potentials of rows alone cannot single out the gold segments, as they can the labels of a chain.
-            self._begin(self.sequences)
+            self.preparing = self.aside.submit(view_of(problem, Prepared, "Dual").prepare)
+        o, exponentiated = options, options.step == "exponentiated"
+        try:
+            self.sequences = DualPasses(
+                arrays, penalty, strengths, self.ease, exponentiated, o.relax, o.seed, o.threads
+            )
+            self.sequences.meanwhile = self.preparing
+            if kept is not None:
+                self._recall(kept)
+            elif self.w.any() or (exponentiated and arrays.segments is not None):
+                # Potentials of rows alone cannot single out gold segments, as they can the labels of a chain.
+                self._begin(self.sequences)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End what runs beside the steps; for whoever makes no more of them."""
+        self.aside.close()
 
     # ---- steps
 
@@ -224,7 +231,7 @@ class DualRun:
         The diagonal of the Hessian far from the optimum is that of another function, so there is none.
         """
         self.sequences = None
-        self._join()
+        self.preparing.result()
         now = self._objective()
         after, self.w = self.w, np.zeros_like(self.w)
         if now < self._objective():
@@ -232,13 +239,9 @@ class DualRun:
         self.before = 2.0
         self._start(self.problem)
 
-    def _join(self) -> None:
-        if self.preparing is not None:
-            self.preparing.join()
-
     def _start(self, problem: Any) -> None:
         self.phase = "finish"
-        self._join()
+        self.preparing.result()
         self.finisher = self._finisher().start(problem, self.penalty, self.w)
 
     def _finisher(self) -> Optimiser:

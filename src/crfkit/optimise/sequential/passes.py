@@ -7,6 +7,7 @@ a block: steps that were left out for weights that no sequence touched are made 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from typing import Any, Protocol
 
 import numpy as np
@@ -156,13 +157,14 @@ class PassRun:
         weights are not usable.
         """
         loss, done = 0.0, 0
-        for sequences, order in self.sequences.compiled(self.trainer, visits):
-            given = rates(done, len(order))
-            loss += self.trainer.run(kernels, sequences, order, given, strengths, self.method.offset, due)
-            done += len(order)
-            del sequences  # before the next block but one is made
-            if not np.isfinite(loss):
-                return loss
+        with closing(self.sequences.compiled(self.trainer, visits)) as blocks:
+            for sequences, order in blocks:
+                given = rates(done, len(order))
+                loss += self.trainer.run(kernels, sequences, order, given, strengths, self.method.offset, due)
+                done += len(order)
+                del sequences  # before the next block but one is made
+                if not np.isfinite(loss):
+                    return loss
         self.trainer.settle(kernels)
         return loss
 

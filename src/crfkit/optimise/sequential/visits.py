@@ -7,7 +7,7 @@ are visited in the same order as data in memory. One block is in memory at a tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Pointers
+from crfkit.aside import ahead
 from crfkit.optimise.problem import view_of
-from crfkit.optimise.sequential.ahead import ahead
 from crfkit.optimise.sequential.sequences import SequenceBlocks
 
 __all__ = ["Visit", "Visits"]
@@ -78,7 +78,7 @@ class Visits:
 
     def compiled(
         self, trainer: _native.StochasticTrainer, visits: Iterable[Visit]
-    ) -> Iterator[tuple[_native.CompiledSequences, Pointers]]:
+    ) -> Generator[tuple[_native.CompiledSequences, Pointers], None, None]:
         """Yield the blocks of some visits as the trainer takes them, and the order of their sequences."""
 
         def make(visit: Visit) -> tuple[_native.CompiledSequences, Pointers]:
@@ -90,6 +90,5 @@ class Visits:
             _, sequences, filled = self._last
             return sequences, filled[places]
 
-        if len(self.sizes) == 1:
-            return map(make, visits)
-        return ahead(make, visits)
+        made = map(make, visits)
+        yield from made if len(self.sizes) == 1 else ahead(made)

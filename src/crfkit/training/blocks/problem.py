@@ -11,8 +11,8 @@ anew each time they took 5.6 and 7.4 times as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
 from dataclasses import fields, replace
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.aside import ahead
 from crfkit.data.batch import Batch
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
@@ -27,7 +28,6 @@ from crfkit.linear.loss import Joined, LinearLoss
 from crfkit.linear.restrict import add, restrict, take
 from crfkit.once import once
 from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError, view_of
-from crfkit.optimise.sequential.ahead import ahead
 from crfkit.optimise.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore
 from crfkit.training.blocks.stream import BlockedData
@@ -105,27 +105,29 @@ class BlockedProblem:
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F], and write its gradient to `gradient` [F]."""
         so_far = Joined(gradient)
-        for problem, shown in self.blocks():
-            part = np.empty(problem.size)
-            value = problem.value_and_grad(take(self.layout, shown, w), part)
-            so_far.scale(problem, value, part)
-            add(self.layout, shown, part, gradient)
-            del problem, shown  # before the next block but one is made
+        with closing(self.blocks()) as blocks:
+            for problem, shown in blocks:
+                part = np.empty(problem.size)
+                value = problem.value_and_grad(take(self.layout, shown, w), part)
+                so_far.scale(problem, value, part)
+                add(self.layout, shown, part, gradient)
+                del problem, shown  # before the next block but one is made
         return so_far.value
 
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]; see `LinearLoss.diagonal`."""
         diagonal = np.zeros(self.size)
-        for problem, shown in self.blocks():
-            add(self.layout, shown, problem.diagonal(take(self.layout, shown, w)), diagonal)
-            del problem, shown
+        with closing(self.blocks()) as blocks:
+            for problem, shown in blocks:
+                add(self.layout, shown, problem.diagonal(take(self.layout, shown, w)), diagonal)
+                del problem, shown
         return diagonal
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Generator[Block, None, None]:
         """Yield the problem of each block, except blocks that say nothing about their labels."""
         numbers = range(self.data.blocks)
-        made = ahead(self._block, numbers) if self.prefetch else map(self._block, numbers)
-        return (block for block in made if block is not None)
+        made = map(self._block, numbers)
+        return (block for block in (ahead(made) if self.prefetch else made) if block is not None)
 
     @once
     def _whole(self) -> LinearLoss:
