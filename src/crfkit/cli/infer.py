@@ -232,12 +232,19 @@ def _waiting(what: str, quiet: bool) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from crfkit.training.progress import started
+
     console = Console(stderr=True)
     if console.is_dumb_terminal:
         say(f"crfkit: {what} ...")
         yield
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(shown(what), total=None)
+    progress = Progress(*columns, console=console, transient=True)
+    progress.add_task(shown(what), total=None)
+    live = started(progress)
+    try:
         yield
+    finally:
+        if live:
+            progress.stop()

@@ -12,7 +12,7 @@ from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.registry import Entry
 from crfkit.papers.report import write_report
 from crfkit.papers.results import Reading, Result, load, save
-from crfkit.training.progress import Lenient
+from crfkit.training.progress import Lenient, started
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -94,12 +94,17 @@ def _shown(
     if not (sys.stderr.isatty() if progress is None else progress):
         yield from missing
         return
-    with _bar() as bar:
+    bar = _bar()
+    shown = started(bar)
+    try:
         task = bar.add_task(title, total=len(missing))
         for run, quantity in missing:
             bar.update(task, description=f"{title}, seed {run}: {quantity.name}")
             yield run, quantity
             bar.advance(task)
+    finally:
+        if shown:
+            bar.stop()
 
 
 def _bar() -> Progress:

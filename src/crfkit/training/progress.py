@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import suppress
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from crfkit.shown import safe
 from crfkit.training.events import Begin, Checkpointed, Event, Failed, Finished, Progress
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-__all__ = ["Display", "Lenient", "display_for", "line_of"]
+__all__ = ["Display", "Lenient", "display_for", "line_of", "started"]
 
 _QUIET = 5.0  # seconds between lines where nothing is live
 
@@ -32,6 +32,28 @@ def display_for(progress: bool | None) -> Display | None:
     if progress is None:
         progress = sys.stderr.isatty()
     return Display() if progress else None
+
+
+class Live(Protocol):
+    """What a thread of Rich draws anew."""
+
+    def start(self) -> None:
+        """Show it."""
+        ...
+
+    def stop(self) -> None:
+        """Take it away."""
+        ...
+
+
+def started(live: Live) -> bool:
+    """Start a live display; return False, with nothing shown, where there is no thread to draw it."""
+    try:
+        live.start()
+    except RuntimeError:
+        live.stop()
+        return False
+    return True
 
 
 class Lenient:
@@ -126,8 +148,8 @@ class Display:
         if event.resumed:
             self.say(f"going on from the checkpoint of iteration {event.resumed}")
         if self.console.is_terminal:
-            self._status = self.console.status("begins", spinner="dots", refresh_per_second=8)
-            self._status.start()
+            status = self.console.status("begins", spinner="dots", refresh_per_second=8)
+            self._status = status if started(status) else None
 
     def _show(self, line: str) -> None:
         if self._status is not None:
