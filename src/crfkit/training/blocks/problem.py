@@ -4,9 +4,9 @@ The loss of all data is the sum of the losses of the blocks, so that every metho
 gradients works block by block; stochastic methods visit the sequences of one block after the other.
 
 A block is bound to a layout of the attributes that it shows (`restrict.py`), and what its evaluations need is
-made once and kept in a temporary file beside the blocks (`store.py`), which nobody else can change. On CoNLL-2000 in blocks of
-100,000 positions an evaluation takes 1.6 times as long as in memory, 2.0 times in blocks of 25,000; bound
-anew each time they took 5.6 and 7.4 times as long.
+made once and kept in a temporary file beside the blocks (`store.py`), which nobody else can change. On
+CoNLL-2000 in blocks of 100,000 positions an evaluation takes 1.6 times as long as in memory, 2.0 times in
+blocks of 25,000; bound anew each time they took 5.6 and 7.4 times as long.
 """
 
 from __future__ import annotations
