@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -47,10 +49,10 @@ struct AlphabetView {
   const std::uint64_t* slots;  // [slot_count]: high half hash, low half id + 1; 0 is empty
   std::uint64_t slot_count;    // a power of two
   Database database = {};      // in place of these arrays
-  // Slots that a search looks at.  In tables that are half full, more than 100 taken ones in a row
-  // never happen by chance; `check` refuses longer runs than these.
-  static constexpr std::uint64_t longest_run = 1 << 11;
-  std::uint64_t reach = longest_run + 1;
+
+  // How many slots a search looks at.  In tables that are half full no string lies 100 behind its
+  // place by chance.
+  static constexpr std::uint64_t farthest = 1 << 9;
 
   static AlphabetView of(const Database& database) {
     return {nullptr, 0, nullptr, database.size, nullptr, 0, database};
@@ -113,19 +115,15 @@ struct AlphabetView {
     if (slot_count & (slot_count - 1) || slot_count / 2 < size)
       refuse("its table has " + std::to_string(slot_count) + " slots for " + std::to_string(size) +
              " strings, expected a power of two and two slots for each");
-    std::uint64_t taken = 0, run = 0, first_run = 0;
+    std::uint64_t taken = 0;
     for (std::uint64_t i = 0; i < slot_count; ++i) {
-      if (slots[i] == 0) {
-        run = 0;
-        continue;
-      }
+      if (slots[i] == 0) continue;
       if (id_in(slots[i]) >= size)
         refuse("slot " + std::to_string(i) + " names a string that is not there");
-      ++taken, ++run;
-      if (run == i + 1) first_run = run;
-      if (run + (i + 1 == slot_count ? first_run : 0) > longest_run)
+      if (((i - (slots[i] >> 32)) & (slot_count - 1)) >= farthest)
         refuse("its table is crowded around slot " + std::to_string(i) +
-               ": look-ups would take forever");
+               ": look-ups would take long");
+      ++taken;
     }
     if (taken != size)
       refuse(std::to_string(taken) + " slots are taken, expected one for each of " +
@@ -137,7 +135,7 @@ struct AlphabetView {
     if (database) return database.find(s, hash);
     if (slot_count == 0) return -1;
     const std::uint64_t mark = hash >> 32;
-    for (std::uint64_t i = 0; i < reach; ++i) {
+    for (std::uint64_t i = 0; i < farthest; ++i) {
       const std::uint64_t slot = settled(slots[(mark + i) & (slot_count - 1)]);
       if (slot == 0) return -1;
       const std::uint64_t id = id_in(slot);
@@ -176,16 +174,27 @@ class Alphabet {
     return {bytes_.data() + begin_[id], begin_[id + 1] - begin_[id]};
   }
   AlphabetView view() const {
-    const std::uint64_t slots = slots_.size();
-    return {bytes_.data(), bytes_.size(), begin_.data(), size(), slots_.data(), slots, {}, slots};
+    return {bytes_.data(), bytes_.size(), begin_.data(), size(), slots_.data(), slots_.size()};
   }
-  std::int32_t find(std::string_view s) const { return view().find(s); }
+  std::int32_t find(std::string_view s) const {
+    const std::int32_t id = view().find(s);
+    return id < 0 && !crowded_.empty() ? find_crowded(s) : id;
+  }
 
   // The slots of a table that will not grow: as few as leave half of them empty.
   std::vector<std::uint64_t> settled_slots() const {
-    std::size_t count = 64;
+    std::size_t count = 64, homeless = 0;
     while (count < 2 * size()) count *= 2;
-    return placed(count);
+    const auto refuse = [&](std::uint64_t) { ++homeless; };
+    std::vector<std::uint64_t> table = placed(count, AlphabetView::farthest, refuse);
+    for (const auto& [string, id] : crowded_)
+      place(table, slot_of(id), AlphabetView::farthest, refuse);
+    if (homeless)
+      throw std::invalid_argument(
+          std::to_string(homeless) + " of " + std::to_string(size()) +
+          " names have hashes that collide with those of too many others, as if they were made "
+          "to; leave them out of the data");
+    return table;
   }
 
   // The id of a string; a new one gets the next id.
@@ -246,23 +255,58 @@ class Alphabet {
   }
 
  private:
+  // How far from its place a string may lie while the table grows.  By chance none gets so far;
+  // those that were made to are kept in order instead, so that each costs a logarithm.
+  static constexpr std::uint64_t kReach = 128;
+
   std::int32_t add_marked(std::string_view s, std::uint32_t mark) {
-    for (std::uint64_t i = mark & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
+    const std::uint64_t last = slots_.size() - 1;
+    for (std::uint64_t i = mark & last, tried = 0; tried < kReach; i = (i + 1) & last, ++tried) {
       const std::uint64_t slot = slots_[i];
       if (slot == 0) {
-        if (size() >= 0x7ffffffe) throw std::length_error("more than 2^31 strings in one alphabet");
-        if (marks_.size() == marks_.capacity()) marks_.reserve(2 * marks_.size() + 16);
-        if (begin_.size() == begin_.capacity()) begin_.reserve(2 * begin_.size() + 16);
-        bytes_.append(s);  // nothing below throws before the string is whole
-        begin_.push_back(bytes_.size());
-        marks_.push_back(mark);
-        slots_[i] = static_cast<std::uint64_t>(mark) << 32 | size();
+        if (!crowded_.empty()) [[unlikely]]
+          if (const std::int32_t known = find_crowded(s); known >= 0) return known;
+        append(s, mark);
+        slots_[i] = slot_of(size() - 1);
         reserve(size());
         return static_cast<std::int32_t>(size() - 1);
       }
       const std::uint64_t id = (slot & 0xffffffffULL) - 1;
       if (slot >> 32 == mark && at(id) == s) return static_cast<std::int32_t>(id);
     }
+    return add_crowded(s, mark);
+  }
+
+  [[gnu::noinline]] std::int32_t add_crowded(std::string_view s, std::uint32_t mark) {
+    if (const std::int32_t known = find_crowded(s); known >= 0) return known;
+    const auto place = crowded_.emplace(s, static_cast<std::int32_t>(size())).first;
+    try {
+      append(s, mark);
+    } catch (...) {
+      crowded_.erase(place);
+      throw;
+    }
+    reserve(size());
+    return static_cast<std::int32_t>(size() - 1);
+  }
+
+  [[gnu::noinline]] std::int32_t find_crowded(std::string_view s) const {
+    const auto found = crowded_.find(s);
+    return found == crowded_.end() ? -1 : found->second;
+  }
+
+  // The string gets the next id, or nothing has changed.
+  void append(std::string_view s, std::uint32_t mark) {
+    if (size() >= 0x7ffffffe) throw std::length_error("more than 2^31 strings in one alphabet");
+    if (marks_.size() == marks_.capacity()) marks_.reserve(2 * marks_.size() + 16);
+    if (begin_.size() == begin_.capacity()) begin_.reserve(2 * begin_.size() + 16);
+    bytes_.append(s);  // nothing below throws
+    begin_.push_back(bytes_.size());
+    marks_.push_back(mark);
+  }
+
+  std::uint64_t slot_of(std::size_t id) const {
+    return static_cast<std::uint64_t>(marks_[id]) << 32 | (id + 1);
   }
 
   // Keeps at least half of the slots empty.
@@ -270,24 +314,36 @@ class Alphabet {
     if (2 * strings <= slots_.size()) return;
     std::size_t wanted = 4 * slots_.size();
     while (2 * strings > wanted) wanted *= 2;
-    slots_ = placed(wanted);
+    slots_ = placed(wanted, kReach, [this](std::uint64_t slot) {
+      const std::uint64_t id = (slot & 0xffffffffULL) - 1;
+      crowded_.emplace(at(id), static_cast<std::int32_t>(id));
+    });
   }
 
-  // The strings of now in a table of so many slots, a power of two.
-  std::vector<std::uint64_t> placed(std::size_t count) const {
+  // The strings of the slots in a table of so many, a power of two; calls homeless(slot) for those
+  // that find no room within `reach`.
+  template <class Homeless>
+  std::vector<std::uint64_t> placed(std::size_t count, std::uint64_t reach,
+                                    Homeless homeless) const {
     std::vector<std::uint64_t> table(count, 0);
-    for (const std::uint64_t slot : slots_) {
-      if (slot == 0) continue;
-      std::uint64_t i = (slot >> 32) & (count - 1);
-      while (table[i]) i = (i + 1) & (count - 1);
-      table[i] = slot;
-    }
+    for (const std::uint64_t slot : slots_)
+      if (slot != 0) place(table, slot, reach, homeless);
     return table;
+  }
+  template <class Homeless>
+  static void place(std::vector<std::uint64_t>& table, std::uint64_t slot, std::uint64_t reach,
+                    Homeless homeless) {
+    const std::uint64_t last = table.size() - 1;
+    std::uint64_t i = (slot >> 32) & last, tried = 0;
+    while (table[i] && ++tried < reach) i = (i + 1) & last;
+    if (tried == reach) return homeless(slot);
+    table[i] = slot;
   }
 
   std::string bytes_;
   std::vector<std::uint64_t> begin_, slots_;
-  std::vector<std::uint32_t> marks_;  // upper half of each hash
+  std::vector<std::uint32_t> marks_;                          // upper half of each hash
+  std::map<std::string, std::int32_t, std::less<>> crowded_;  // those without a slot
 };
 
 }  // namespace crfkit

@@ -77,7 +77,7 @@ struct Database {
   std::uint64_t back = 0;  // where the array of records by id is
 
   static constexpr std::uint64_t head = 24 + 256 * 8;
-  static constexpr std::uint64_t longest_run = 1 << 11;  // taken slots in a row, as in alphabets
+  static constexpr std::uint64_t longest_run = 1 << 9;  // taken slots in a row, as in alphabets
 
   explicit operator bool() const { return bytes != nullptr; }
 

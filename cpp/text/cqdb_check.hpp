@@ -40,6 +40,7 @@ class DatabaseCheck {
       const std::uint32_t h = lookup3(s, [&](std::uint32_t word) { bits |= word; });
       if (bits & 0x80808080U && !valid_utf8(s)) return std::nullopt;
       letters += s.size() + 1;
+      if (letters > d_.byte_count) return std::nullopt;  // strings that share bytes
       slots[id - first] = record << 32 | h;
       ++begin[(h & 255) + 1];
     }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -17,24 +18,24 @@ class KeyMap {
 
   // The values of some keys; kUnset where there is none.
   void find(const std::uint64_t* keys, std::size_t count, std::int32_t* values) const {
-    const Slot* slots = slots_.data();
-    const std::size_t mask = slots_.size() - 1;
     for (std::size_t k = 0; k < count; ++k) {
-      std::size_t i = start(keys[k]) & mask;
-      while (slots[i].key != 0 && slots[i].key != keys[k] + 1) i = (i + 1) & mask;
-      values[k] = slots[i].value;
+      const Slot* slot = search(slots_.data(), slots_.size() - 1, keys[k]);
+      values[k] = slot ? slot->value : crowded(keys[k]);
     }
   }
 
   // The place of the value of a key; a new one holds kUnset.
   std::int32_t& operator[](std::uint64_t key) {
     if (2 * count_ >= slots_.size()) grow();
-    Slot& slot = slots_[place(slots_, key)];
-    if (slot.key == 0) {
-      slot = {key + 1, kUnset};
-      ++count_;
+    Slot* slot = place(slots_, key);
+    if (slot && slot->key == key + 1) return slot->value;
+    if (!slot || !crowded_.empty()) {
+      const auto known = slot ? crowded_.find(key) : crowded_.try_emplace(key, kUnset).first;
+      if (known != crowded_.end()) return known->second;
     }
-    return slot.value;
+    *slot = {key + 1, kUnset};
+    ++count_;
+    return slot->value;
   }
 
   static constexpr std::int32_t kUnset = -1;
@@ -49,19 +50,41 @@ class KeyMap {
     const std::uint64_t h = key * 0x9e3779b97f4a7c15ULL;
     return h ^ (h >> 32);
   }
-  static std::size_t place(const std::vector<Slot>& slots, std::uint64_t key) {
-    std::size_t i = start(key) & (slots.size() - 1);
-    while (slots[i].key != 0 && slots[i].key != key + 1) i = (i + 1) & (slots.size() - 1);
-    return i;
+  // How far from its place a key may lie.  By chance none gets so far; those that were made to are
+  // kept in order, so that each costs a logarithm.
+  static constexpr std::size_t kReach = 128;
+
+  // The slot of a key, or the empty one for it; none where all within reach are taken.
+  static const Slot* search(const Slot* slots, std::size_t mask, std::uint64_t key) {
+    const std::uint64_t home = start(key);
+    for (std::size_t tried = 0; tried < kReach; ++tried) {
+      const Slot& slot = slots[(home + tried) & mask];
+      if (slot.key == 0 || slot.key == key + 1) return &slot;
+    }
+    return nullptr;
+  }
+  static Slot* place(std::vector<Slot>& slots, std::uint64_t key) {
+    return const_cast<Slot*>(search(slots.data(), slots.size() - 1, key));
+  }
+  [[gnu::noinline]] std::int32_t crowded(std::uint64_t key) const {
+    const auto found = crowded_.find(key);
+    return found == crowded_.end() ? kUnset : found->second;
   }
   void grow() {
     std::vector<Slot> wider(2 * slots_.size(), Slot{0, kUnset});
-    for (const Slot& slot : slots_)
-      if (slot.key != 0) wider[place(wider, slot.key - 1)] = slot;
+    for (const Slot& slot : slots_) {
+      if (slot.key == 0) continue;
+      if (Slot* place_of_key = place(wider, slot.key - 1)) {
+        *place_of_key = slot;
+      } else {
+        crowded_.emplace(slot.key - 1, slot.value);
+      }
+    }
     slots_ = std::move(wider);
   }
 
   std::vector<Slot> slots_;
+  std::map<std::uint64_t, std::int32_t> crowded_;  // those without a slot
   std::size_t count_ = 0;
 };
 

@@ -181,8 +181,11 @@ class RowSink {
 
   static void check_length(std::string_view name, const char* what) {
     if (name.size() > kLongestToken) [[unlikely]]
-      throw Refused{"has {0} of {1} bytes, expected 1 MiB at most; is this the right format?", what,
-                    std::to_string(name.size())};
+      refuse_length(name.size(), what);
+  }
+  [[gnu::noinline, noreturn]] static void refuse_length(std::size_t size, const char* what) {
+    throw Refused{"has {0} of {1} bytes, expected 1 MiB at most; is this the right format?", what,
+                  std::to_string(size)};
   }
 
   std::int64_t total() const { return static_cast<std::int64_t>(rows_.rows() + ends_.size()); }

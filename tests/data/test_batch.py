@@ -172,9 +172,9 @@ def full_table(size: int, shift: int = 0) -> tuple[NDArray[Any], NDArray[Any], N
         ((WORDS[0], WORDS[1], np.ones(64, dtype=np.uint64)), "64 slots are taken, expected one for each"),
         ((WORDS[0], WORDS[1], np.full(64, 4, dtype=np.uint64)), "slot 0 names a string that is not there"),
         ((WORDS[0], WORDS[1], np.full(64, 1 << 32, dtype=np.uint64)), "slot 0 names a string that is not"),
-        (full_table(1 << 12), "crowded around slot 2048"),
+        (full_table(1 << 12), "crowded around slot 512"),
         (full_table(1 << 12, shift=-1500), "crowded"),
-        (full_table(1 << 12, shift=-2048), "crowded around slot 16383"),
+        (full_table(1 << 12, shift=-4000), "crowded around slot 12384"),
     ],
 )
 def test_hostile_alphabets_are_refused(arrays: AlphabetArrays, message: str) -> None:

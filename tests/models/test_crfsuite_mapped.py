@@ -195,7 +195,7 @@ def test_rows_made_on_threads_are_those_of_one() -> None:
             assert [rows(damaged, threads) for threads in (1, 2, 3)] == [None] * 3
 
 
-@pytest.mark.parametrize(("slots", "used"), [(1000, True), (3000, False)])
+@pytest.mark.parametrize(("slots", "used"), [(250, True), (600, False)])
 def test_tables_in_which_a_search_would_take_long_are_not_used(slots: int, used: bool) -> None:
     made = bytearray(write_strings([b"a"]))
     table = next(t for t in range(256) if made[28 + 8 * t : 32 + 8 * t] == bytes(4))

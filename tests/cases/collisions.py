@@ -1,0 +1,70 @@
+"""Strings and numbers that collide in hash tables, as somebody who wants to slow down a reader makes them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.data.alphabet import Alphabet
+from crfkit.data.formats.columns import Columns
+
+__all__ = ["colliding_pairs", "colliding_strings"]
+
+_MULTIPLIER = 0x9FB21C651E98DF25  # of hash_bytes in cpp/text/alphabet.hpp
+_START = 0x2545F4914F6CDD1D
+_GOLDEN = 0x9E3779B97F4A7C15  # of KeyMap in cpp/text/key_map.hpp
+Words = NDArray[np.uint64]
+
+
+def colliding_strings(count: int, *, low: bool = False) -> list[str]:
+    """Return strings whose hashes have the same upper half, or the same lower one: its last step undone.
+
+    They are 16 letters of printable ASCII, without quotes and backslashes.
+    """
+    rng = np.random.default_rng(0)
+    inverse = np.uint64(pow(_MULTIPLIER, -1, 1 << 64))
+    first = np.frombuffer(b"collides", dtype="<u8")[0]
+    state = _mixed(np.uint64((16 * _MULTIPLIER + _START) % (1 << 64)) ^ first)
+    found: dict[str, None] = {}
+    while len(found) < count:
+        free = rng.integers(0, 1 << 32, size=1 << 20, dtype=np.uint64)
+        fixed = np.uint64(0x2A2A2A2A)
+        wanted = (free << np.uint64(32)) | fixed if low else (fixed << np.uint64(32)) | free
+        after = (wanted ^ (wanted >> np.uint64(32))) * inverse
+        after ^= after >> np.uint64(32)
+        word = _unshifted(after) * inverse ^ state
+        word = word[word & np.uint64(0x8080808080808080) == 0]
+        letters = word.view(np.uint8).reshape(-1, 8)
+        good = (letters > 0x20) & (letters < 0x7F) & (letters != ord('"')) & (letters != ord("\\"))
+        good &= letters != ord(":")
+        found |= dict.fromkeys(f"collides{bytes(one).decode()}" for one in letters[good.all(axis=1)])
+    return list(found)[:count]
+
+
+def _mixed(x: np.uint64) -> np.uint64:
+    with np.errstate(over="ignore"):
+        x = x * np.uint64(_MULTIPLIER)
+    return x ^ (x >> np.uint64(29))
+
+
+def _unshifted(x: Words) -> Words:
+    """Return y where x is y ^ (y >> 29)."""
+    y: Words = x ^ (x >> np.uint64(29)) ^ (x >> np.uint64(58))
+    return y
+
+
+def colliding_pairs(count: int) -> Columns:
+    """Return rows of two tokens whose numbers collide where a template joins the two columns."""
+    slots = 256
+    while slots <= 2 * count:
+        slots *= 2
+    inverse = pow(_GOLDEN, -1, slots)
+    second = np.arange(count)
+    first = []
+    for b in (second + 16).tolist():  # the first 16 codes are for what lies outside of a sequence
+        whole = b * _GOLDEN % (1 << 64)
+        wanted = (whole & 0xFFFFFFFF) - (whole >> 32)  # so that the start is 0 in the lowest bits
+        first.append((wanted * inverse - 16) % slots)
+    names = [Alphabet(f"{letter}{i}" for i in range(size)) for letter, size in (("a", slots), ("b", count))]
+    ids = (np.array(first, dtype=np.int32), second.astype(np.int32))
+    return Columns(ids, tuple(names), np.arange(count + 1), ("0", "1"))
