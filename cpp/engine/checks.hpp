@@ -2,8 +2,10 @@
 // Python these are ValueErrors.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -19,6 +21,16 @@ inline void check_length(const char* name, std::size_t has, std::int64_t expecte
   if (static_cast<std::int64_t>(has) != expected)
     refuse(std::string(name) + " has " + text(static_cast<std::int64_t>(has)) +
            " entries, expected " + text(expected));
+}
+
+// What is wrong with a score that is not kLargestScore or less.
+inline std::string wrong_score(double score) {
+  if (!std::isfinite(score))
+    return std::string(" is ") + (std::isnan(score) ? "nan" : "inf") +
+           "; scores must be finite, or -inf for what is forbidden";
+  char shown[32];
+  std::snprintf(shown, sizeof shown, "%g", score);
+  return std::string(" is ") + shown + ", too large to be added up: scale scores to 1e300 or less";
 }
 
 inline void check_threads(int threads) {

@@ -12,6 +12,7 @@
 #include "engine/checks.hpp"
 #include "engine/kept.hpp"
 #include "shared/factors.hpp"
+#include "shared/problem.hpp"
 
 namespace crfkit {
 
@@ -33,8 +34,8 @@ class KeptFactors {
       label_ptr_[v + 1] = label_ptr_[v] + width_[v];
     }
     for (std::int64_t n = 0; n < N; ++n)
-      if (!(constant_[n] < std::numeric_limits<double>::infinity()))
-        refuse("the constant of graph " + text(n) + " is not a number below infinity");
+      if (!(constant_[n] <= kLargestScore))
+        refuse("the constant of graph " + text(n) + wrong_score(constant_[n]));
     view_ = {V, N, width_.data(), graph_.data(), constant_.data(), label_ptr_.data(), nullptr, 0};
   }
   KeptFactors(const KeptFactors&) = delete;
@@ -126,16 +127,16 @@ class KeptFactors {
   static void check_numbers(const std::string& name, const Group& group, std::int64_t cells) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     bool forbids = false, wrong = false;
+    double largest = 0.0;
     for (const double x : group.table) {  // without a way out, so that it is done in vectors
-      wrong |= !(x < inf);
+      wrong |= !(x <= kLargestScore);
       forbids |= x == -inf;
+      largest = x > largest ? x : largest;
     }
     for (std::size_t i = 0; wrong && i < group.table.size(); ++i)
-      if (!(group.table[i] < inf))
+      if (!(group.table[i] <= kLargestScore))
         refuse(name + ": table " + text(static_cast<std::int64_t>(i) / cells) + ", cell " +
-               text(static_cast<std::int64_t>(i) % cells) + " is " +
-               (std::isnan(group.table[i]) ? "nan" : "inf") +
-               "; scores must be finite, or -inf for what is forbidden");
+               text(static_cast<std::int64_t>(i) % cells) + wrong_score(group.table[i]));
     if (!group.scale) return;
     for (std::size_t m = 0; m < group.scale->size(); ++m) {
       const double scale = (*group.scale)[m];
@@ -143,6 +144,9 @@ class KeptFactors {
         refuse(name + ": scale[" + text(static_cast<std::int64_t>(m)) +
                "] is not a finite number " +
                (forbids ? "above 0 (the table forbids labels)" : "of 0 or more"));
+      if (!(scale * largest <= kLargestScore))
+        refuse(name + ": the largest score times scale[" + text(static_cast<std::int64_t>(m)) +
+               "]" + wrong_score(scale * largest));
     }
   }
 

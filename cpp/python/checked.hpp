@@ -47,14 +47,10 @@ inline void check_scores(const Scores& a, const char* name) {
   for (std::int64_t i = 0; i < n; i += chunk) {
     const std::int64_t end = std::min(n, i + chunk);
     bool good = true;
-    for (std::int64_t j = i; j < end; ++j)
-      good &= score[j] < std::numeric_limits<double>::infinity();
+    for (std::int64_t j = i; j < end; ++j) good &= score[j] <= kLargestScore;
     if (good) continue;
     for (std::int64_t j = i; j < end; ++j)
-      if (!(score[j] < std::numeric_limits<double>::infinity()))
-        refuse(std::string(name) + index_text(a, j) + " is " +
-               (std::isnan(score[j]) ? "nan" : "inf") +
-               "; scores must be finite, or -inf for what is forbidden");
+      if (!(score[j] <= kLargestScore)) refuse(name + index_text(a, j) + wrong_score(score[j]));
   }
 }
 

@@ -105,7 +105,7 @@ class Decoder {
     });
     names_origin_.check();
     rows_origin_.check();
-    if (!finite) throw nb::value_error("the scores of the sequence overflow");
+    if (!finite) refuse_scores(node, T);
   }
 
   // Labels of the best labelling, from scores [T, L].
@@ -182,10 +182,23 @@ class Decoder {
     if (free_.size() < kKept) free_.push_back(std::move(used));
   }
 
+  // Names the position whose scores are too large.
+  [[noreturn]] void refuse_scores(const std::vector<double>& node, std::int64_t T) const {
+    std::int64_t t = 0;
+    const auto good = [&](std::int64_t i) { return std::abs(node[i]) <= kLargestScore; };
+    while (t < T * labels() && good(t)) ++t;
+    throw nb::value_error(("position " + text(t / labels()) +
+                           " of the sequence: its scores overflow; scale the "
+                           "values of its attributes, or the weights of the model")
+                              .c_str());
+  }
+
   static double demand(double value) {
     if (value == -std::numeric_limits<double>::infinity())
       throw nb::value_error(
           "the sequence has no labelling above -inf: relax the constraints of the model");
+    if (!std::isfinite(value))
+      throw nb::value_error("the scores of the sequence overflow; scale the weights of the model");
     return value;
   }
 

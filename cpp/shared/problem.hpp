@@ -12,6 +12,10 @@ namespace crfkit {
 
 inline constexpr int kMaxOrder = 8;
 
+// Scores above this (1.3e300) are refused, so that sums over sequences of 2^25 positions do not
+// overflow.  Below -kLargestScore they may: the sum is then -inf, which is what such a score means.
+inline constexpr double kLargestScore = 0x1p997;
+
 enum class Shape { chain, segments, tree };
 
 // The steps (from, to) of a chain of order 1 whose scores may differ from the common one, by

@@ -16,6 +16,9 @@ Pointers: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.int32]
 Entry = TypeVar("Entry", bound=np.generic)
 
+#: Scores above this are refused, so that sums over sequences do not overflow; `kLargestScore` of the kernels.
+LARGEST_SCORE = 2.0**997
+
 
 class Ragged(NamedTuple):
     """Rows of ids, of any lengths: row r is ``id[ptr[r] : ptr[r + 1]]``.
@@ -66,14 +69,16 @@ def as_scores(scores: ArrayLike, argument: str) -> Floats:
 
 
 def as_finite_scores(scores: ArrayLike, argument: str) -> Floats:
-    """Return scores, or refuse nan and +inf; for arrays that the kernels do not check themselves."""
+    """Return scores, or refuse nan and too large ones; for arrays that the kernels do not check."""
     array = as_scores(scores, argument)
-    if not np.all(array < np.inf):
-        at = np.argwhere(~(array < np.inf))[0]
-        place = ", ".join(map(str, at.tolist()))
-        raise ValueError(
-            f"{argument}[{place}] is {array[tuple(at)]}; scores must be finite, or -inf for what is forbidden"
-        )
+    if not np.all(array <= LARGEST_SCORE):
+        at = np.argwhere(~(array <= LARGEST_SCORE))[0]
+        place, found = ", ".join(map(str, at.tolist())), array[tuple(at)]
+        if np.isfinite(found):
+            why = ", too large to be added up: scale scores to 1e300 or less"
+        else:
+            why = "; scores must be finite, or -inf for what is forbidden"
+        raise ValueError(f"{argument}[{place}] is {found:g}{why}")
     return array
 
 
@@ -143,3 +148,15 @@ def sum_by_sequence(terms: Floats, seq_ptr: Pointers) -> Floats:
     if filled.any():
         total[filled] = np.add.reduceat(terms, seq_ptr[:-1][filled])
     return total
+
+
+def checked_later() -> np.errstate:
+    """Return a context without NumPy's warnings of numbers too large: who opens it looks at the results.
+
+    Examples
+    --------
+    >>> with checked_later():
+    ...     print(np.float64(1e300) ** 2)
+    inf
+    """
+    return np.errstate(over="ignore", invalid="ignore", divide="ignore")

@@ -130,7 +130,7 @@ def test_errors() -> None:
         bad[i] = np.nan
         with pytest.raises(ValueError, match=rf"w\[{i}\] is nan, Place\(kind={kind}"):
             score(layout, bad, batch)
-    with pytest.raises(ValueError, match=r"positions? 0 .*overflow"):
+    with pytest.raises(ValueError, match="overflow"):
         score(layout, np.full(9, 1e308), dataclasses.replace(batch, value=np.full(6, 9.0)))
     other, index = Layout.observed(batch, 2, attributes=2), transpose(layout, batch)
     with pytest.raises(ValueError, match="index is of 2 attributes, the layout has 3"):

@@ -11,6 +11,7 @@
 
 #include "kernels/simd/arena.hpp"
 #include "kernels/simd/simd.hpp"
+#include "shared/problem.hpp"
 #include "shared/rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -109,7 +110,7 @@ struct Scorer {
   const double* base;  // [width] or null
   std::int64_t end;    // occurrences of the whole call
   double* narrow;      // [padded(width)]
-  Vec probe = {};      // turns into nan when a score is not finite
+  Vec probe = {};      // turns into nan when a score is beyond kLargestScore, or nan
 
   template <int V>
   void panel(std::int64_t p, int column, double* out) {
@@ -120,7 +121,8 @@ struct Scorer {
                                       column == 0 ? narrow : nullptr, acc);
     for (int v = 0; v < V; ++v) {
       if constexpr (!kAllFull) acc[v] += load(narrow + column + v * W);
-      probe += acc[v] - acc[v];
+      const Vec raised = acc[v] * splat(0x1p1023 / kLargestScore * 2);
+      probe += raised - raised;
       store_part(out + column + v * W, r.width - column - v * W, acc[v]);
     }
   }
@@ -155,7 +157,8 @@ bool score_positions(const Rows& r, const Occurrences& o, const double* base, st
   return sum_of(scorer.probe) == 0.0;
 }
 
-// Scores of positions [first, last) into out[0 .. last - first); false when one is not finite.
+// Scores of positions [first, last) into out[0 .. last - first); false when one is not a number or
+// beyond kLargestScore.
 inline bool score_rows(const Rows& r, const Occurrences& o, const double* base, std::int64_t first,
                        std::int64_t last, double* out, void* scratch) {
   Arena own;

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Floats, Ids
-from crfkit.checks import check_number
+from crfkit.checks import NotFiniteError, check_number
 from crfkit.inference.methods.how import How, Number, Numbers
 from crfkit.inference.methods.method import Labelled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
@@ -82,6 +82,7 @@ def log_partition(
     """Return log Z of each graph, or an estimate; ``.how`` says which."""
     reduced = without_observed(potentials)
     value, how = _asked(potentials, method).log_partition(reduced.potentials, threads_or_all(threads))
+    _demand_finite(value)
     return _numbers(potentials, value, how)
 
 
@@ -259,8 +260,16 @@ def _check_many(name: str, labellings: int, potentials: GraphPotentials) -> None
         )
 
 
+def _demand_finite(values: Floats) -> None:
+    """Raise where the scores of a graph add up to infinity [N]; nan: the method does not give the sum."""
+    wrong = np.flatnonzero(values == np.inf)
+    if wrong.size:
+        raise NotFiniteError(f"graph {wrong[0]}: its scores overflow when they are added up; scale them")
+
+
 def demand(values: Floats) -> None:
-    """Raise unless every graph has a labelling."""
+    """Raise unless every graph has a labelling, and a finite score."""
+    _demand_finite(values)
     none = np.flatnonzero(np.isneginf(values))
     if none.size:
         raise NoLabellingError(int(none[0]), none.size - 1, "graph")

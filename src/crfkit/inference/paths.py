@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crfkit.inference.engines import for_any_structure
-from crfkit.inference.results import Space, cut_labellings, demand_labelling, in_logs
+from crfkit.inference.results import Space, cut_labellings, demand_finite, demand_labelling, in_logs
 from crfkit.inference.sums import log_partition, marginals
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
@@ -82,8 +82,7 @@ def kbest(potentials: Potentials, k: int, *, threads: int | None = None) -> Any:
     [([1, 0], 1.5), ([1, 1], 1.0), ([0, 0], 0.5)]
     """
     scores, paths, begins = kernels.kbest(potentials.problem, k, threads_or_all(threads))
-    if potentials.constrained:
-        demand_labelling(scores[:, 0])
+    (demand_labelling if potentials.constrained else demand_finite)(scores[:, 0])
     found = cut_labellings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
 
@@ -202,4 +201,4 @@ def span_probability(
     total = kernels.log_partition(one.problem, False, 1)
     demand_labelling(total)
     agreeing = kernels.log_partition(part.problem, False, 1)
-    return float(min(np.exp(agreeing[0] - total[0]), 1.0))
+    return float(np.exp(min(agreeing[0] - total[0], 0.0)))

@@ -10,10 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids
+from crfkit.checks import NotFiniteError
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labelling
 
-__all__ = ["NoLabellingError", "Space", "counted_from", "cut_labellings", "demand_labelling", "in_logs"]
+__all__ = [
+    "NoLabellingError",
+    "Space",
+    "counted_from",
+    "cut_labellings",
+    "demand_finite",
+    "demand_labelling",
+    "in_logs",
+]
 
 Space: TypeAlias = Literal["auto", "log"]
 
@@ -61,12 +70,20 @@ def counted_from(before: int) -> Iterator[None]:
     """Make errors count sequences from the beginning of the data; `before` come before this part."""
     try:
         yield
-    except NoLabellingError as error:
+    except (NoLabellingError, NotFiniteError) as error:
         raise error.after(before) from None
+
+
+def demand_finite(values: Floats) -> None:
+    """Raise an error where the scores of a sequence added up to nan or infinity [N]; -inf is no labelling."""
+    wrong = np.flatnonzero(~(values < np.inf))
+    if wrong.size:
+        raise NotFiniteError("its scores overflow when they are added up; scale them", sequence=int(wrong[0]))
 
 
 def demand_labelling(values: Floats) -> None:
     """Raise a `NoLabellingError` where the value of a sequence [N] is that of no labelling."""
+    demand_finite(values)
     impossible = np.flatnonzero(values == -np.inf)
     if impossible.size:
         raise NoLabellingError(int(impossible[0]), impossible.size - 1)

@@ -9,7 +9,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.inference.counting import exact_counts
 from crfkit.inference.engines import for_any_structure
-from crfkit.inference.results import Space, demand_labelling, in_logs
+from crfkit.inference.results import Space, demand_finite, demand_labelling, in_logs
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
 from crfkit.structures.results import Marginals
@@ -42,8 +42,7 @@ def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int
     2.0794
     """
     values = kernels.log_partition(potentials.problem, in_logs(space), threads_or_all(threads))
-    if potentials.constrained:
-        demand_labelling(values)
+    (demand_labelling if potentials.constrained else demand_finite)(values)
     return one_or_all(potentials, values)
 
 

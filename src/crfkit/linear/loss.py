@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
 from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal, diagonal_lacks
 from crfkit.linear.factored import ChainsOfLoss, SequencesOfLoss, factored_chains_lack, factored_lack
@@ -163,6 +164,8 @@ class LinearLoss(ViewedLoss):
             block = self.part(chosen)
             try:
                 value = block.general_value_and_grad(w, part)
+            except NotFiniteError as error:
+                raise error.after(chosen.start) from None
             except ValueError as error:
                 raise ValueError(f"counted from sequence {chosen.start}: {error}") from error
             so_far.scale(block, value, part)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Floats
+from crfkit.arrays import LARGEST_SCORE, Floats
 from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
 from crfkit.linear.block import Block
@@ -121,7 +121,10 @@ def score(
         scores[block.slot] = _places(layout, weights, batch, block, rows, scores, out, threads)
     if dense is not None:
         _check_finite(layout, weights, layout.block["dense"])
-        scores["node"] += dense @ weights[layout.parts["dense"]].reshape(-1, layout.labels)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            scores["node"] += dense @ weights[layout.parts["dense"]].reshape(-1, layout.labels)
+        if not (np.abs(scores["node"]) <= LARGEST_SCORE).all():
+            explain(layout, weights, batch, scores["node"])
     return _without_bases(layout, scores)
 
 
@@ -161,7 +164,7 @@ def _places(
     base = None if slot.base is None else scores.get(slot.base)
     finite = _native.score(kernels, rows, items.ptr, items.id, items.value, base, 0, places, made, threads)
     if not finite:
-        explain(layout, weights, made)
+        explain(layout, weights, batch, made)
     return made
 
 
@@ -284,20 +287,34 @@ def _shaped(given: ArrayLike, slot: str, shape: tuple[int, ...]) -> Floats:
 
 
 def _check_finite(layout: Layout, weights: Floats, block: Block) -> None:
-    if not np.isfinite(weights[layout.parts[block.name]]).all():
+    if not (np.abs(weights[layout.parts[block.name]]) <= LARGEST_SCORE).all():
         explain(layout, weights)
 
 
-def explain(layout: Layout, weights: Floats, scores: Floats | None = None) -> None:
-    """Raise an error that names the weight that is not finite, or else the place that overflows."""
+def explain(
+    layout: Layout, weights: Floats, batch: Batch | None = None, scores: Floats | None = None
+) -> None:
+    """Raise an error that names the weight that is too large, or else the place that overflows.
+
+    Scores [places, cells] are those of the batch; a place is a position, or one of its segments.
+    """
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         i = int(bad[0])
         raise NotFiniteError(f"w[{i}] is {weights[i]}, {layout.describe(i)}; weights must be finite")
-    if scores is None:
-        return
-    bad = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
+    if scores is not None and batch is not None:
+        bad = np.flatnonzero(~(np.abs(scores.reshape(len(scores), -1)) <= LARGEST_SCORE).all(axis=1))
+        if bad.size:
+            p = int(bad[0]) * batch.positions // len(scores)
+            n = int(np.searchsorted(batch.seq_ptr, p, side="right")) - 1
+            raise NotFiniteError(
+                "its scores overflow; scale the values of its attributes, or the weights of the model",
+                sequence=n,
+                position=p - int(batch.seq_ptr[n]),
+            )
+    bad = np.flatnonzero(np.abs(weights) > LARGEST_SCORE)
     if bad.size:
+        i = int(bad[0])
         raise NotFiniteError(
-            f"the scores of position {int(bad[0])} of the range overflow; scale the values of attributes"
+            f"w[{i}] is {weights[i]:g}, {layout.describe(i)}; scores overflow with it"
         )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from crfkit.arrays import Bools, Floats, Ids
+from crfkit.arrays import Bools, Floats, Ids, checked_later
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -139,7 +139,8 @@ def _temperature(model: Model, data: Dataset, threads: int | None) -> float:
     batch = model.batch_of(data)
 
     def loss(log_t: float) -> float:
-        cooled = replace(model, w=model.w * np.exp(-log_t))
+        with checked_later():  # scores look at the weights
+            cooled = replace(model, w=model.w * np.exp(-log_t))
         shares = np.concatenate(cooled.marginals(batch, threads=threads))
         return -float(np.mean(np.log(np.maximum(shares[at, gold[at]], 1e-300))))
 

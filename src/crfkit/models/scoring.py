@@ -137,7 +137,8 @@ class Scoring:
         for chosen in batch.cut(min(self.positions_at_a_time(batch), max(_CELLS // cells, 1))):
             whole = chosen.stop - chosen.start == batch.sequences
             part = batch if whole else batch.select(chosen)
-            potentials = self.potentials(part, threads=threads)
+            with counted_from(chosen.start):
+                potentials = self.potentials(part, threads=threads)
             if allowed is not None:
                 rows = slice(int(batch.seq_ptr[chosen.start]), int(batch.seq_ptr[chosen.stop]))
                 whole = allowed if isinstance(allowed, Sets) else Sets(batch.seq_ptr, allowed)

@@ -85,7 +85,7 @@ class Tagger:
         known = all(name in self._ids for name in given)
         if self._decoder is None:
             data = self._extract([items], [given])
-            return min(exp(self.model.log_likelihood(data, threads=1)[0]), 1.0) if known else 0.0
+            return exp(min(self.model.log_likelihood(data, threads=1)[0], 0.0)) if known else 0.0
         reading = self._decoder.read(items)
         if len(given) != len(reading):
             raise ValueError(
@@ -94,7 +94,7 @@ class Tagger:
         if not known:
             return 0.0
         score = reading.path_score([self._ids[name] for name in given])
-        return min(exp(score - reading.log_partition()), 1.0)
+        return exp(min(score - reading.log_partition(), 0.0))
 
 
 def _remedy(given: object) -> str:

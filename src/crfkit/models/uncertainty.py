@@ -71,9 +71,11 @@ def _of_part(model: Model, potentials: Any, method: str, k: int, threads: int | 
     scores = np.full((len(total), most), -np.inf)  # [N, k]
     for n, several in enumerate(inference.kbest(potentials, most, threads=threads)):
         scores[n, : len(several)] = [one.score for one in several]
-    p = np.exp(scores - total[:, None])
+    p = np.exp(np.minimum(scores - total[:, None], 0.0))  # above 0: by rounding, of scores beyond 1e16
     if method == "margin":
         return np.asarray(1.0 - (p[:, 0] - p[:, 1]))
+    tiny = np.flatnonzero(p[:, 0] == 0.0)  # the shares of the k labellings follow from their differences
+    p[tiny] = np.exp(scores[tiny] - scores[tiny, :1])
     return _entropy(p / p.sum(axis=1, keepdims=True))
 
 

@@ -186,7 +186,7 @@ class Tagger:
         score = reading.path_score([self._id(model, label) for label in given])
         if self._log_z is None:
             self._log_z = reading.log_partition()
-        return min(exp(score - self._log_z), 1.0)
+        return exp(min(score - self._log_z, 0.0))
 
     def marginal(self, y: str | bytes, pos: int) -> float:
         """Return the probability of a label at a position (from 0) of the sequence that was set."""

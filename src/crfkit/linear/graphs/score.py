@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids, Pointers, Ragged
+from crfkit.arrays import LARGEST_SCORE, Floats, Ids, Pointers, Ragged
 from crfkit.checks import NotFiniteError
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import explain
@@ -77,7 +77,8 @@ class CliqueScores:
         if self.features is None:
             columns = self.layout.shared(self.name, w)[None, :]  # [1, columns]
         elif self.features.dense is not None:
-            columns = self.features.dense @ w[part].reshape(self.features.columns, self._columns)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                columns = self.features.dense @ w[part].reshape(self.features.columns, self._columns)
         else:
             assert self.features.rows is not None
             rows, items = self.layout.rows(self.name), self.features.rows
@@ -86,7 +87,7 @@ class CliqueScores:
             _native.score(
                 kernels, ready, items.ptr, items.id, items.value, None, 0, len(columns), columns, threads
             )
-        if not np.isfinite(columns).all():
+        if not (np.abs(columns) <= LARGEST_SCORE).all():
             explain(self.layout, w)
             raise NotFiniteError(f"the scores of clique {self.name!r} overflow; scale its features")
         if self.spread is not None:
