@@ -9,25 +9,21 @@ the new one. What training gives in the end must be, bit for bit, what a run tha
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 from crfkit import Model
-from crfkit.demo.addresses import corpus
 from tests.harden.case import Input, Outcome
+from tests.harden.processes import command, start, write_data
 
-ROOT = Path(__file__).parents[2]
 OPTIONS = ["--quiet", "--threads", "1", "--max-iter", "25", "--tolerance", "0"]
 
 SAVING = """
-import sys
 from crfkit import Model
 old, new = (Model.load(path) for path in sys.argv[1:3])
 print("ready", flush=True)
@@ -41,22 +37,9 @@ class BrokenError(AssertionError):
     """A path holds neither the old nor the new file."""
 
 
-def start(*arguments: object) -> subprocess.Popen[bytes]:
-    paths = [os.environ.get("PYTHONPATH", ""), str(ROOT)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    return subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
 def training(folder: Path, model: str, checkpoint: str) -> subprocess.Popen[bytes]:
-    return start(
-        *["-m", "crfkit.cli", "train", folder / "data.txt", "-o", folder / model],
-        *["--checkpoint", folder / checkpoint, "--checkpoint-every", "0", *OPTIONS],
-    )
+    kept = ["--checkpoint", folder / checkpoint, "--checkpoint-every", "0"]
+    return start(*command("train", folder / "data.txt", "-o", folder / model, *kept, *OPTIONS))
 
 
 def finish(child: subprocess.Popen[bytes]) -> None:
@@ -77,8 +60,7 @@ def kill(child: subprocess.Popen[bytes]) -> bool:
 
 def prepare(folder: Path, lines: int) -> None:
     """Write data, and what an undisturbed run makes of them."""
-    sentences = ("".join(f"{word} {label}\n" for word, label in line) for line in corpus(lines, seed=1))
-    (folder / "data.txt").write_text("\n".join(sentences))
+    write_data(folder / "data.txt", lines)
     begun = time.perf_counter()
     finish(training(folder, "new.crf", "undisturbed"))
     (folder / "seconds").write_text(str(time.perf_counter() - begun))
