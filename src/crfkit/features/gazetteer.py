@@ -12,6 +12,8 @@ from crfkit.checks import in_order
 
 __all__ = ["Gazetteer"]
 
+_MOST_TOKENS = 128  # of a phrase: at each token of a text, all lengths are tried
+
 
 class Gazetteer:
     """Phrases by their tokens.
@@ -40,13 +42,14 @@ class Gazetteer:
         if () in self.phrases:
             raise ValueError("a phrase of the gazetteer is empty")
         self._entries = {self._fold(phrase) for phrase in self.phrases}
-        self._lengths: dict[str, list[int]] = {}
+        longest = max(map(len, self._entries), default=0)
+        if longest > _MOST_TOKENS:
+            what = f"a phrase of the gazetteer has {longest} tokens"
+            raise ValueError(f"{what}, expected {_MOST_TOKENS} at most")
+        lengths: dict[str, set[int]] = {}
         for entry in self._entries:
-            lengths = self._lengths.setdefault(entry[0], [])
-            if len(entry) not in lengths:
-                lengths.append(len(entry))
-        for lengths in self._lengths.values():
-            lengths.sort(reverse=True)
+            lengths.setdefault(entry[0], set()).add(len(entry))
+        self._lengths = {first: sorted(some, reverse=True) for first, some in lengths.items()}
 
     def _fold(self, tokens: Sequence[str]) -> tuple[str, ...]:
         return tuple(token.lower() for token in tokens) if self.lower else tuple(tokens)

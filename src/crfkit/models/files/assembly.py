@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
+from crfkit.data.graphs.words import most_cells
 from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout
 from crfkit.models.files.inspect import check_labels
@@ -24,7 +25,7 @@ from crfkit.models.model import Model, Names
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 
-__all__ = ["Sorted", "Triples", "assemble", "decoded"]
+__all__ = ["Sorted", "Triples", "assemble", "check_steps", "decoded"]
 
 Integers = NDArray[np.int64]
 
@@ -66,6 +67,22 @@ class Sorted:
     def part(self, rows: int, columns: int, what: str) -> tuple[Pointers, Ids, Floats]:
         """Return them as `Triples.part` does."""
         return self.ptr, self.column, self.weight
+
+
+def check_steps(labels: int, size: int) -> None:
+    """Refuse more steps between labels than a file of so many bytes can mean: the model has a table of them.
+
+    Examples
+    --------
+    >>> check_steps(3000, 100_000)
+    Traceback (most recent call last):
+        ...
+    ValueError: its 3,000 labels have 9,000,000 steps, too many for a file of 100,000 bytes
+    """
+    if labels * labels > most_cells(size):
+        raise ValueError(
+            f"its {labels:,} labels have {labels * labels:,} steps, too many for a file of {size:,} bytes"
+        )
 
 
 def assemble(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
 from crfkit.features import parse_crfpp
-from crfkit.models.files.assembly import Triples, assemble, decoded
+from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
@@ -23,6 +23,7 @@ from crfkit.models.model import Model
 __all__ = ["read_crfpp", "read_crfpp_binary", "read_crfpp_text"]
 
 Integers = NDArray[np.int64]
+_BLOCK = 1 << 20  # bytes
 
 
 def read_crfpp(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
@@ -41,14 +42,13 @@ def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> Mod
         raise ValueError("its first four lines are not version, cost-factor, maxid and xsize")
     if fields[b"version"] != b"100":
         raise ValueError(f"its version is {fields[b'version'].decode('ascii', 'replace')}, expected 100")
+    if not fields[b"maxid"].isdigit() or len(fields[b"maxid"]) > 18:
+        raise ValueError(f"its maxid is {fields[b'maxid'][:40]!r}, expected a number of weights")
     cost, maxid = float(fields[b"cost-factor"]), int(fields[b"maxid"])
     labels, rest = _section(text, rest)
     templates, rest = _section(text, rest)
     lines, rest = _section(text, rest)
-    try:
-        weights = np.array(text[rest:].split(), dtype=np.float64)
-    except ValueError:
-        raise ValueError("a line of its weights is not a number") from None
+    weights = _numbers(text, rest)
     if len(weights) != maxid:
         raise ValueError(f"it has {len(weights):,} weights, but maxid is {maxid:,}: the file is cut off")
     ids, names = [], []
@@ -58,7 +58,22 @@ def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> Mod
             raise ValueError(f"the line {line[:80]!r} is not an id and string")
         ids.append(int(number))
         names.append(name)
+    check_steps(len(labels), len(data))
     return _model(labels, templates, names, np.array(ids, dtype=np.int64), weights * cost, encoding)
+
+
+def _numbers(text: bytes, at: int) -> Floats:
+    """Return the numbers from a place on, made in blocks: words of all of them would take much memory."""
+    blocks: list[Floats] = [np.zeros(0)]
+    try:
+        while at < len(text):
+            end = text.find(b"\n", at + _BLOCK) + 1 or len(text)
+            words = text[at:end].split()
+            blocks.append(np.fromiter(map(float, words), np.float64, len(words)))
+            at = end
+    except ValueError:
+        raise ValueError("a line of its weights is not a number") from None
+    return np.concatenate(blocks)
 
 
 def _section(text: bytes, at: int) -> tuple[list[bytes], int]:
@@ -87,9 +102,10 @@ def read_crfpp_binary(data: bytes | memoryview, *, encoding: str = "utf-8") -> M
         )
     array = np.frombuffer(data[at : at + units], dtype=UNIT)
     weights = np.frombuffer(data[at + units :], dtype="<f4").astype(np.float64)
-    names, ids = strings_of(array, most=64 * len(data))
+    names, ids = strings_of(array, most=8 * len(data))
     order = np.argsort(ids, kind="stable")
     names = [names[i] for i in order.tolist()]
+    check_steps(len(labels), len(data))
     return _model(labels, templates, names, ids[order], weights * cost, encoding)
 
 

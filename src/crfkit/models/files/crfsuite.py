@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import ranges
 from crfkit.data.alphabet import Alphabet
-from crfkit.models.files.assembly import Sorted, Triples, assemble, decoded
+from crfkit.models.files.assembly import Sorted, Triples, assemble, check_steps, decoded
 from crfkit.models.files.cqdb import read_spans, read_strings
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import Model
@@ -47,6 +47,7 @@ def read_crfsuite(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model
     if version != 100:
         raise ValueError(f"its version is {version}, expected 100")
     check_labels(L)
+    check_steps(L, len(data))
     features = _features(data, head[7])
     labels = decoded(read_strings(data, head[8], L, "labels"), encoding, "label")
     attributes = _attributes(data, head[9], A, encoding)

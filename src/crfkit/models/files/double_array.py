@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 __all__ = ["UNIT", "strings_of"]
 
+_LONGEST = 1 << 14  # bytes of a string: CRF++ reads lines of half as many
+
 #: One unit of a double array.
 UNIT = np.dtype([("base", "<i4"), ("check", "<u4")])
 
@@ -51,7 +53,7 @@ def strings_of(units: NDArray[np.void], most: int) -> tuple[list[bytes], NDArray
     ends = np.flatnonzero((base < 0) & (check == np.arange(n)) & (parent >= 0))
     at = parent[ends]  # units whose bytes come next
     found_bytes: list[NDArray[np.uint8]] = []
-    found_ends: list[NDArray[np.int64]] = []
+    found_ends: list[NDArray[np.int32]] = []
     alive, total = np.arange(len(ends)), 0
     length = np.zeros(len(ends), dtype=np.int64)
     reached = np.zeros(len(ends), dtype=np.bool_)
@@ -62,10 +64,10 @@ def strings_of(units: NDArray[np.void], most: int) -> tuple[list[bytes], NDArray
         going[going] = byte[at[going]] > 0
         alive, at = alive[going], at[going]
         total += len(at)
-        if total > most or len(found_bytes) > n:
+        if total > most or len(found_bytes) > _LONGEST:
             raise ValueError("its dictionary is damaged: strings without end")
         found_bytes.append(byte[at].astype(np.uint8))
-        found_ends.append(alive)
+        found_ends.append(alive.astype(np.int32))
         length[alive] += 1
         at = parent[at]
     end = np.cumsum(length)

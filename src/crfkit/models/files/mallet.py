@@ -31,7 +31,7 @@ _STATE = re.compile(r'STATE NAME="(.*)" \(([0-9]{1,9}) outgoing transitions\)')
 _NAMED = re.compile(r'\s+WEIGHTS = "(.*)"')
 _DEFAULT = ": <DEFAULT_FEATURE> = "
 _MOST_STATES = 1000
-_MOST_WEIGHTS = 1 << 26
+_MOST_WORK = 100_000_000  # names of steps that do not exist, times states that they are compared with
 
 
 @dataclass
@@ -41,6 +41,9 @@ class _State:
     final: float = 0.0
     leaving: int = 0  # number of steps that the file claims
     steps: dict[str, list[str]] = field(default_factory=dict)  # to: weight sets
+
+    def __post_init__(self) -> None:
+        self.arrow = f"    {self.name} -> "  # before the state that a step leads to
 
 
 @dataclass
@@ -82,13 +85,14 @@ def read_mallet(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
     if not first:
         raise ValueError("no state can come before the first token")
     s = first[0]
-    alike = all(_ids(used, x, y) == _ids(used, s, y) for x in first for y in range(L))
+    same = {step: _ids(sets) for step, sets in used.items()}
+    alike = all(same.get((x, y), []) == same.get((s, y), []) for x in first for y in range(L))
     if not alike or (default[first] != default[s]).any():
         raise ValueError("the states that can come before the first token differ; crfkit has no such start")
     initial = np.array([states[labels[x]].initial for x in first])
     begin = default[s] + np.logaddexp.reduce(initial)
     final = np.array([state.final for state in states.values()])
-    node, edge = _features(used, s, L)
+    node, edge = _features(used, s, L, most=len(data))
     return assemble(
         labels,
         list(names),
@@ -127,8 +131,8 @@ def _states(rows: Iterator[str]) -> dict[str, _State]:
             state.initial = _number(text.removeprefix("initialWeight = "))
         elif text.startswith("finalWeight = "):
             state.final = _number(text.removeprefix("finalWeight = "))
-        elif row.startswith(f"    {state.name} -> "):
-            to = row.removeprefix(f"    {state.name} -> ")
+        elif text and row.startswith(state.arrow):
+            to = row.removeprefix(state.arrow)
             state.steps[to] = []
         elif text not in ("", "transitions:"):
             raise ValueError(f"the line {row[:80]!r} does not belong to a state")
@@ -155,41 +159,58 @@ def _sets(rows: Iterator[str], names: dict[str, int]) -> dict[str, _Set]:
     return sets
 
 
-def _features(used: _Used, first: int, L: int) -> tuple[Triples, Triples]:
-    """Return weights of (feature, label) and, where they differ by the state before, (feature, step)."""
-    node: list[tuple[int, int, float]] = []
-    edge: list[tuple[int, int, float]] = []
+def _features(used: _Used, first: int, L: int, most: int) -> tuple[Triples, Triples]:
+    """Return weights of (feature, label) and, where they differ by the state before, (feature, step).
 
-    def add(into: list[tuple[int, int, float]], sets: list[_Set], column: int, sign: float) -> None:
-        for one in sets:
-            if len(into) + len(one.features) > _MOST_WEIGHTS:
-                raise ValueError("its weight sets are shared by too many steps")
-            into.extend((f, column, sign * w) for f, w in zip(one.features, one.weights, strict=True))
-
+    Sets may be shared by many steps, each of which gets all their weights: `most` of them in all.
+    """
+    node, edge = _Collected(most), _Collected(most)
+    same = {step: _ids(sets) for step, sets in used.items()}
     for (x, y), sets in used.items():
         if x == first:
-            add(node, sets, y, 1.0)
-        if _ids(used, x, y) != _ids(used, first, y):
-            add(edge, sets, x * L + y, 1.0)
-            add(edge, used.get((first, y), []), x * L + y, -1.0)
-    return _triples(node), _triples(edge)
+            node.add(sets, y, 1.0)
+        if same[x, y] != same.get((first, y), []):
+            edge.add(sets, x * L + y, 1.0)
+            edge.add(used.get((first, y), []), x * L + y, -1.0)
+    return node.triples(), edge.triples()
 
 
-def _ids(used: _Used, x: int, y: int) -> list[int]:
+def _ids(sets: list[_Set]) -> list[int]:
     """Identify the sets of a step that have features."""
-    return [id(one) for one in used.get((x, y), ()) if one.features]
+    return [id(one) for one in sets if one.features]
 
 
-def _triples(found: list[tuple[int, int, float]]) -> Triples:
-    if not found:
-        return Triples()
-    row, column, weight = zip(*found, strict=True)
-    return Triples(np.array(row, dtype=np.int64), np.array(column, dtype=np.int64), np.array(weight))
+class _Collected:
+    """Weights of features by column."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+        self.parts: list[tuple[_Set, int, float]] = []
+
+    def add(self, sets: list[_Set], column: int, sign: float) -> None:
+        for one in sets:
+            self.left -= 1 + len(one.features)
+            if self.left < 0:
+                raise ValueError("its weight sets are shared by too many steps for the size of the file")
+            self.parts.append((one, column, sign))
+
+    def triples(self) -> Triples:
+        return Triples(
+            np.concatenate([[], *(one.features for one, _, _ in self.parts)]).astype(np.int64),
+            np.repeat(
+                np.array([column for _, column, _ in self.parts], dtype=np.int64),
+                [len(one.features) for one, _, _ in self.parts],
+            ),
+            np.concatenate([[], *(sign * np.asarray(one.weights) for one, _, sign in self.parts)]),
+        )
 
 
 def _constraints(labels: list[str], default: Floats, begin: Floats, final: Floats) -> list[Constraint]:
     """Forbid the steps that do not exist, and ends that cannot be."""
     rules: list[Constraint] = []
+    forbidden = int((default == -np.inf).sum())
+    if forbidden and len(labels) * max(forbidden, sum(map(len, labels))) > _MOST_WORK:
+        raise ValueError(f"it lacks {forbidden:,} steps between {len(labels):,} states, which are too many")
     for x, label in enumerate(labels):
         missing = [labels[y] for y in np.flatnonzero(default[x] == -np.inf)]
         if missing:

@@ -16,7 +16,7 @@ from crfkit.models.model import Model
 
 __all__ = ["edge_strings", "plain_transitions", "with_steps"]
 
-_MOST_WORK = 1_000_000  # strings times templates that are compared
+_MOST_WORK = 20_000_000  # letters of strings times templates that are compared
 
 
 def plain_transitions(recipe: Recipe | None) -> dict[str, int]:
@@ -49,7 +49,7 @@ def edge_strings(recipe: Recipe | None, names: Sequence[str]) -> Bools:
     plain, made = plain_transitions(recipe), _with_fields(recipe)
     if not made:
         return np.zeros(len(names), dtype=np.bool_)
-    if len(plain) * len(made) > _MOST_WORK:
+    if sum(len(name) + 20 for name in plain) * len(made) > _MOST_WORK:
         raise ValueError(f"it has {len(recipe.templates):,} templates, which are too many")
     idle = {name for name in plain if not any(_makes(template, name) for template in made)}
     return np.array([name not in idle for name in names], dtype=np.bool_)

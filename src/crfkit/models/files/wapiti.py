@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, pointers
 from crfkit.features import Recipe, parse_wapiti
-from crfkit.models.files.assembly import Triples, assemble, decoded
+from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
 from crfkit.models.model import Model
@@ -73,6 +73,8 @@ def read_wapiti(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
     labels = lines.netstrings(lines.head(b"qrk")[0])
     L = len(labels)
     check_labels(L)
+    if kind != MAXENT:
+        check_steps(L, len(data))
     observations = decoded(lines.netstrings(lines.head(b"qrk")[0]), encoding, "observation")
     recipe = None
     if patterns:
@@ -124,9 +126,10 @@ def _model(
     edged = binary & edge_strings(recipe, observations) & (kind != MAXENT)
     node_id, edge_id = np.cumsum(unary) - 1, np.cumsum(edged) - 1
     table = np.zeros(L * L)
-    for name, times in plain_transitions(recipe).items():
-        mine = ~of_label & (owner == _find(observations, name))
-        np.add.at(table, cell[mine], times * weight[mine])
+    often = plain_transitions(recipe)
+    times = np.array([often.get(name, 0) for name in observations], dtype=np.float64)
+    plain = ~of_label & (times[owner] > 0)
+    np.add.at(table, cell[plain], times[owner[plain]] * weight[plain])
     step = ~of_label & edged[owner]
     return assemble(
         labels,
@@ -140,7 +143,3 @@ def _model(
         label_column=-1,
         structure=LocalChain if kind == MEMM else Chain,
     )
-
-
-def _find(names: list[str], name: str) -> int:
-    return names.index(name) if name in names else -1
