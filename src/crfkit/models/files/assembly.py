@@ -74,10 +74,10 @@ def check_steps(labels: int, size: int) -> None:
 
     Examples
     --------
-    >>> check_steps(3000, 100_000)
+    >>> check_steps(3000, 10_000)
     Traceback (most recent call last):
         ...
-    ValueError: its 3,000 labels have 9,000,000 steps, too many for a file of 100,000 bytes
+    ValueError: its 3,000 labels have 9,000,000 steps, too many for a file of 10,000 bytes
     """
     if labels * labels > most_cells(size):
         raise ValueError(
