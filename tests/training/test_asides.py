@@ -70,7 +70,7 @@ def test_a_run_that_is_dropped(preparing: threading.Event) -> None:
 def test_a_run_that_cannot_begin(preparing: threading.Event) -> None:
     loss, penalty = problem_of("observed")
     state = {**DUAL.start(loss, penalty, np.zeros(loss.size)).state(), "gaps": None}
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="gaps is None"):
         DUAL.start(loss, penalty, np.zeros(loss.size), state=state)
 
 
