@@ -122,3 +122,15 @@ def test_vectors_in_16_bits() -> None:
         if not (isinstance(change, np.ndarray) and change.dtype == rows.dtype and change.shape == rows.shape):
             with pytest.raises(ValueError, match="is damaged: s is"):
                 vectors.kept_in(Fields({} if change is MISSING else {"s": change}), "s", 2)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 5.0])
+def test_shares_that_are_no_distribution(share: float) -> None:
+    """Without a share above 0 the native loop had no labelling to take from, and wrote before its arrays."""
+    method, problem, penalty, _ = member("bcfw")
+    run = method.start(problem, penalty, np.zeros(problem.size))
+    run.step()
+    state = run.state()
+    state["visits"]["share"] = np.full_like(state["visits"]["share"], share)
+    with pytest.raises(ValueError, match="run/visits/share is not a distribution for each sequence"):
+        resumed(method, problem, penalty, state)

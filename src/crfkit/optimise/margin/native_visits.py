@@ -101,13 +101,17 @@ class NativeVisits:
             state.refuse("room", f"up to {room.max():,}, far more than there are labellings")
         k = count.astype(np.int64)
         shares = int(k.sum())
+        share, filled = state.floats("share", shares, least=0.0), k[k > 0]
+        total = np.add.reduceat(share, np.cumsum(filled) - filled) if shares else share
+        if not (np.abs(total - 1.0) <= 1e-6).all():
+            state.refuse("share", "not a distribution for each sequence")
         self.trainer.restore(
             w=state.floats("w", self.size),
             memory=state.floats("memory", self.size),
             count=count,
             room=room,
             path=state.ids("path", int((k * lengths).sum()), below=self.chains.labels),
-            share=state.floats("share", shares, least=0.0),
+            share=share,
             cost=state.floats("cost", shares, least=0.0),
             gram=state.floats("gram", int((k * k).sum())),
         )
