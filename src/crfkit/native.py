@@ -23,10 +23,18 @@ kernels = _native.Kernels.named(os.environ.get("CRFKIT_SIMD") or _native.simd_le
 _native.handle_signals_in(threading.main_thread().ident or 0)
 os.register_at_fork(after_in_child=lambda: _native.handle_signals_in(threading.get_ident()))
 
+_MOST = 1 << 16  # threads; native code counts them in 32 bits
+
 
 def threads_or_all(threads: int | None) -> int:
-    """Return the given number of threads, or one for each core that this process may use."""
-    return usable_cores() if threads is None else threads
+    """Return the given number of threads, or one for each core that this process may use.
+
+    Examples
+    --------
+    >>> threads_or_all(2), threads_or_all(10**12)
+    (2, 65536)
+    """
+    return usable_cores() if threads is None else min(threads, _MOST)
 
 
 def usable_cores() -> int:

@@ -76,6 +76,8 @@ def reported() -> Iterator[None]:
         _fail(str(error), 2)
     except (MemoryError, FloatingPointError) as error:
         _fail(str(error) or "there is not enough memory", 1)
+    except Warning as error:  # where the user wants warnings to be errors
+        _fail(str(error), 1)
     except Exception as error:
         if isinstance(error, _ClickError) or sys.flags.dev_mode:
             raise
@@ -222,13 +224,14 @@ def main() -> None:
     """Run the command line: directly where it is plain, through typer where it is not."""
     gc.set_threshold(_CYCLES)
     ready_streams()
-    command = command_named(sys.argv[1]) if sys.argv[1:] and sys.argv[1] in COMMANDS else None
-    given = None if command is None else arguments_of(command, sys.argv[2:])
-    if command is None or given is None:
-        typer_app()(prog_name="crfkit")
-        return
     try:
         with reported():
-            command(**given)
+            command = command_named(sys.argv[1]) if sys.argv[1:] and sys.argv[1] in COMMANDS else None
+            given = None if command is None else arguments_of(command, sys.argv[2:])
+            if command is not None and given is not None:
+                command(**given)
+                return
+            app = typer_app()
+        app(prog_name="crfkit")  # reports errors itself
     except typer.Exit as ended:
         raise SystemExit(ended.exit_code) from None

@@ -13,7 +13,7 @@ from crfkit.data.assemble import plain
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.source import Input
-from crfkit.native import usable_cores
+from crfkit.native import threads_or_all
 
 __all__ = ["RowReader"]
 
@@ -48,7 +48,7 @@ class RowReader:
     ) -> None:
         self.source = source
         self.native = _native.RowReader(format)
-        self.threads = usable_cores() if threads is None else threads
+        self.threads = threads_or_all(threads)
         self.least = least
         self._alphabets = (
             Alphabet.of_native(self.native.labels),
