@@ -36,7 +36,8 @@ def vectors_of(batch: Batch, attributes: int) -> Any:
     if not attributes:
         return np.zeros((batch.positions, 0)) if batch.dense is None else batch.dense
     values = np.ones(len(batch.attr)) if batch.value is None else batch.value
-    made = csr_array((values.copy(), batch.attr, batch.attr_ptr), shape=(batch.positions, attributes))
+    entries = (values, batch.attr, batch.attr_ptr)
+    made = csr_array(entries, shape=(batch.positions, attributes), copy=True)  # sums change it in place
     made.sum_duplicates()
     return made if batch.dense is None else csr_array(hstack([made, csr_array(batch.dense)]))
 
