@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from crfkit.arrays import Bools, Floats
+from crfkit.arrays import Bools, Floats, checked_later
 
 __all__ = [
     "Closing",
@@ -200,12 +200,13 @@ class Penalty:
 def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float]:
     """Return the penalised objective at w [F] and the norm of its (pseudo-)gradient, by one evaluation."""
     gradient = np.empty(len(w))
-    value = problem.value_and_grad(w, gradient) + penalty.value(w)
-    penalty.add_smooth(w, gradient)
-    if penalty.sparse:
-        at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalty.l1, 0.0)
-        gradient = np.where(w == 0.0, at_zero, gradient + penalty.l1 * np.sign(w))
-    return float(value), float(np.linalg.norm(penalty.inward(w, gradient)))
+    with checked_later():
+        value = problem.value_and_grad(w, gradient) + penalty.value(w)
+        penalty.add_smooth(w, gradient)
+        if penalty.sparse:
+            at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalty.l1, 0.0)
+            gradient = np.where(w == 0.0, at_zero, gradient + penalty.l1 * np.sign(w))
+        return float(value), float(np.linalg.norm(penalty.inward(w, gradient)))
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate
         return Certificate(step.objective, float("nan"), why)
     if not np.isfinite(step.gradient_norm):
         return Certificate(step.objective, float("nan"), "the method knows neither gap nor gradient")
-    return Certificate(step.objective, step.gradient_norm**2 / (2.0 * curvature))
+    return Certificate(step.objective, step.gradient_norm * step.gradient_norm / (2.0 * curvature))
 
 
 def _percent(fraction: float) -> str:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import objectives
+from crfkit.arrays import checked_later
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.objectives import OBJECTIVES
@@ -227,7 +228,8 @@ def choose(
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
     if problem.lacks(Differentiable):
         return _for_kinks(problem, seed, threads, tolerance)
-    apart = _scales_apart(problem)
+    with checked_later():  # inf or nan: values that no optimiser can use; it says so itself
+        apart = _scales_apart(problem)
     if _APART < apart < np.inf and not problem.lacks(Curvature):
         why = f"scales of values differ by {apart:,.0f}, which the diagonal of the Hessian corrects"
         return by_name("plbfgs", seed, threads), why
@@ -259,8 +261,7 @@ def _scales_apart(problem: Any) -> float:
     batch = problem.batch if isinstance(problem, LinearLoss) else None
     scales = []
     if batch is not None and batch.value is not None and len(batch.attr):
-        with np.errstate(over="ignore"):  # inf: values that no optimiser can use; it says so itself
-            squares = np.bincount(batch.attr, batch.value**2)
+        squares = np.bincount(batch.attr, batch.value**2)
         counts = np.bincount(batch.attr)
         scales.append(np.sqrt(squares[counts > 0] / counts[counts > 0]))  # root mean square of each attribute
     if batch is not None and batch.dense is not None and batch.positions:

@@ -11,7 +11,8 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, checked_later
+from crfkit.checks import NotFiniteError
 from crfkit.fields import Fields
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
@@ -156,7 +157,12 @@ class Course(ABC, Generic[M]):
         if validate is not None:
             validate.model = self.model(w)
         state = None if saved is None else saved.part("run")
-        run = ending.enter_context(closed(self.optimiser.start(self.problem, self.penalty, w, state=state)))
+        try:
+            with checked_later():
+                started = self.optimiser.start(self.problem, self.penalty, w, state=state)
+        except NotFiniteError as error:
+            raise NothingLearnedError(str(error)) from error
+        run = ending.enter_context(closed(started))
         tell(audience, self.begin(record.iteration))
 
         def snapshot() -> dict[str, Any]:
@@ -194,7 +200,8 @@ class Course(ABC, Generic[M]):
         optimiser = by_name("lbfgs", self.seed, threads)
         if not problem.minimises:
             optimiser = self.optimiser
-        run = optimiser.start(problem, self.penalty, w)
+        with checked_later():
+            run = optimiser.start(problem, self.penalty, w)
         return follow(run, RunRecord(), stop, begun=begun)
 
 

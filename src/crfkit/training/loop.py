@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.optimise.problem import End, Run, Step, Stopped
 from crfkit.training.certificate import certify
@@ -205,7 +205,7 @@ def _attempt(run: Run, iteration: int) -> tuple[Step | None, Stopped | None]:
     """Take a step, and return why it failed, if it did."""
     kept = f"the weights of iteration {iteration - 1} are kept" if iteration > 1 else "it has not moved"
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # found below, and said in words
+        with checked_later():
             step = run.step()
     except (FloatingPointError, OverflowError, NotFiniteError) as error:
         return None, Stopped(End.DIVERGED, f"iteration {iteration} failed ({error}); {kept}")

@@ -138,7 +138,8 @@ class SubgradientRun:
         if not np.isfinite(objective):
             stopped, end = "diverged: the objective is not finite", End.DIVERGED
         elif gap <= self.options.gap * max(self.bound, 0.0):
-            stopped, end = f"converged: at most {gap / self.bound:.2g} above the optimum", End.CONVERGED
+            excess = gap / self.bound if gap else 0.0
+            stopped, end = f"converged: at most {excess:.2g} above the optimum", End.CONVERGED
         elif self.steps >= self.options.max_iterations:
             stopped, end = f"reached {self.steps} iterations", End.LIMIT
         return Step(self.best, length=length, evaluations=self.evaluations, gap=gap, stopped=stopped, end=end)
