@@ -5,7 +5,11 @@
 #include <nanobind/ndarray.h>
 
 #include <memory>
+#include <new>
+#include <string>
 #include <vector>
+
+#include "shared/no_memory.hpp"
 
 namespace crfkit {
 
@@ -38,8 +42,17 @@ struct Array {
 
   explicit Array(std::vector<std::size_t> shape_) : shape(std::move(shape_)) {
     std::size_t n = 1;
-    for (std::size_t axis : shape) n *= axis;
-    data = std::make_unique<T[]>(n);
+    for (std::size_t axis : shape) {
+      if (axis && n > kMostBytes / sizeof(T) / axis) no_memory(named().c_str(), kMostBytes);
+      n *= axis;
+    }
+    data.reset(new (std::nothrow) T[n]());
+    if (!data) no_memory(named().c_str(), n * sizeof(T));
+  }
+  std::string named() const {
+    std::string text;
+    for (std::size_t axis : shape) text += (text.empty() ? "" : " x ") + std::to_string(axis);
+    return "an array of " + text + " numbers";
   }
   Given<T> give() {
     T* raw = data.release();

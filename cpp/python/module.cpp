@@ -7,11 +7,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/threads/run_task.hpp"
@@ -78,6 +81,26 @@ const Kernels& kernels_named(const std::string& name) {
   }
   throw nb::value_error(
       ("CRFKIT_SIMD: '" + name + "' is not available here; choose from " + names).c_str());
+}
+
+// ---- errors
+
+// What the standard library says of memory ("std::bad_alloc", "vector::_M_default_append") is not
+// for users; `no_memory` has said more.
+void say_memory(const std::exception_ptr& thrown, void*) {
+  constexpr const char* plain =
+      "there is not enough memory; take less data at a time, or a smaller model";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_array_new_length&) {
+    PyErr_SetString(PyExc_MemoryError, plain);
+  } catch (const std::bad_alloc& error) {
+    const std::string_view said = error.what();
+    PyErr_SetString(PyExc_MemoryError,
+                    said.find("::") == said.npos && !said.empty() ? error.what() : plain);
+  } catch (const std::length_error&) {
+    PyErr_SetString(PyExc_MemoryError, plain);
+  }
 }
 
 // ---- results
@@ -231,6 +254,7 @@ NB_MODULE(_native, m) {
   using namespace crfkit;
   nb::set_leak_warnings(
       false);  // objects in caches and globals outlive the module at exit, which is no mistake
+  nb::register_exception_translator(say_memory);
   m.attr("__version__") = CRFKIT_VERSION;
   m.attr("compiler") =
 #if defined(__clang__)

@@ -297,7 +297,7 @@ class Alphabet {
 
   // The string gets the next id, or nothing has changed.
   void append(std::string_view s, std::uint32_t mark) {
-    if (size() >= 0x7ffffffe) throw std::length_error("more than 2^31 strings in one alphabet");
+    if (size() >= 0x7ffffffe) throw std::invalid_argument("more than 2^31 strings in one alphabet");
     if (marks_.size() == marks_.capacity()) marks_.reserve(2 * marks_.size() + 16);
     if (begin_.size() == begin_.capacity()) begin_.reserve(2 * begin_.size() + 16);
     bytes_.append(s);  // nothing below throws

@@ -4,11 +4,12 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <new>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+
+#include "shared/no_memory.hpp"
 
 namespace crfkit {
 
@@ -35,12 +36,12 @@ template <class Real>
 class TableOf {
  public:
   explicit TableOf(std::int64_t size) {
-    const std::size_t page = std::size_t{1} << 21,
-                      bytes = static_cast<std::size_t>(size) * sizeof(Real);
-    const std::size_t line = bytes < page ? 64 : page;
     if (size == 0) return;
+    const std::size_t page = std::size_t{1} << 21, n = static_cast<std::size_t>(size);
+    if (n > (kMostBytes - page) / sizeof(Real)) no_memory("a table", kMostBytes);
+    const std::size_t bytes = n * sizeof(Real), line = bytes < page ? 64 : page;
     data_ = static_cast<Real*>(std::aligned_alloc(line, (bytes + line - 1) / line * line));
-    if (!data_) throw std::bad_alloc();
+    if (!data_) no_memory("a table", bytes);
 #if defined(__linux__)
     if (bytes >= page) madvise(data_, bytes, MADV_HUGEPAGE);
 #endif

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <new>
 
 #include "kernels/simd/simd.hpp"
+#include "shared/no_memory.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -21,8 +21,8 @@ class Arena {
   // n values, uninitialised, on a cache line of their own.
   template <class T>
   T* take(std::size_t n) {
+    if (n > (kMostBytes - 4096) / sizeof(T)) no_memory(kWorking, kMostBytes);
     const std::size_t line = 64, bytes = (n * sizeof(T) + line - 1) / line * line;
-    if (n > (~std::size_t{0} >> 1) / sizeof(T)) throw std::bad_alloc();
     if (!last_ || bytes > last_->size - last_->used) grow(bytes);
     char* p = reinterpret_cast<char*>(last_) + line + last_->used;
     last_->used += bytes;
@@ -54,6 +54,8 @@ class Arena {
   }
 
  private:
+  static constexpr const char* kWorking = "working memory";
+
   struct Block {
     Block* before;
     std::size_t size, used;
@@ -63,7 +65,7 @@ class Arena {
     std::size_t size = last_ ? 2 * last_->size : std::size_t{1} << 16;
     if (size < bytes) size = bytes;
     Block* block = static_cast<Block*>(std::aligned_alloc(64, (size + 127) / 64 * 64));
-    if (!block) throw std::bad_alloc();
+    if (!block) no_memory(kWorking, size);
     *block = {last_, size, 0};
     last_ = block;
   }

@@ -38,6 +38,10 @@ _REMEDIES = {
     errno.EFBIG: "; raise the limit of file sizes (ulimit -f), or write elsewhere",
     errno.EIO: "; check the disk, or use another",
 }
+_SMALLER = (
+    "crfkit forecast says what training takes, --block-positions learns from data on disk, and "
+    "--transitions observed or a higher --min-count makes a smaller model"
+)
 _CYCLES = 50_000  # objects until cycles are looked for; with Python's 700 that is 8 % of the start
 _LONGEST = 2000  # letters of a message
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")  # where click would break a line: mixed-cg
@@ -74,8 +78,10 @@ def reported() -> Iterator[None]:
         _fail(f"{where}{error.strerror or error}{remedy}", 1 if number in _NOT_THE_INPUT else 2)
     except (ValueError, ImportError) as error:
         _fail(str(error), 2)
-    except (MemoryError, FloatingPointError) as error:
-        _fail(str(error) or "there is not enough memory", 1)
+    except MemoryError as error:
+        _fail(f"{str(error) or 'there is not enough memory'}; {_SMALLER}", 1)
+    except FloatingPointError as error:
+        _fail(str(error), 1)
     except Warning as error:  # where the user wants warnings to be errors
         _fail(str(error), 1)
     except Exception as error:

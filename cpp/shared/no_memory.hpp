@@ -1,0 +1,15 @@
+// What is said where memory is not to be had.
+#pragma once
+
+#include <cstddef>
+
+namespace crfkit {
+
+// Throws a std::bad_alloc that tells how many bytes were wanted for what.  Not inline: kernels of
+// several instruction sets call it.
+[[noreturn]] void no_memory(const char* what, std::size_t bytes);
+
+// The most bytes that may be asked for; sizes beyond it have overflowed, or would.
+inline constexpr std::size_t kMostBytes = ~std::size_t{0} >> 1;
+
+}  // namespace crfkit

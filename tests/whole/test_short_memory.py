@@ -1,0 +1,160 @@
+"""Where memory is short, calls are done or raise a MemoryError in plain words: no crash, no hang, no C++."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import Chain, Graph, Model, SemiMarkov, Stop, Tagger, inference, train
+from crfkit.data import read
+from crfkit.features import ItemExtractor
+from tests.cases.short_memory import LIMITS, bad_outcomes, memory_sweep
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+
+FEW = LIMITS[::3]  # `make harden` takes all
+N, T, L, A = 150, 20, 8, 6000
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Any]]:
+    return make_calls(tmp_path_factory.mktemp("memory"), threads=1)
+
+
+def make_calls(folder: Path, threads: int | None = None) -> dict[str, Callable[[], Any]]:
+    """Return calls that take some MB each, with all that they need made before.
+
+    With threads, the C library may end the process: it takes memory for the variables of a thread when one
+    of them is used first, and has no way to say that there is none.
+    """
+    rng = np.random.default_rng(0)
+    X = [[[f"a{i}" for i in rng.integers(0, A, 6).tolist()] for _ in range(T)] for _ in range(N)]
+    y = [[f"l{i}" for i in rng.integers(0, L, T).tolist()] for _ in X]
+    tags = [["B-x" if t % 3 == 0 else "I-x" for t in range(T)] for _ in X]
+    data, few = ItemExtractor()(X, y), ItemExtractor()(X[:40], y[:40])
+    segments = ItemExtractor()(X[:40], tags[:40])
+    stop = Stop(max_iterations=3)
+    model = train(few, stop=stop)
+    model.save(folder / "m.crf")
+    words = rng.integers(0, 9000, 30000).tolist()
+    (folder / "text").write_text("".join(f"w{i} p{i % 7} l{i % 5}\n" + "\n" * (i % 9 == 0) for i in words))
+    P = 6000
+    scores = Chain(30).potentials(
+        rng.normal(size=(P, 30)), edge=rng.normal(size=(30, 30)), seq_ptr=np.arange(0, P + 1, 20)
+    )
+    _ = scores.problem
+    side = 40
+    graph = Graph({"pixel": 3}, unary=["pixel"], pair=["pixel", "pixel"])
+    at = np.arange(side * side).reshape(side, side)
+    across, down = np.stack([at[:, 1:], at[:, :-1]], -1), np.stack([at[1:], at[:-1]], -1)
+    pairs = np.concatenate([across.reshape(-1, 2), down.reshape(-1, 2)])
+    grid = graph.batch(sizes={"pixel": side * side}, scopes={"pair": pairs}).potentials(
+        unary=rng.normal(size=(side * side, 3)), pair=rng.normal(size=(3, 3))
+    )
+
+    def learn(given: Any = data, **options: Any) -> Model:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return train(given, stop=stop, threads=threads, **options)
+
+    made: dict[str, Callable[[], Any]] = {
+        "load": lambda: Model.load(folder / "m.crf").predict(X[:2]),
+        "predict": lambda: model.predict(X, threads=threads),
+        "marginals": lambda: model.marginals(data, threads=threads),
+        "tag": lambda: [Tagger(model).tag(x) for x in X[:20]],
+        "items": lambda: ItemExtractor()(X, y),
+        "columns": lambda: read(folder / "text"),
+        "edges": lambda: inference.marginals(scores, edges_by_position=True, threads=threads),
+        "k best": lambda: inference.kbest(scores, 4, threads=threads),
+        "sample": lambda: inference.sample(scores, 50, threads=threads),
+        "order 2": lambda: learn(few, structure=Chain(order=2), optimiser="lbfgs"),
+        "segments": lambda: learn(segments, structure=SemiMarkov(max_length=3)),
+        "max-margin": lambda: learn(few, objective="max-margin", optimiser="bcfw"),
+        "grid": lambda: inference.marginals(grid, method="belief-propagation", threads=threads),
+        "best of a grid": lambda: inference.decode(grid, method="trws", threads=threads),
+    }
+    for optimiser in ("lbfgs", "owlqn", "sgd", "perceptron", "bcd"):
+        made[f"train by {optimiser}"] = partial(learn, optimiser=optimiser)
+    return made
+
+
+def test_calls_are_done_or_say_so(calls: dict[str, Callable[[], Any]]) -> None:
+    wrong = {name: bad for name, call in calls.items() if (bad := bad_outcomes(memory_sweep(call, FEW)))}
+    assert wrong == {}
+
+
+def test_the_sweep_finds_what_is_wrong() -> None:
+    def takes(mb: int) -> Callable[[], object]:
+        return lambda: np.empty(mb << 17)
+
+    found = memory_sweep(takes(1000), [8 << 20, 2000 << 20])
+    assert [one.status for one in found] == [3, 0]
+
+    def crash() -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def other() -> None:
+        raise MemoryError("std::bad_alloc")
+
+    assert len(bad_outcomes(memory_sweep(crash, [1 << 20]))) == 1
+    assert len(bad_outcomes(memory_sweep(other, [64 << 20]))) == 1
+
+
+def test_answers_tell_how_much_they_wanted() -> None:
+    P = 1 << 12
+    scores = Chain(100).potentials(np.zeros((P, 100)), edge=np.zeros((100, 100)), seq_ptr=[0, P])
+    _ = scores.problem
+    [found] = memory_sweep(lambda: inference.marginals(scores, edges_by_position=True), [48 << 20])
+    wanted = r"there is not enough memory: an array of 4096 x 100 x 100 numbers would take 0\.3 GB more"
+    assert found.status == 3
+    assert re.search(wanted, found.said), found
+
+
+@pytest.mark.parametrize("query", [inference.kbest, inference.sample])
+def test_sizes_far_too_large_are_refused(query: Any) -> None:
+    one = Chain(2).potentials(np.zeros((1000, 2)))
+    _ = one.problem
+    [found] = memory_sweep(lambda: query(one, 2**31 - 1), [64 << 20])
+    assert found.status == 3
+    assert re.search(r"not enough memory: an array of 1 x 2147483647 numbers would take 16\.0 GB", found.said)
+
+
+@pytest.mark.parametrize("room", [24 << 20, 64 << 20])
+def test_the_command_says_it_in_one_line(tmp_path: Path, room: int) -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 200, 20000).tolist()
+    text = "".join(f"w{i} l{i}\n" + "\n" * (i % 7 == 0) for i in labels)
+    (tmp_path / "data").write_text(text)
+    limited = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "import crfkit, sklearn.linear_model, crfkit.cli.train, crfkit.training.train\n"
+        "from crfkit.cli.main import main\n"
+        "used = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()\n"
+        "room = used + int(sys.argv.pop(1))\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (room, room))\n"
+        "main()\n"
+    )
+    data, model = str(tmp_path / "data"), str(tmp_path / "m.crf")
+    command = ["train", data, "-o", model, "--order", "2", "--transitions", "all"]
+    ended = subprocess.run(
+        [sys.executable, "-c", limited, str(room), *command], capture_output=True, text=True, timeout=100
+    )
+    said = ended.stderr.strip().splitlines()
+    assert ended.returncode == 1, ended
+    assert said[-1].startswith("crfkit: "), ended
+    assert "forecast" in said[-1]
+    assert "Traceback" not in ended.stderr
+    assert "std::" not in ended.stderr
