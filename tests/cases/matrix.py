@@ -23,6 +23,7 @@ STRUCTURES: dict[str, Any] = {
     "order 0": Chain(L, order=0),
     "order 1": Chain(L),
     "order 2": Chain(L, order=2),
+    "order 3": Chain(L, order=3),
     "constraints": Chain(L, constraints=[Forbid("0", "0")]),
     "local": LocalChain(L),
     "semi": SemiMarkov(L, max_length=LONGEST),

@@ -225,7 +225,7 @@ FAMILIES = {
         *(
             case
             for case in CASES
-            if not covered(*case) and case[0] in ("order 1", "order 2", "local", "semi")
+            if not covered(*case) and case[0] in ("order 1", "order 2", "order 3", "local", "semi")
         ),
         *(("edges", objective, "path") for objective in ("likelihood", "perceptron", "max-margin")),
     ],
@@ -253,6 +253,7 @@ def test_optimisers_go_down_or_are_refused(structure: str, objective: str, gold:
         assert np.isfinite(step.objective)
         if step.stopped:
             break
+    assert np.isfinite(optimiser.start(loss, penalty, run.w, state=run.state()).w).all()
     if loss.minimises:
         assert loss.value_and_grad(run.w, scratch) + penalty.value(run.w) < begin
 
@@ -265,6 +266,12 @@ MUST = {
         for name in FAMILIES[family]
     ),
     *((name, "semi", "likelihood", "path") for name in (*FAMILIES["batch"], *FAMILIES["counts"])),
+    *(
+        (name, s, "likelihood", gold)
+        for name in (*FAMILIES["batch"], *FAMILIES["counts"])
+        for s in ("order 2", "order 3")
+        for gold in ("path", "soft")
+    ),
     *(
         (name, s, "likelihood", "set")
         for name in (*FAMILIES["batch"], "em")
@@ -303,6 +310,46 @@ def test_every_member_is_here() -> None:
     assert named == {*NAMES}, "an optimiser is missing from FAMILIES"
     kinds = {type(made).kind for made in STRUCTURES.values()}
     assert kinds == {*KINDS}, "a structure that can be trained is missing from STRUCTURES"
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "without values": {"value": None},
+    "values of 0": {"value": 0.0},
+    "columns": {"dense": 2},
+    "without attributes": {"attr": None},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("structure", ["order 1", "order 2", "order 3", "semi"])
+def test_other_data_train_or_are_refused(structure: str, variant: str, name: str) -> None:
+    given, made = data("path", structure, weights=False), STRUCTURES[structure]
+    P, change = given.positions, VARIANTS[variant]
+    if "dense" in change:
+        given = replace(given, dense=np.abs(np.random.default_rng(1).normal(size=(P, change["dense"]))))
+    elif "attr" in change:
+        none = np.zeros(0, np.int32)
+        given = replace(given, attr_ptr=np.zeros(P + 1, np.int64), attr=none, value=None)
+    else:
+        assert given.value is not None
+        given = replace(given, value=None if change["value"] is None else given.value * change["value"])
+    for objective in ("likelihood", "perceptron", "max-margin", "exponential"):
+        loss = goal(objective).bind(Layout.all_pairs(given, made), made, given, threads=1)
+        optimiser, penalty = by_name(name), goal(objective).penalty(loss.layout)
+        if name in ("sgd-l1", "bcd"):
+            penalty = optimise.Penalty(l1=0.1, l2=1.0 if name == "bcd" else 0.0)
+        try:
+            check_suits(loss, optimiser, penalty)
+        except NotCoveredError:
+            continue
+        run = optimiser.start(loss, penalty if loss.minimises else optimise.Penalty(), np.zeros(loss.size))
+        for _ in range(3):
+            step = run.step()
+            assert np.isfinite(step.objective)
+            if step.stopped:
+                break
+        assert np.isfinite(run.w).all()
 
 
 def test_one_position_is_logistic_regression() -> None:
