@@ -54,7 +54,8 @@ class Program:
 
         row, column, value = (np.concatenate(each) for each in zip(*self.entries, strict=True))
         shape = (self.rows, self.columns)
-        matrix = coo_array((value.astype(np.float64), (row, column)), shape).tocsr()
+        places = row.astype(np.int32), column.astype(np.int32)  # SciPy before 1.15 takes no wider ones
+        matrix = coo_array((value.astype(np.float64), places), shape).tocsr()
         options: dict[str, Any] = {"mip_rel_gap": 0.0}
         if seconds is not None:
             options["time_limit"] = seconds
