@@ -11,6 +11,11 @@ TORCH ?= torch==2.13.0
 # How long `make harden` runs, and what its inputs are drawn from.
 HARDEN_SECONDS = $(or $(SECONDS),600)
 SEED ?= 0
+# The environment of `make test-oldest`.
+VENV_OLDEST ?= .venv-oldest
+# Releases and hashes of everything that development needs; LOCKED=1 installs these and nothing else.
+LOCK := requirements-dev.lock
+LOCKED ?=
 # ON: a compiler warning fails the build. OFF: it is shown; compilers of tomorrow warn of other things.
 WERROR ?= OFF
 
@@ -24,7 +29,7 @@ SAN := build/sanitize
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build test test-torch demo lint style types spell format stubs bench wheel sanitize sanitized harden clean distclean
+.PHONY: help build test test-torch test-oldest lock demo lint style types spell format stubs bench wheel sanitize sanitized harden clean distclean
 
 help: ## print this list
 	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
@@ -56,6 +61,7 @@ $(VENV)/.created:
 	@touch $@
 
 # Requirements as pyproject.toml states them; pip cannot install a project's needs without the project.
+# Arguments: names of extras in place of all; --oldest, what is needed in any case, and these, at their lower bounds.
 define REQUIREMENTS
 import re
 import sys
@@ -74,22 +80,29 @@ def expand(requirements):
                 yield from expand(extras[extra.strip()])
         else:
             yield requirement
-needs = table["build-system"]["requires"] + table["project"]["dependencies"] + ["crfkit[dev]"]
-needs = [f"crfkit[{name}]" for name in sys.argv[1:]] or needs
-print(*expand(needs), sep="\n")
+extra = [name for name in sys.argv[1:] if name != "--oldest"]
+needs = [f"crfkit[{name}]" for name in extra]
+if "--oldest" in sys.argv or not extra:
+    base = table["build-system"]["requires"] + table["project"]["dependencies"]
+    needs = base + (needs or ["crfkit[dev]"])
+needs = list(dict.fromkeys(expand(needs)))
+if "--oldest" in sys.argv:
+    needs = [re.sub(r">=([\w.]+).*", r"==\1", need) for need in needs]
+print(*needs, sep="\n")
 endef
 export REQUIREMENTS
 
 $(VENV)/.deps: $(VENV)/.created pyproject.toml
 	@echo "==> installing dependencies and tools (the first time takes a minute or two)"
-	@$(PY) -c "$$REQUIREMENTS" > $(VENV)/requirements.txt
-	@$(PIP) install -q -r $(VENV)/requirements.txt
+	@$(PY) -c "$$REQUIREMENTS" $(if $(OLDEST),--oldest test plot tables) > $(VENV)/requirements.txt
+	@$(PIP) install -q $(if $(LOCKED),--require-hashes -r $(LOCK),-r $(VENV)/requirements.txt)
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.deps CMakeLists.txt pyproject.toml $(NATIVE)
 	@echo "==> building crfkit"
 	@$(PIP) install -v --no-deps --no-build-isolation \
-	  --config-settings=cmake.define.CRFKIT_WERROR=$(WERROR) -e . >$(VENV)/build.log 2>&1 \
+	  --config-settings=cmake.define.CRFKIT_WERROR=$(WERROR) \
+	  $(if $(OLDEST),--config-settings=build-dir=build/oldest) -e . >$(VENV)/build.log 2>&1 \
 	  || { cat $(VENV)/build.log; exit 1; }
 	@grep -A4 'warning:' $(VENV)/build.log || true
 	@touch $@
@@ -118,6 +131,11 @@ test-torch: $(VENV)/.built $(VENV_TORCH)/.deps ## the tests of crfkit.torch, in 
 	@echo "==> pytest, crfkit.torch, $(JOBS) processes"
 	@$(VENV_TORCH)/bin/python -m pytest -n $(JOBS) --dist loadfile tests/torch src/crfkit/torch \
 	  src/crfkit/compat $(PYTEST_ARGS)
+
+test-oldest: ## the test suite with the oldest releases that pyproject.toml allows, in an environment of its own
+	@$(MAKE) --no-print-directory VENV=$(VENV_OLDEST) OLDEST=1 build
+	@echo "==> pytest, oldest releases, $(JOBS) processes"
+	@$(VENV_OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 lint: style types spell ## ruff, clang-format, mypy and codespell
 
@@ -197,6 +215,16 @@ wheel: $(VENV)/.deps ## build a wheel into dist
 	@echo "==> building the wheel"
 	@$(PIP) wheel -q --no-deps --no-build-isolation -w dist .
 	@ls dist/*.whl
+
+# Universal: one file for every platform and for Python 3.10 to 3.13; made in a throw-away environment.
+lock: $(VENV)/.created ## write requirements-dev.lock anew: the newest releases that pyproject.toml allows, with hashes
+	@echo "==> resolving"
+	@$(PY) -c "$$REQUIREMENTS" > $(VENV)/requirements.in
+	@rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -q uv
+	@build/lock/bin/uv pip compile -q --universal --python-version 3.10 --no-python-downloads --upgrade --generate-hashes \
+	  --no-annotate --no-header --no-emit-index-url --no-emit-find-links -o $(LOCK) $(VENV)/requirements.in
+	@rm -rf build/lock
+	@grep -c '==' $(LOCK) | sed 's/$$/ packages in $(LOCK)/'
 
 clean: ## remove build outputs and caches, keep the virtual environment
 	@rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV)/.built
