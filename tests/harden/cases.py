@@ -10,7 +10,9 @@ from tests.harden.faults import Disks, Interrupts, NoThreads, Pipes
 from tests.harden.kills import Kills
 from tests.harden.living import Forks, Replacements
 from tests.harden.models import Bytes, Fields
+from tests.harden.patterns import Patterns
 from tests.harden.readers import All
+from tests.harden.runs import Runs
 
 __all__ = ["CASES"]
 
@@ -24,6 +26,8 @@ CASES: tuple[Case, ...] = (
     Case("texts", "random bytes against readers and templates", lambda _: All(), share=2.0),
     Case("model files", "model files of all programs, damaged anywhere", lambda _: Bytes(), share=3.0),
     Case("model fields", "one field of a model file, behind its sums", Fields, share=8.0),
+    Case("patterns", "hostile expressions of recipes and constraints", lambda _: Patterns()),
+    Case("runs", "one field of a checkpoint or a block, behind its sums", Runs, share=2.0),
     fault("kills", "SIGKILL during training and saving", Kills),
     fault("full disks", "limits of files and a small file system under commands", Disks),
     fault("no threads", "commands where no thread can start", NoThreads),
