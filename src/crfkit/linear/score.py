@@ -315,6 +315,4 @@ def explain(
     bad = np.flatnonzero(np.abs(weights) > LARGEST_SCORE)
     if bad.size:
         i = int(bad[0])
-        raise NotFiniteError(
-            f"w[{i}] is {weights[i]:g}, {layout.describe(i)}; scores overflow with it"
-        )
+        raise NotFiniteError(f"w[{i}] is {weights[i]:g}, {layout.describe(i)}; scores overflow with it")
