@@ -6,6 +6,7 @@ A member of the registries (objectives, methods, optimisers) that is not entered
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -77,9 +78,11 @@ BATCHES = {"kinds": graphs, "grid": lambda seed: grid(seed, 3), "triples": tripl
 def labelled(name: str, hidden: bool) -> GraphBatch:
     """Return a batch, whose every third label is hidden where asked for."""
     batch = BATCHES[name](0)
-    if hidden and batch.label is not None:
-        batch.label[::3] = -1
-    return batch
+    if not hidden or batch.label is None:
+        return batch
+    label = batch.label.copy()
+    label[::3] = -1
+    return replace(batch, label=label)
 
 
 def refusal(objective: str, method: str, hidden: bool) -> str:
