@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,11 @@ from crfkit.data import write
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
 from crfkit.models.files import about
+from crfkit.models.files.graphs import graph_pieces
+from crfkit.models.store import pack, unpack
 from tests.cases.cli import folder, run
 from tests.cases.hidden import turning
+from tests.cases.models import graph_model, native_model
 
 __all__ = ["folder", "run"]
 
@@ -243,6 +247,29 @@ def test_cross_validation(folder: Path) -> None:
 
 
 # ---- show, convert
+
+
+@pytest.mark.parametrize("maker", ["chain", "graph"])
+def test_show_of_a_score_that_is_unknown(maker: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.crf"
+    path.write_bytes(b"".join(pack(*_with_training(maker, metric="F1", score="nan", loss="inf"))))
+    assert "F1 unknown" in run("show", path).stdout
+    assert json.loads(run("show", path, "--json").stdout)["training"]["score"] is None
+
+
+@pytest.mark.parametrize("name", ["seconds", "evaluations"])
+def test_training_that_took_no_finite_time_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.crf"
+    path.write_bytes(b"".join(pack(*_with_training("chain", **{name: "nan"}))))
+    assert f"{name} is 'nan'" in run("show", path, status=2).stderr
+
+
+def _with_training(maker: str, **claims: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return arrays and description of a model file that says other things of its training."""
+    graph = graph_model() if maker == "graph" else None
+    pieces = [native_model().to_bytes()] if graph is None else graph_pieces(graph, notes=None, licence=None)
+    arrays, described = unpack(b"".join(pieces), "m")
+    return arrays, {**described, "training": {**described["training"], **claims}}
 
 
 def test_show(folder: Path) -> None:

@@ -110,3 +110,13 @@ def test_lies_in_old_files_are_found_out(name: str, entries: dict[str, Any], mes
     arrays, described = unpack((FOLDER / f"{name}.crf").read_bytes(), name)
     with pytest.raises(ValueError, match=message):
         Model.from_bytes(b"".join(pack(arrays, {**described, **entries})))
+
+
+@pytest.mark.parametrize("part", ["node", "edge"])
+def test_rows_without_names_are_refused(part: str) -> None:
+    arrays, described = unpack((FOLDER / "chain.crf").read_bytes(), "m")
+    ptr = arrays[f"{part}_ptr"]
+    arrays[f"{part}_ptr"] = np.append(ptr, ptr[-1])
+    message = f"{len(ptr)} rows of {part} attributes, of which {len(ptr) - 1} have names"
+    with pytest.raises(ValueError, match=message):
+        Model.from_bytes(b"".join(pack(arrays, described)))

@@ -163,18 +163,10 @@ def _print(made: dict[str, Any], tables: bool) -> None:
     if made["recipe"] is not None:
         line("recipe", some(made["recipe"].splitlines(), 12, "; ", "lines"))
     if made["training"]:
-        summary = made["training"]
-        line(
-            "trained by",
-            f"{summary['optimiser']}, {summary['iterations']} iterations, {summary['seconds']:.1f} s",
-        )
-        line("objective", f"{summary['objective']}: {summary['loss']}")
-        if summary["metric"]:
-            line("dev", f"{summary['metric']} {summary['score']:.4f}")
-        line("stopped", summary["reason"])
-        line("certificate", summary["certificate"])
-        for note in summary["notes"]:
-            line("note", note)
+        from crfkit.cli.train import training_lines
+
+        for name, text in training_lines(made["training"]):
+            line(name, text)
     for name in ("notes", "licence"):
         if made[name]:
             line(name, made[name])

@@ -34,15 +34,10 @@ def show_graph(path: str, model: GraphModel, as_json: bool, *, top: int = 0) -> 
         by = f" for {about['attributes']:,} attributes" if about["attributes"] is not None else ""
         lines.append(("clique", f"{clique} ({', '.join(about['kinds'])}): {about['weights']:,} weights{by}"))
     lines.append(("weights", f"{made['weights']:,}; {made['nonzero']:,} are not 0"))
-    training = made["training"]
-    if training is not None:
-        took = f"{training['iterations']} iterations, {training['seconds']:.1f} s"
-        lines.append(("trained by", f"{training['optimiser']}, {took}"))
-        lines.append(("objective", f"{training['objective']}: {training['loss']}"))
-        if training["metric"]:
-            lines.append(("dev", f"{training['metric']} {training['score']:.4f}"))
-        lines += [("stopped", training["reason"]), ("certificate", training["certificate"])]
-        lines += [("note", note) for note in training["notes"]]
+    if made["training"] is not None:
+        from crfkit.cli.train import training_lines
+
+        lines += training_lines(made["training"])
     lines += [(name, made[name]) for name in ("notes", "licence") if made[name]]
     for name, value in lines:
         print(f"{name:<12} {shown(value)}")

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack, redirect_stderr
 from dataclasses import replace
 from typing import Annotated, Any
@@ -281,6 +282,18 @@ def training_of(summary: Any) -> dict[str, Any]:
         "notes": list(summary.notes),
         "versions": versions,
     }
+
+
+def training_lines(training: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what commands print of the history of a training (`training_of`): names and texts."""
+    took = f"{training['iterations']} iterations, {training['seconds']:.1f} s"
+    made = [("trained by", f"{training['optimiser']}, {took}")]
+    made.append(("objective", f"{training['objective']}: {training['loss']}"))
+    if training["metric"]:
+        score = "unknown" if training["score"] is None else f"{training['score']:.4f}"
+        made.append(("dev", f"{training['metric']} {score}"))
+    made += [("stopped", training["reason"]), ("certificate", training["certificate"])]
+    return made + [("note", note) for note in training["notes"]]
 
 
 def _start(init: str | None) -> Any:

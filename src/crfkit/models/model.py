@@ -76,6 +76,7 @@ class Model(Predictions, Probabilities):
                 "names.labels and structure.labels differ; give both the same labels in the same order"
             )
         check_fits(self.layout, self.structure)
+        self.names.check_fits(self.layout)
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
         object.__setattr__(self, "constraints", check_globals(self.constraints))

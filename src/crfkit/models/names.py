@@ -10,7 +10,8 @@ import numpy as np
 from crfkit.arrays import Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import ALPHABET_OF, Dataset
+from crfkit.linear.layout import Layout
 
 __all__ = ["Names"]
 
@@ -36,6 +37,26 @@ class Names:
     def __post_init__(self) -> None:
         for f in fields(self):
             object.__setattr__(self, f.name, getattr(self, f.name).freeze())
+
+    def check_fits(self, layout: Layout) -> None:
+        """Refuse a layout with rows of attributes that have no name, unless none of their kind has one.
+
+        Examples
+        --------
+        >>> layout = Layout.of_chain(1, *[np.arange(3), np.zeros(2, np.int32)] * 2, np.zeros(0, np.int32))
+        >>> Names(Alphabet(["x"]), Alphabet(["the"])).check_fits(layout)
+        Traceback (most recent call last):
+            ...
+        ValueError: the layout has 2 rows of node attributes, of which 1 have names; name all or none
+        """
+        for block in layout.blocks:
+            if block.by in ALPHABET_OF:
+                rows, names = len(block.ptr) - 1, len(getattr(self, ALPHABET_OF[block.by]))
+                if rows > names > 0:
+                    raise ValueError(
+                        f"the layout has {rows:,} rows of {block.by} attributes, of which {names:,} have "
+                        "names; name all or none"
+                    )
 
     def check_file(self) -> None:
         """Raise where names lie in a mapped file that was cut short, and with it what else lies there."""

@@ -239,6 +239,8 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     structure = structure_from(described["structure"], labels)
     layout = checked_layout(arrays, structure, described["blocks"], described["table_bytes"])
     check_fits(layout, structure)
+    named = Names(**names)
+    named.check_fits(layout)
     if described.get("encoding") == HIDDEN:
         States(tuple(labels), None)  # refuses names that are not those of states
     texts = {name: described[name] for name in ("notes", "licence")}
@@ -250,7 +252,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         {
             "structure": structure,
             "layout": layout,
-            "names": Names(**names),
+            "names": named,
             "w": _weights(arrays["w"], layout.weights),
             "extractor": _extractor(described, arrays, names["attributes"]),
             "training": summary_of(described["training"], arrays),

@@ -14,6 +14,7 @@ from crfkit.training.events import Summary
 __all__ = ["plain_summary", "summary_of"]
 
 _NUMBERS = ("loss", "gap", "seconds", "evaluations", "score")
+_FINITE = ("seconds", "evaluations")
 _COUNTS = ("iterations", "kept", "seed")
 _TEXTS = ("objective", "certificate", "reason", "optimiser", "why", "metric")
 
@@ -43,7 +44,8 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
     found: dict[str, Any] = {}
     for name in _NUMBERS:
         value = plain[name]
-        if value not in ("nan", "inf", "-inf") and type(value) not in (int, float):
+        special = name not in _FINITE and value in ("nan", "inf", "-inf")
+        if not special and (type(value) not in (int, float) or not math.isfinite(value)):
             raise ValueError(f"the summary of training is damaged: {name} is {str(value)[:80]!r}")
         found[name] = float(value)
     for names, kind in ((_COUNTS, int), (_TEXTS, str)):
