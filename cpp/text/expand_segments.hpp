@@ -66,7 +66,7 @@ class SegmentExpander {
         for (const SegmentTemplate& parts : templates_) {
           text_.clear();
           choices_ = 0;
-          build(parts, 0, tokens, Segment{begin, T, t, d});
+          build(parts, 0, tokens, Segment{n, begin, T, t, d});
         }
         ends_.push_back(asked_.size());
       }
@@ -86,7 +86,7 @@ class SegmentExpander {
     std::uint64_t hash;
   };
   struct Segment {
-    std::int64_t first, T, t, d;  // where the sequence begins, its length; the segment in it
+    std::int64_t n, first, T, t, d;  // sequence, where it begins, its length; the segment in it
   };
 
   void grow(std::size_t v, std::int32_t token, bool inner) {
@@ -103,7 +103,7 @@ class SegmentExpander {
   void build(const SegmentTemplate& parts, std::size_t f, const Tokens& tokens, const Segment& s) {
     const SegmentPart& part = parts[f];
     text_ += part.literal;
-    if (part.from == SegmentPart::nothing) return ask();
+    if (part.from == SegmentPart::nothing) return ask(s);
     if (part.from == SegmentPart::length) {
       char digits[20];
       text_.append(digits, std::to_chars(digits, digits + sizeof digits, s.d).ptr);
@@ -132,7 +132,8 @@ class SegmentExpander {
   }
 
   // Keeps text_ until `answer`; its slot is on the way.
-  void ask() {
+  void ask(const Segment& s) {
+    check_names(static_cast<double>(letters_.size() + text_.size()), s.n, s.t);
     const auto* growing = std::get_if<Alphabet*>(&names_);
     if (growing) check_name(text_);
     const AlphabetView names = growing ? (*growing)->view() : std::get<AlphabetView>(names_);

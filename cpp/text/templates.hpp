@@ -1,6 +1,7 @@
 // Views of tokens, templates that join them, and the attributes that come of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <stdexcept>
@@ -25,8 +26,9 @@ struct View {
   WapitiRegex regex;  // test, match
 
   Alphabet values;
-  std::vector<std::int64_t> ptr = {0};  // [tokens + 1] into `list`
-  std::vector<std::int32_t> list;       // values of each token
+  std::vector<std::int64_t> ptr = {0};          // [tokens + 1] into `list`
+  std::vector<std::int32_t> list;               // values of each token
+  std::size_t most_values = 0, most_bytes = 0;  // of one token; bytes of its values together
 
   // What a native view makes of a text.
   std::string of(std::string_view text) const {
@@ -38,8 +40,24 @@ struct View {
     return value;
   }
   void add(std::string_view value) { list.push_back(values.add(value)); }
-  void close() { ptr.push_back(static_cast<std::int64_t>(list.size())); }
+  void close() {
+    most_values = std::max(most_values, list.size() - static_cast<std::size_t>(ptr.back()));
+    most_bytes = std::max(most_bytes, bytes_of(known()));
+    ptr.push_back(static_cast<std::int64_t>(list.size()));
+  }
   std::size_t known() const { return ptr.size() - 1; }
+
+  std::size_t values_of(std::size_t token) const {
+    return static_cast<std::size_t>(ptr[token + 1] - ptr[token]);
+  }
+  // Bytes of the values of a token, or of those that came after the last one.
+  std::size_t bytes_of(std::size_t token) const {
+    const auto end = token < known() ? static_cast<std::size_t>(ptr[token + 1]) : list.size();
+    std::size_t bytes = 0;
+    for (auto i = static_cast<std::size_t>(ptr[token]); i < end; ++i)
+      bytes += values.at(static_cast<std::size_t>(list[i])).size();
+    return bytes;
+  }
 
   // Values of the tokens that have come since; Python's views are filled from outside.
   void update(const Alphabet& tokens) {
@@ -88,24 +106,46 @@ struct Attributes {
 using Expanded = std::array<Attributes, kKinds>;
 
 // Bounds on what one template may make: bytes of a name that is kept, and names at one position (or
-// of one segment), which are the product of the values of its fields.
+// of one segment), which are the product of the values of its fields; and on the bytes of all names
+// of a position (or of the segments that begin there).
 constexpr std::size_t kMostName = std::size_t{1} << 20, kMostChoices = 100'000;
+constexpr std::size_t kMostNames = std::size_t{1} << 24;
+
+// The beginning of a text, for messages.
+inline std::string beginning(std::string_view text) {
+  std::size_t end = std::min<std::size_t>(text.size(), 60);
+  if (end < text.size())
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return std::string(text.substr(0, end));
+}
 
 // Throws where a name is too long to be kept.
 inline void check_name(std::string_view name) {
   if (name.size() > kMostName)
-    throw std::length_error("the attribute '" + std::string(name.substr(0, 60)) + "...' has " +
-                            std::to_string(name.size()) + " bytes, more than " +
-                            std::to_string(kMostName) +
-                            "; shorten the token, or leave it out of the template");
+    throw std::invalid_argument("the attribute '" + beginning(name) + "...' has " +
+                                std::to_string(name.size()) + " bytes, more than " +
+                                std::to_string(kMostName) +
+                                "; shorten the token, or leave it out of the template");
 }
 
-// Counts the choices of values for the fields of a template; throws where there are too many.
+// Throws where the names of one position take too many bytes.
+inline void check_names(double bytes, std::int64_t sequence, std::int64_t position) {
+  if (bytes > static_cast<double>(kMostNames))
+    throw std::invalid_argument("the names of attributes at position " + std::to_string(position) +
+                                " of sequence " + std::to_string(sequence) + " have more than " +
+                                std::to_string(kMostNames) +
+                                " bytes; shorten its tokens, or take fewer templates");
+}
+
+// Throws where a template makes too many names, or chooses so many values for them.
+inline void check_choices(double choices, std::string_view head) {
+  if (choices > static_cast<double>(kMostChoices))
+    throw std::invalid_argument(
+        "the template '" + beginning(head) + "' makes more than " + std::to_string(kMostChoices) +
+        " attributes at one position; join fewer fields with several values");
+}
 inline void count_choice(std::size_t& choices, std::string_view head) {
-  if (++choices > kMostChoices)
-    throw std::length_error("the template '" + std::string(head.substr(0, 60)) +
-                            "' makes more than " + std::to_string(kMostChoices) +
-                            " attributes at one position; join fewer fields with several values");
+  if (++choices > kMostChoices) check_choices(static_cast<double>(choices), head);
 }
 
 // What stands for a token so far outside of the sequence: _B-1 .. _B-8, _B+1 .. _B+8.

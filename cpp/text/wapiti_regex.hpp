@@ -44,8 +44,8 @@ class WapitiRegex {
       items_.push_back(item);
     }
     if (items_.size() > kMostItems)
-      throw std::length_error("a regular expression has " + std::to_string(items_.size()) +
-                              " items, more than " + std::to_string(kMostItems));
+      throw std::invalid_argument("a regular expression has " + std::to_string(items_.size()) +
+                                  " items, more than " + std::to_string(kMostItems));
   }
 
   // The leftmost match in s, or nothing.

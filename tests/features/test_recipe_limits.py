@@ -151,7 +151,7 @@ def test_values_of_segments_that_multiply_are_refused() -> None:
     columns = Columns.from_rows([[("x",)]], names=["word"])
     text = "segment: " + " & ".join(['lookup(word, "t")[begin]'] * 40)
     recipe = Recipe.parse(text, {"t": {"x": ["a", "b"]}})
-    with pytest.raises(ValueError, match="more than 100000 attributes at one position"):
+    with pytest.raises(ValueError, match="at position 0 of sequence 0 have more than 16777216"):
         Extractor(recipe, label=None, longest=1)(columns)
 
 
@@ -165,6 +165,48 @@ def test_names_are_bounded_where_they_are_kept() -> None:
     extract(known)
     found = extract.freeze()(Columns.from_rows([[(token,), (token + "b",), ("b",)]], names=["word"]))
     assert np.diff(found.batch.attr_ptr)[-1] > 0
+
+
+def test_names_of_a_position_are_bounded_together() -> None:
+    """A token of a megabyte and 1,000 templates made a gigabyte of names."""
+    recipe = "\n".join(f"word[0] & word[{i}]" for i in range(1, 1001))
+    token = "a" * (1 << 19)
+
+    def refused() -> None:
+        with pytest.raises(ValueError, match="at position 1 of sequence 0 have more than 16777216 bytes"):
+            extracted(recipe, "b", token)
+
+    assert peak_of(refused) < 100e6
+    assert len(extracted(recipe, "b" * 10_000)) == 1000
+    assert len(extracted("word[0]\nword[-1]", token, token)) == 3
+
+
+def test_names_of_several_values_are_bounded_together() -> None:
+    """Each of the values made a name with the whole of the token after it."""
+    recipe, table = 'lookup(word, "t")[0] & word[1]', {"x": [f"v{i}" for i in range(100)]}
+    assert len(extracted(recipe, "x", "a", resources={"t": table})) == 100
+    with pytest.raises(ValueError, match="at position 0 of sequence 0 have more than 16777216 bytes"):
+        extracted(recipe, "x", "a" * 200_000, resources={"t": table})
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_names_are_refused_alike_by_any_number_of_threads(threads: int) -> None:
+    """Names that are known already count too, as other threads may not know them."""
+    rows = [[("a" * 300_000,)], *[[("c",)]] * 3000, [("c",), ("a" * 300_000,), ("b" * 600_000,)]]
+    recipe = Recipe.parse("\n".join(f"word[0] & word[{i}]" for i in range(-20, -1)) + "\nword[-1]")
+    columns = Columns.from_rows(rows, names=["word"])
+    found = Extractor(recipe, label=None)(columns, threads)
+    assert len(found.batch.attr) == 20 * columns.positions
+    recipe = Recipe.parse("\n".join(f"word[0] & word[{i}]" for i in range(-60, -1)) + "\nword[-1]")
+    with pytest.raises(ValueError, match="at position 0 of sequence 0 have more"):
+        Extractor(recipe, label=None)(columns, threads)
+
+
+def test_names_of_segments_are_bounded_together() -> None:
+    columns = Columns.from_rows([[("a" * 100_000,)] * 40], names=["word"])
+    recipe = Recipe.parse("\n".join(f"segment: word[..] & word[begin-{i}]" for i in range(1, 9)))
+    with pytest.raises(ValueError, match="at position 0 of sequence 0 have more than 16777216 bytes"):
+        Extractor(recipe, label=None, longest=9)(columns)
 
 
 def test_many_columns_cost_what_they_are() -> None:

@@ -10,9 +10,10 @@
 ===========================  ============================================================================
 
 Further bounds: offsets (`crfkit.features.fields.MOST_OFFSET`), regular expressions of Python
-(`crfkit.expressions`); in native code, an attribute that is kept has 2^20 bytes at most, and a template makes
-100,000 of them at a position, the product of the values of its fields. What is left is a product: a position
-costs all templates, and a new token all regular expressions, each its items x the bytes of the token.
+(`crfkit.expressions`); in native code, an attribute that is kept has 2^20 bytes at most, those of a position
+have 2^24 together, and a template makes 100,000 of them at a position, the product of the values of its fields.
+What is left is a product: a position costs all templates, and a new token all regular expressions, each its
+items x the bytes of the token.
 """
 
 from __future__ import annotations
