@@ -12,7 +12,7 @@ from crfkit.checks import in_order
 
 __all__ = ["Gazetteer"]
 
-_MOST_TOKENS = 128  # of a phrase: at each token of a text, all lengths are tried
+_MOST_TOKENS = 128  # of a phrase: so many tokens are looked at for each token of a text, at the most
 
 
 class Gazetteer:
@@ -21,7 +21,7 @@ class Gazetteer:
     Parameters
     ----------
     phrases : iterable of str or of token lists
-        A string is cut at white space.
+        A string is cut at white space. A phrase has up to 128 tokens.
     lower : bool
         Compare in lower case.
 
@@ -41,15 +41,21 @@ class Gazetteer:
         )
         if () in self.phrases:
             raise ValueError("a phrase of the gazetteer is empty")
-        self._entries = {self._fold(phrase) for phrase in self.phrases}
-        longest = max(map(len, self._entries), default=0)
+        longest = max(map(len, self.phrases), default=0)
         if longest > _MOST_TOKENS:
             what = f"a phrase of the gazetteer has {longest} tokens"
             raise ValueError(f"{what}, expected {_MOST_TOKENS} at most")
-        lengths: dict[str, set[int]] = {}
-        for entry in self._entries:
-            lengths.setdefault(entry[0], set()).add(len(entry))
-        self._lengths = {first: sorted(some, reverse=True) for first, some in lengths.items()}
+        # A trie: what phrases begin with has a number, the last token leads to it from the number before.
+        self._first: dict[str, int] = {}
+        self._further: dict[tuple[int, str], int] = {}
+        self._ends: set[int] = set()
+        self._inner: set[int] = set()  # after which phrases go on
+        for first, *others in map(self._fold, self.phrases):
+            node = self._first.setdefault(first, len(self._first) + len(self._further))
+            for token in others:
+                self._inner.add(node)
+                node = self._further.setdefault((node, token), len(self._first) + len(self._further))
+            self._ends.add(node)
 
     def _fold(self, tokens: Sequence[str]) -> tuple[str, ...]:
         return tuple(token.lower() for token in tokens) if self.lower else tuple(tokens)
@@ -58,18 +64,25 @@ class Gazetteer:
         return len(self.phrases)
 
     def __contains__(self, phrase: str | Sequence[str]) -> bool:
-        return self._fold(phrase.split() if isinstance(phrase, str) else phrase) in self._entries
+        tokens = phrase.split() if isinstance(phrase, str) else phrase
+        return next(self.matches(tokens), None) == (0, len(tokens))
 
     def matches(self, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield (start, end) of the entries, the longest at each place, without overlap."""
         folded = self._fold(tokens)
-        at = 0
-        while at < len(folded):
-            for length in self._lengths.get(folded[at], ()):
-                if folded[at : at + length] in self._entries:
-                    yield at, at + length
-                    at += length
+        at, size = 0, len(folded)
+        while at < size:
+            node, next_at, end = self._first.get(folded[at]), at + 1, at
+            while node is not None:
+                if node in self._ends:
+                    end = next_at
+                if next_at == size or node not in self._inner:
                     break
+                node = self._further.get((node, folded[next_at]))
+                next_at += 1
+            if end > at:
+                yield at, end
+                at = end
             else:
                 at += 1
 
