@@ -54,8 +54,9 @@ class JaroString {
   // Takes the place of the string before it.
   void set(std::vector<std::int32_t>&& characters, std::size_t alphabet) {
     places_.resize(alphabet, 0);
+    first_.resize(alphabet, -1), from_.resize(alphabet, -1);
     for (const std::int32_t c : characters_)
-      if (c >= 0) places_[c] = 0;
+      if (c >= 0) places_[c] = 0, first_[c] = -1;
     characters_ = std::move(characters);
     known_ = 0;
     for (std::size_t j = 0; j < characters_.size(); ++j) {
@@ -65,6 +66,7 @@ class JaroString {
     }
     near_length_ = -1;
     taken_.resize(characters_.size() + 1);
+    if (size() > 64) chain();
   }
   const std::vector<std::int32_t>& characters() const { return characters_; }
   std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
@@ -77,9 +79,11 @@ class JaroString {
     const std::int64_t m = size() <= 64 ? match(other, length, least) : match_long(other, length);
     if (m < least) return 0.0;
     std::int64_t displaced = 0, i = 0;
-    for (std::size_t word = 0; word < used_.size(); ++word)
-      for (std::uint64_t left = used_[word]; left; left &= left - 1)
-        displaced += characters_[64 * word + std::countr_zero(left)] != taken_[i++];
+    if (size() <= 64)
+      for (std::uint64_t left = used_; left; left &= left - 1)
+        displaced += characters_[std::countr_zero(left)] != taken_[i++];
+    else
+      for (const std::int64_t j : used_places_) displaced += characters_[j] != taken_[i++];
     return jaro_winkler(m, displaced / 2, size(), length, p);
   }
 
@@ -117,27 +121,43 @@ class JaroString {
       m += free != 0;
       if (i - m >= may_lack) return -1;
     }
-    used_.assign(1, used);
+    used_ = used;
     return m;
   }
 
+  // Chains the places of each character, so that nothing else is looked at when one is searched.
+  void chain() {
+    next_.resize(characters_.size());
+    for (std::int64_t j = size() - 1; j >= 0; --j)
+      if (const std::int32_t c = characters_[j]; c >= 0) next_[j] = first_[c], first_[c] = j;
+  }
+
+  // The places that are near move to the right only, so those that one search of a character has
+  // left behind are of no use to the next one: the cost is that of `length`, and of a sort.
   std::int64_t match_long(const std::int32_t* other, std::int64_t length) {
-    used_.assign(static_cast<std::size_t>((size() + 63) / 64), 0);
+    used_places_.clear();
+    for (std::int64_t i = 0; i < length; ++i) from_[other[i]] = first_[other[i]];
     std::int64_t m = 0;
+    const std::int64_t most = apart(length);
     for (std::int64_t i = 0; i < length; ++i) {
-      std::int64_t j = std::max<std::int64_t>(0, i - apart(length));
-      const std::int64_t end = std::min(size(), i + apart(length) + 1);
-      while (j < end && (characters_[j] != other[i] || used_[j / 64] >> (j % 64) & 1)) ++j;
-      if (j >= end) continue;
-      used_[j / 64] |= std::uint64_t{1} << (j % 64);
+      std::int64_t& j = from_[other[i]];
+      while (j >= 0 && j < i - most) j = next_[j];
+      if (j < 0 || j > i + most) continue;
+      used_places_.push_back(j);
+      j = next_[j];
       taken_[m++] = other[i];
     }
+    std::sort(used_places_.begin(), used_places_.end());
     return m;
   }
 
   std::vector<std::int32_t> characters_, taken_;
   std::vector<std::uint64_t> places_;  // by character: where the string has it, of 64 places
-  std::vector<std::uint64_t> near_, used_;
+  std::vector<std::uint64_t> near_;
+  std::uint64_t used_ = 0;
+  std::vector<std::int64_t> used_places_;   // the same of long strings
+  std::vector<std::int64_t> first_, from_;  // by character: its first place, the next to look at
+  std::vector<std::int64_t> next_;          // by place: the next with the same character
   std::int64_t known_ = 0, near_length_ = -1;
 };
 

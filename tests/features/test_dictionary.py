@@ -19,6 +19,7 @@ from crfkit.data.source import FormatError
 from crfkit.features import Dictionary, InternalDictionary, Recipe
 from crfkit.features.dictionary import SIMILARITIES
 from crfkit.models.files.recipes import plain_recipe, recipe_of
+from tests.cases.growth import check_growth, seconds_of
 
 Tokens = tuple[str, ...]
 
@@ -334,3 +335,25 @@ def test_pickles_keep_the_sequences() -> None:
 def test_what_is_not_a_dictionary_cannot_be_kept() -> None:
     with pytest.raises(ValueError, match="the resource 'cities' is not a Dictionary; a model file cannot"):
         plain_recipe(Recipe.parse("jaccard(w, cities)[0]", {"cities": ["New York"]}))
+
+
+def test_long_strings_cost_what_they_are() -> None:
+    """Every place that is near was looked at for every character: 10^12 for strings of a megabyte."""
+
+    def best(strings: tuple[str, str]) -> float:
+        entry, phrase = strings
+        return float(Dictionary([entry], lower=False).best([[phrase]], "jarowinkler")[0])
+
+    check_growth(lambda n: ("a" * n + "b" * n, "b" * n + "a" * n), best, 100_000)
+    check_growth(lambda n: ("ab" * n, "a" * n + "b"), best, 100_000)
+
+
+def test_a_long_string_costs_as_much_as_the_entries_that_it_is_compared_with() -> None:
+    """Half of a long token was searched for every character of every entry."""
+    dictionary = Dictionary([f"{i:05d}z" for i in range(2000)], lower=False)
+
+    def every(token: str) -> None:
+        dictionary.closest([token], "jarowinkler", 1)
+
+    check_growth(lambda n: "y" * n + "0123456789", every, 50_000)
+    assert seconds_of(lambda: every("y" * 1_000_000)) < 1.0
