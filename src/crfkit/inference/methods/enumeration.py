@@ -15,6 +15,8 @@ from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Enumeration"]
 
+_MOST_VARIABLES = 64  # of `most` labellings; of fewer labellings, more
+
 
 @dataclass(frozen=True)
 class Enumeration(Method):
@@ -107,12 +109,15 @@ class Enumeration(Method):
         total = 1
         for n in width:
             total *= n
-        if total > self.most:
-            raise MethodError(
-                f"graph {graph} has {total:.3g} labellings, more than the {self.most} that are enumerated; "
-                "use method=Elimination()"
-            )
-        label = np.indices(width, dtype=np.int32).reshape(len(width), total).T  # [Y, v]
+            if total > self.most or total * len(width) > _MOST_VARIABLES * self.most:
+                raise MethodError(
+                    f"graph {graph} has more labellings than the {self.most} of up to {_MOST_VARIABLES} "
+                    "variables that are enumerated; use method=Elimination()"
+                )
+        label = np.empty((total, len(width)), dtype=np.int32)  # [Y, v]
+        number = np.arange(total)
+        for v in reversed(range(len(width))):  # the last variable changes first
+            number, label[:, v] = np.divmod(number, width[v])
         place = np.zeros(batch.variables, dtype=np.int64)
         place[variables] = np.arange(len(variables))
         score = np.zeros(total)
