@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.native import kernels
 from crfkit.structures import Table
+from tests.cases.short_memory import memory_sweep
 
 rng = np.random.default_rng(0)
 
@@ -206,3 +208,21 @@ def test_the_arrays_of_a_batch_of_graphs_cannot_be_written_to(field: str) -> Non
     array = getattr(batch, field)
     with pytest.raises(ValueError, match="read-only"):
         (array["step"] if field == "scopes" else array)[0] = 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space")
+@pytest.mark.parametrize("optional", [False, True])
+def test_no_memory_for_the_copy_is_a_memory_error(optional: bool) -> None:
+    many = 1 << 26
+    cells = np.zeros(many, dtype=np.int32)
+    ptr = np.array([0, many], dtype=np.int64)
+    shares = np.zeros(2 * many)
+
+    def call() -> object:
+        if optional:
+            return _native.GainSearch(shares, cells, None, 2, 1.0, ptr, cells, None)
+        return _native.Rows(1, ptr, cells, 0)
+
+    (short,) = memory_sweep(call, [8 << 20])
+    assert "MemoryError" in short.said
+    assert "a copy of an array" in short.said
