@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.checks import in_order
+from crfkit.restored import restoring
 
 __all__ = ["Alphabet", "AlphabetArrays"]
 
@@ -113,5 +114,6 @@ class Alphabet:
 
 
 def _rebuild(arrays: AlphabetArrays, frozen: bool) -> Alphabet:
-    made = Alphabet.from_arrays(arrays)
-    return made if frozen else Alphabet(made.strings())
+    with restoring("Alphabet"):
+        made = Alphabet.from_arrays(arrays)
+        return made if frozen else Alphabet(made.strings())

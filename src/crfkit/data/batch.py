@@ -18,12 +18,13 @@ import numpy as np
 from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, handed_over
 from crfkit.data import moves
 from crfkit.data.axes import Along, along, axes
+from crfkit.restored import Restored
 
 __all__ = ["KINDS", "Batch"]
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(Restored):
     """Sequences of attribute ids, one after the other; checked when made, and then nobody can change them.
 
     Arrays that can be written to are copied.

@@ -27,16 +27,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.block import Block
+from crfkit.linear.block import Block, check_rows
 from crfkit.linear.plan import Estimate, LayoutOptions, Plan
 from crfkit.once import once
+from crfkit.restored import Kinds, Restored, restoring
 from crfkit.structures.chain import Chain, chain_slots
 from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Slot, Structure
@@ -71,7 +72,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(Restored):
     """Which weights exist; made by `observed`, `all_pairs` or `observed_plus`, options in `LayoutOptions`.
 
     A pair (attribute, label) is kept when its number of occurrences (``count="count"``) or its sum of
@@ -93,6 +94,8 @@ class Layout:
     >>> [layout.describe(i).ngram for i in range(layout.weights)]
     [(0, 1), (1, 0), (1, 0, 1)]
     """
+
+    _kinds: ClassVar[Kinds] = {"slots": Mapping, "blocks": tuple, "table_bytes": int}
 
     slots: Mapping[str, Slot]  #: of the structure
     blocks: tuple[Block, ...]
@@ -189,6 +192,20 @@ class Layout:
     def _of(cls, plan: Plan) -> Layout:
         plan.estimate.check(plan.options.get("max_weights", 500_000_000))
         return cls(plan.slots, plan.blocks(), plan.budget)
+
+    def __setstate__(self, state: object) -> None:
+        super().__setstate__(state)
+        with restoring("Layout"):
+            if not 0 <= self.table_bytes < 1 << 48:
+                raise ValueError(f"table_bytes is {self.table_bytes}")
+            if not all(isinstance(slot, Slot) for slot in self.slots.values()):
+                raise ValueError("a slot is something else")
+            if len({block.name for block in self.blocks}) < len(self.blocks):
+                raise ValueError("two blocks have one name")
+            if {block.slot for block in self.blocks} != self.slots.keys():
+                raise ValueError("blocks and slots differ")
+            for block in self.blocks:
+                check_rows(block.name, block.ptr, block.cell, self.slots[block.slot].cells)
 
     def with_block(self, name: str, cell: Ids, ptr: Pointers | None = None) -> Layout:
         """Return the layout with other weights in one block; without `ptr` it is one that places share."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
-from crfkit.arrays import Ids, Pointers
+from crfkit.arrays import Ids, Pointers, handed_over
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.block import Block
@@ -183,7 +183,10 @@ class Plan:
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the blocks of the layout."""
-        made = [Block(slot, slot, pairs.ptr, pairs.columns()) for slot, pairs in self.pairs.items()]
+        made = [
+            Block(slot, slot, handed_over(pairs.ptr), handed_over(pairs.columns()))
+            for slot, pairs in self.pairs.items()
+        ]
         for slot, cells in self.shared.items():
             every = np.arange(self._size(slot), dtype=np.int32)
             made.append(Block.shared(slot, every if cells is None else cells))

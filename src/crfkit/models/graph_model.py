@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabelling, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
+from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
+from crfkit.restored import Kinds, Restored, restoring
 from crfkit.structures.clique_features import CliqueFeatures
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
@@ -34,7 +36,7 @@ Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
 
 
 @dataclass(frozen=True, eq=False)
-class GraphModel:
+class GraphModel(Restored):
     """Weights of a graph; made by `crfkit.GraphCRF`.
 
     Examples
@@ -52,6 +54,15 @@ class GraphModel:
     <GraphModel of Graph({'token': ('D', 'N')}, step=['token', 'token']), 4 weights>
     """
 
+    _kinds: ClassVar[Kinds] = {
+        "graph": Graph,
+        "layout": Layout,
+        "w": np.ndarray,
+        "attributes": Mapping,
+        "notes": str,
+        "licence": str,
+    }
+
     graph: Graph
     layout: Layout
     w: Floats  #: [F]
@@ -63,18 +74,21 @@ class GraphModel:
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)
-        if w.shape != (self.layout.weights,):
-            raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
+        if w.shape != (self.layout.weights,):
+            raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "layout": replace(self.layout)}  # without what the kernels made of it
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        self.w.setflags(write=False)
+    def __setstate__(self, state: object) -> None:
+        super().__setstate__(state)
+        with restoring("GraphModel"):
+            if self.layout.slots.keys() != self.graph.cliques.keys():
+                raise ValueError("the layout is of another graph")
+            for name, slot in self.layout.slots.items():
+                if slot.cells != columns_of(self.graph, name):
+                    raise ValueError(f"the weights of clique {name!r} are of another graph")
+            if not np.isfinite(self.w).all():
+                raise ValueError("w has entries that are not finite")
 
     def __repr__(self) -> str:
         """Return what it is a model of."""

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
+from crfkit.restored import Restored
 
 __all__ = ["Isotonic"]
 
 
 @dataclass(frozen=True, eq=False)
-class Isotonic:
+class Isotonic(Restored):
     """What the probabilities of labels and of segments become; between knots, curves are straight lines.
 
     Examples

@@ -8,9 +8,9 @@ pickled.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from crfkit.models.names import Names
 from crfkit.models.predictions import Predictions, gold_labels
 from crfkit.models.probabilities import Probabilities
 from crfkit.models.scoring import Metric
+from crfkit.restored import NOTHING, Kinds, restoring, taken
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
@@ -56,6 +57,17 @@ class Model(Predictions, Probabilities):
     [['D', 'D', 'N']]
     """
 
+    _kinds: ClassVar[Kinds] = {
+        "layout": Layout,
+        "names": Names,
+        "w": np.ndarray,
+        "extractor": (ExtractorSpec, NOTHING),
+        "training": (Summary, NOTHING),
+        "notes": str,
+        "licence": str,
+        "calibration": (Isotonic, NOTHING),
+    }
+
     structure: Structure
     layout: Layout
     names: Names
@@ -69,6 +81,12 @@ class Model(Predictions, Probabilities):
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
+        w.setflags(write=False)
+        object.__setattr__(self, "w", w)
+        self._check()
+
+    def _check(self) -> None:
+        w = self.w
         if w.shape != (self.layout.weights,):
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
         if self.names.labels.strings() != list(self.structure.labels):
@@ -77,8 +95,6 @@ class Model(Predictions, Probabilities):
             )
         check_fits(self.layout, self.structure)
         self.names.check_fits(self.layout)
-        w.setflags(write=False)
-        object.__setattr__(self, "w", w)
         object.__setattr__(self, "constraints", check_globals(self.constraints))
         if self.constraints:
             _ = self.rules  # names must be labels of the model
@@ -154,13 +170,27 @@ class Model(Predictions, Probabilities):
 
     def __getstate__(self) -> dict[str, Any]:
         self.names.check_file()
-        state = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**state, "layout": replace(self.layout)}  # without what the kernels made of it
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
+    def __setstate__(self, state: object) -> None:
+        with restoring("Model"):
+            self._hold(taken(state, ("structure", "layout", "names", "w"), self._kinds))
+            if self.w.dtype != np.float64 or not np.isfinite(self.w).all():
+                raise ValueError("w has other entries than finite numbers of type float64")
+            self._check()
+
+    def _hold(self, given: Mapping[str, Any]) -> None:
+        for f in fields(self):
+            if f.name in given:
+                object.__setattr__(self, f.name, given[f.name])
         self.w.setflags(write=False)
+
+    @classmethod
+    def unchecked(cls, **given: Any) -> Model:
+        """Return a model of fields that are known to be valid; its weights are not copied."""
+        made = object.__new__(cls)
+        made._hold(given)
+        return made
 
     def __repr__(self) -> str:
         return (

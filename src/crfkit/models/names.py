@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.linear.layout import Layout
+from crfkit.restored import Kinds, Restored
 
 __all__ = ["Names"]
 
@@ -19,7 +21,7 @@ Weighted = tuple[bool, bool, bool]
 
 
 @dataclass(frozen=True, eq=False)
-class Names:
+class Names(Restored):
     """The frozen alphabets of a model; empty ones where ids have no names.
 
     Examples
@@ -28,6 +30,8 @@ class Names:
     >>> names.labels.frozen, len(names.edge_attributes)
     (True, 0)
     """
+
+    _kinds: ClassVar[Kinds] = {"labels": Alphabet, "attributes": Alphabet}
 
     labels: Alphabet
     attributes: Alphabet  #: empty where attributes are hashed or ids without names

@@ -60,6 +60,9 @@ class Tagger:
         known = None if model.hashed is not None else model.attributes
         self._extract = ItemExtractor(model.hashed, known, Alphabet(model.answers)).freeze()
 
+    def __reduce__(self) -> tuple[type[Tagger], tuple[Model]]:
+        return type(self), (self.model,)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels, by id."""

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import Floats, Pointers, as_scores, as_seq_ptr
 from crfkit.checks import check_number, in_order
 from crfkit.data.batch import Batch
+from crfkit.restored import Restored
 from crfkit.structures.chain_gold import add_chain_counts, check_path, ngram_cells
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.constraints import Constraint, Resolved, check_constraints, resolve
@@ -35,7 +36,7 @@ __all__ = ["Chain", "chain_slots", "is_chain"]
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Restored):
     """A chain: its labels, its order, and what is allowed.
 
     Parameters

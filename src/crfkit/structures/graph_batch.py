@@ -7,7 +7,7 @@ Users number the variables of each kind from 0. There is no Python object for a 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -62,7 +62,12 @@ class GraphBatch:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what copies and pickles hold: not what was prepared for queries."""
-        return {**self.__dict__, "_kept": {}}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "_kept"}
+
+    def __setstate__(self, state: object) -> None:
+        from crfkit.structures.graph_state import batch_of_state
+
+        self.__dict__.update(batch_of_state(state).__dict__)
 
     def __len__(self) -> int:
         """Return the number of graphs, N."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit.arrays import Bools, Floats, Pointers, as_finite_scores, as_scores, as_seq_ptr
 from crfkit.checks import in_order
 from crfkit.data.batch import Batch
+from crfkit.restored import Restored
 from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
@@ -48,7 +49,7 @@ Lengths = int | Mapping[str, int] | Sequence[int] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class SemiMarkov:
+class SemiMarkov(Restored):
     """Labelled segments: labels, lengths, and what is allowed.
 
     Parameters

@@ -29,6 +29,7 @@ from crfkit.arrays import (
     sum_by_sequence,
 )
 from crfkit.once import once
+from crfkit.restored import Restored, restoring, taken
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
 from crfkit.structures.potentials import one_or_all, score_of_gold
@@ -38,7 +39,7 @@ __all__ = ["Tree", "TreePotentials"]
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(Restored):
     """Variables that form a tree, or a batch of trees, one after the other.
 
     Parameters
@@ -81,6 +82,12 @@ class Tree:
         object.__setattr__(self, "width", widths)
         object.__setattr__(self, "seq_ptr", as_seq_ptr(seq_ptr, len(parents)))
         object.__setattr__(self, "single", seq_ptr is None)
+
+    def __setstate__(self, state: object) -> None:
+        with restoring("Tree"):
+            given = taken(state, ("parent", "width", "seq_ptr", "single"), {"single": bool})
+            ptr = None if given["single"] else given["seq_ptr"]
+            Tree.__init__(self, given["parent"], given["width"], ptr)
 
     def potentials(
         self, node: Sequence[ArrayLike], edge: Sequence[ArrayLike | None] | None = None

@@ -7,9 +7,12 @@ import tempfile
 from contextlib import suppress
 from typing import Any
 
+from crfkit.restored import NOTHING, Kinds, restoring, taken
+
 __all__ = ["FileResource"]
 
 _DATA = "__FILE_RESOURCE_DATA__"
+_KINDS: Kinds = {"name": (str, NOTHING), "auto": bool, "suffix": str, "prefix": str, _DATA: (bytes, NOTHING)}
 
 
 class FileResource:
@@ -79,11 +82,12 @@ class FileResource:
             state["name"] = None
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        data = state.pop(_DATA, None)
-        state.pop("fd", None)  # pickles of the original have the number of a file that is long closed
-        self.__dict__.update(state)
+    def __setstate__(self, state: object) -> None:
+        with restoring("model file"):
+            given = dict(taken(state, ("name", "auto"), _KINDS))
+        data = given.pop(_DATA, None)
+        given.pop("fd", None)  # pickles of the original have the number of a file that is long closed
+        self.__dict__.update(given)
         if data is not None:
             self.ensure_name()
             assert self.name is not None

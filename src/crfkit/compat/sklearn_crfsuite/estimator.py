@@ -14,6 +14,7 @@ from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
 from crfkit.compat.sklearn_crfsuite.compat import BaseEstimator
 from crfkit.compat.sklearn_crfsuite.metrics import flat_accuracy_score
 from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
+from crfkit.restored import restoring, taken
 
 __all__ = ["CRF"]
 
@@ -247,6 +248,8 @@ class CRF(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tagger": None, "_info_cached": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__dict__.setdefault("keep_tempfiles", False)  # pickles of 0.3.6 lack it
+    def __setstate__(self, state: object) -> None:
+        with restoring("CRF"):
+            given = taken(state, ["modelfile"], {"modelfile": FileResource})
+            made = {"_tagger": None, "_info_cached": None}
+            self.__dict__.update({**CRF().__dict__, **given, **made})  # pickles of 0.3.6 lack keep_tempfiles

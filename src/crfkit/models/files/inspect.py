@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.alphabet import Alphabet
-from crfkit.linear.block import Block
+from crfkit.linear.block import Block, check_rows
 from crfkit.linear.layout import Layout
 from crfkit.models.files.bounds import TABLE_BYTES, check_cells
 from crfkit.models.store import Array
@@ -100,25 +100,8 @@ def checked_layout(
     return Layout(slots, tuple(made), min(budget, TABLE_BYTES))
 
 
-def _of_kind(arrays: Mapping[str, Array], name: str, kind: type) -> Any:
-    array = arrays[name]
-    if array.dtype != kind or array.ndim != 1:
-        raise ValueError(f"{name} is {array.dtype} with {array.ndim} axes, expected {np.dtype(kind)} with 1")
-    return array
-
-
 def checked_rows(arrays: Mapping[str, Array], name: str, width: int) -> tuple[Any, Any]:
     """Return pointers and cells of a block: pointers never fall, cells of a row rise and exist."""
-    ptr, cells = _of_kind(arrays, f"{name}_ptr", np.int64), _of_kind(arrays, f"{name}_cell", np.int32)
-    if not 1 <= len(ptr) < 1 << 31 or ptr[0] != 0 or ptr[-1] != len(cells):
-        raise ValueError(f"{name}_ptr does not span {name}_cell")
-    if (ptr[1:] < ptr[:-1]).any():
-        raise ValueError(f"{name}_ptr falls")
-    if cells.size:
-        if cells.view(np.uint32).max() >= width:  # negative ones are large
-            raise ValueError(f"{name}_cell has entries outside 0 to {width - 1}")
-        begins = np.zeros(len(cells) + 1, dtype=np.bool_)
-        begins[ptr] = True
-        if ((cells[1:] <= cells[:-1]) > begins[1:-1]).any():
-            raise ValueError(f"{name}_cell does not rise within a row")
+    ptr, cells = arrays[f"{name}_ptr"], arrays[f"{name}_cell"]
+    check_rows(name, ptr, cells, width)
     return ptr, cells

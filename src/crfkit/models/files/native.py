@@ -247,21 +247,17 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     for name, text in texts.items():
         if type(text) is not str:
             raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
-    model = Model.__new__(Model)  # its constructor would copy the weights
-    model.__setstate__(
-        {
-            "structure": structure,
-            "layout": layout,
-            "names": named,
-            "w": _weights(arrays["w"], layout.weights),
-            "extractor": _extractor(described, arrays, names["attributes"]),
-            "training": summary_of(described["training"], arrays),
-            "constraints": globals_of(described["constraints"], structure) if described["format"] > 3 else (),
-            "calibration": Isotonic.of_arrays(arrays),
-            **texts,
-        }
+    return Model.unchecked(
+        structure=structure,
+        layout=layout,
+        names=named,
+        w=_weights(arrays["w"], layout.weights),
+        extractor=_extractor(described, arrays, names["attributes"]),
+        training=summary_of(described["training"], arrays),
+        constraints=globals_of(described["constraints"], structure) if described["format"] > 3 else (),
+        calibration=Isotonic.of_arrays(arrays),
+        **texts,
     )
-    return model
 
 
 def _weights(w: Array, F: int) -> Floats:

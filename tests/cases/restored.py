@@ -1,0 +1,85 @@
+"""Objects that people pickle, one of each kind, and states that a damaged pickle could give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import crfkit
+from crfkit import Chain, ChainCRF, Clique, Graph, GraphCRF, SemiMarkov, Tagger, Tree
+from crfkit.compat.sklearn_crfsuite import CRF
+from crfkit.data.dataset import Dataset
+from crfkit.features import ItemExtractor
+from crfkit.models.graph_model import GraphModel
+from crfkit.models.model import Model
+from crfkit.structures import GraphBatch
+
+__all__ = ["MADE", "damaged_states"]
+
+X = [[["the"], ["dog"]], [["a"], ["dog"], ["barks"]]]
+Y = [["D", "N"], ["D", "N", "V"]]
+
+
+def dataset() -> Dataset:
+    return ItemExtractor()(X, Y)
+
+
+def model() -> Model:
+    return crfkit.train(dataset(), threads=1)
+
+
+def graph_batch() -> GraphBatch:
+    graph = Graph({"token": ["D", "N"]}, word=["token"], step=Clique("token", "token", cells="symmetric"))
+    steps = [[0, 1], [1, 2], [3, 4]]
+    return graph.batch(
+        graph_ptr=[0, 3, 5],
+        labels={"token": ["D", "N", "N", "D", "N"]},
+        scopes={"step": steps},
+        features={"word": np.eye(5)},
+    )
+
+
+def graph_model() -> GraphModel:
+    return GraphCRF(graph_batch().graph).fit(graph_batch()).model_
+
+
+#: What is called NAME -> makes one.
+MADE: dict[str, Callable[[], Any]] = {
+    "Batch": lambda: dataset().batch,
+    "Dataset": dataset,
+    "Alphabet": lambda: dataset().labels,
+    "Chain": lambda: Chain(["B", "I"], order=2),
+    "SemiMarkov": lambda: SemiMarkov(["B", "I"], max_length=3),
+    "Tree": lambda: Tree([-1, 0, 0], [2, 2, 3]),
+    "Clique": lambda: graph_batch().graph.cliques["step"],
+    "Graph": lambda: graph_batch().graph,
+    "GraphBatch": graph_batch,
+    "CliqueFeatures": lambda: graph_batch().features["word"],
+    "Block": lambda: model().layout.blocks[0],
+    "Layout": lambda: model().layout,
+    "Names": lambda: model().names,
+    "Model": model,
+    "GraphModel": graph_model,
+    "Tagger": lambda: Tagger(model()),
+    "ChainCRF": lambda: ChainCRF(threads=1).fit(X, Y),
+    "GraphCRF": lambda: GraphCRF(graph_batch().graph).fit(graph_batch()),
+    "CRF": lambda: CRF().fit(X, Y),
+}
+
+_WRONG: tuple[Any, ...] = (7, -1, "x", b"x", object(), [], {}, [None], np.zeros((2, 2)), np.array([9**9] * 3))
+
+
+def damaged_states(state: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield states that are none, lack a field, or have something else there, each with what is wrong."""
+    nothing: tuple[Any, ...] = (None, 7, "x", [], [("w", 1)], ((), {}))
+    for other in nothing:
+        yield f"a {type(other).__name__} for the state", other
+    for name, value in state.items():
+        yield f"no {name}", {key: kept for key, kept in state.items() if key != name}
+        for other in _WRONG:
+            yield f"{name} is {type(other).__name__}", {**state, name: other}
+        if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "iuf":
+            for moved in (value[:-1], value[::-1], value + 1, value - 2, np.full_like(value, 2**30)):
+                yield f"{name} is another array", {**state, name: moved}
