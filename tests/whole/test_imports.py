@@ -24,6 +24,7 @@ LEVELS = {
     "once": 0,
     "aside": 0,
     "checks": 0,
+    "restored": 0,
     "shown": 0,
     "expressions": 0,
     "fields": 1,
