@@ -16,8 +16,11 @@ graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scop
 ==============  ========================================================================================
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from crfkit.importing import wait_for_imports
 
 if TYPE_CHECKING:
     from crfkit import (
@@ -226,6 +229,8 @@ _WITHIN = {
     "explain": "crfkit.models.explain",
     "reference": "crfkit.inference.reference",
 }
+
+os.register_at_fork(before=wait_for_imports)
 
 
 def __getattr__(name: str) -> Any:

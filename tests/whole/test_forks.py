@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit import Model, Stop, train
 from tests.cases.dual import problem_of
 from tests.cases.forks import answer_of_child
@@ -80,6 +83,32 @@ def test_a_child_evaluates_what_a_thread_of_its_parent_evaluates() -> None:
     with meanwhile(lambda: loss.value_and_grad(w, np.zeros(loss.size))):
         for _ in range(20):
             assert answer_of_child(lambda: loss.value_and_grad(w, gradient) == expected, SECONDS) == "True"
+
+
+def test_a_fork_waits_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first query of a process imports: a child has the locks of modules without whoever held them."""
+    begun = threading.Event()
+    monkeypatch.setattr(crfkit, "__path__", [*crfkit.__path__, str(tmp_path)])
+    monkeypatch.setattr(crfkit, "begun", begun, raising=False)
+    (tmp_path / "slowly.py").write_text("import crfkit, time\ncrfkit.begun.set()\ntime.sleep(0.3)\nx = 7\n")
+    thread = threading.Thread(target=import_module, args=["crfkit.slowly"])
+    thread.start()
+    try:
+        assert begun.wait(30.0)
+        assert answer_of_child(lambda: import_module("crfkit.slowly").x, 5.0) == "7"
+    finally:
+        thread.join()
+        sys.modules.pop("crfkit.slowly", None)
+
+
+def test_a_fork_within_an_import_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crfkit, "__path__", [*crfkit.__path__, str(tmp_path)])
+    monkeypatch.setattr(crfkit, "fork", lambda: answer_of_child(lambda: "here", 30.0), raising=False)
+    (tmp_path / "forking.py").write_text("import crfkit\nanswer = crfkit.fork()\n")
+    try:
+        assert import_module("crfkit.forking").answer == "here"
+    finally:
+        sys.modules.pop("crfkit.forking", None)
 
 
 def _predict(given: tuple[Model, list[object]]) -> list[list[str]]:

@@ -21,6 +21,7 @@ LEVELS = {
     "native": 0,
     "arrays": 0,
     "lazy": 0,
+    "importing": 0,
     "once": 0,
     "aside": 0,
     "checks": 0,
@@ -179,7 +180,7 @@ def test_extras_are_what_modules_import() -> None:
     root = Path(__file__).parents[2]
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     text = "".join(path.read_text() for part in ("src", "bench") for path in (root / part).rglob("*.py"))
-    for name in {*extras} - {"dev", "torch-dev"}:
+    for name in {*extras} - {"dev", "test", "torch-dev"}:
         for requirement in extras[name]:
             package = re.split(r"[\[<>=]", requirement)[0]
             assert re.search(rf'import {package}|_need\("{package}', text), f"{name} asks for {requirement}"
