@@ -59,6 +59,9 @@ class Case:
     share: float = 1.0
     #: Whether the sanitized module is tried too: not where processes are killed or short of memory.
     sanitized: bool = True
+    #: Inputs that `make test` tries; none where it says why.
+    short: int = 2
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,13 @@ import signal
 import time
 from pathlib import Path
 
+from tests.harden.answers import command
 from tests.harden.case import Input, Outcome
-from tests.harden.processes import command, ended, start, write_data
+from tests.harden.processes import ended, start, write_data
 
 __all__ = ["Forks", "Replacements"]
+
+QUICK = ["--quiet", "--threads", "1", "--max-iter", "5"]
 
 FORKS = """
 import os, random, sys, threading, time, warnings
@@ -92,8 +95,7 @@ class Living:
     def __init__(self, folder: Path) -> None:
         self.folder, self.model, data = folder, folder / "model.crf", folder / "data.txt"
         write_data(data, 100)
-        quick = ["--quiet", "--threads", "1", "--max-iter", "5"]
-        ended(start(*command("train", data, "-o", self.model, *quick))).plainly()
+        command("train", data, "-o", self.model, *QUICK)
 
 
 class Forks(Living):
@@ -117,11 +119,9 @@ class Replacements(Living):
         other = folder / "other.txt"
         write_data(other, 30, seed=9)
         self.other = folder / "other.crf"
-        quick = ["--quiet", "--threads", "1", "--max-iter", "5", "--order", "2"]
-        ended(start(*command("train", other, "-o", self.other, *quick))).plainly()
+        command("train", other, "-o", self.other, *QUICK, "--order", "2")
         self.foreign = folder / "model.crfsuite"
-        converted = ended(start(*command("convert", self.model, self.foreign)))
-        if converted.status:
+        if command("convert", self.model, self.foreign):
             self.foreign = self.model
 
     def make(self, i: int, chance: random.Random) -> Input:
