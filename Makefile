@@ -193,9 +193,11 @@ sanitize: sanitized ## the test suite with address and undefined-behaviour sanit
 
 harden: sanitized ## fuzzers and faults for ten minutes (SECONDS=600), half of the time with sanitizers
 	@echo "==> hardening, sanitized"
-	@$(SANITIZED) -m tests.harden --seconds $$(($(HARDEN_SECONDS) / 2)) --seed $(SEED) --jobs $(JOBS)
-	@echo "==> hardening"
-	@$(PY) -m tests.harden --seconds $$(($(HARDEN_SECONDS) / 2)) --seed $(SEED) --jobs $(JOBS)
+	@half="-m tests.harden --seconds $$(($(HARDEN_SECONDS) / 2)) --seed $(SEED) --jobs $(JOBS)"; \
+	($(SANITIZED) $$half); first=$$?; \
+	test $$first != 130 || exit 130; \
+	echo "==> hardening"; \
+	$(PY) $$half && exit $$first
 
 # ---- products ----------------------------------------------------------------------------------
 

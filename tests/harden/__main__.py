@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.harden.cases import CASES
 from tests.harden.child import SANITIZED
-from tests.harden.runner import harden, replay, table
+from tests.harden.runner import Tally, harden, replay, table
 
 
 def main() -> int:
@@ -41,9 +41,22 @@ def main() -> int:
     def say(line: str) -> None:
         print(line, flush=True)
 
-    tallies = harden(chosen, seconds=options.seconds, seed=options.seed, jobs=options.jobs, say=say)
-    print(f"\n{table(tallies)}")
-    return int(any(tally.failures for tally in tallies))
+    tallies: list[Tally] = []
+    status = 0
+    try:
+        harden(
+            chosen,
+            seconds=options.seconds,
+            seed=options.seed,
+            jobs=options.jobs,
+            say=say,
+            tallies=tallies,
+        )
+    except KeyboardInterrupt:
+        say("interrupted")
+        status = 130
+    say(f"\n{table(tallies)}")
+    return int(any(tally.failures for tally in tallies)) or status
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -73,30 +74,40 @@ def harden(
     module: str = "tests.harden.cases",
     kept: Path = ROOT / "build" / "harden",
     say: Callable[[str], object] = print,
+    tallies: list[Tally] | None = None,
 ) -> list[Tally]:
-    """Give every case of a module its share of the time, in rounds; return what was seen."""
-    tallies = [Tally(case) for case in cases]
+    """Give every case of a module its share of the time, in rounds; return what was seen.
+
+    A list that is given is filled, for whoever wants to know what was seen before an interrupt.
+    """
+    given = tallies if tallies is not None else []
+    given += [Tally(case) for case in cases]
     end = time.monotonic() + seconds
     rounds = int(seconds * jobs / (SHORTEST * sum(case.share for case in cases)))
+    stopped = threading.Event()
     with ThreadPoolExecutor(jobs) as pool:
         for turn in range(max(1, min(rounds, 5)), 0, -1):
-            left = [tally for tally in tallies if not tally.over]
+            left = [tally for tally in given if not tally.over]
             each = max(0.0, end - time.monotonic()) * jobs / turn / max(1e-9, sum(t.case.share for t in left))
 
             def go(tally: Tally, each: float = each) -> None:
                 until = time.monotonic() + each * tally.case.share
-                while not tally.over:  # at least once, and again after a failure
-                    _turn(tally, module, seed, max(until - time.monotonic(), 1.0), kept)
+                while not tally.over and not stopped.is_set():  # at least once, and again after a failure
+                    _turn(tally, module, seed, max(until - time.monotonic(), 1.0), kept, stopped)
                     if time.monotonic() > until - 1.0:
                         break
                 say(tally.line())
 
-            list(pool.map(go, left))
-    return tallies
+            try:
+                list(pool.map(go, left))
+            except BaseException:
+                stopped.set()
+                raise
+    return given
 
 
-def _turn(tally: Tally, module: str, seed: int, seconds: float, kept: Path) -> None:
-    """Run a child for so many seconds, and add up what it tells."""
+def _turn(tally: Tally, module: str, seed: int, seconds: float, kept: Path, stopped: threading.Event) -> None:
+    """Run a child for so many seconds, or until it is stopped, and add up what it tells."""
     home = kept / _file_name(tally.case)
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
@@ -115,7 +126,7 @@ def _turn(tally: Tally, module: str, seed: int, seconds: float, kept: Path) -> N
             start_new_session=True,
         )
     os.close(writing)
-    failure = _follow(tally, child, reading)
+    failure = _follow(tally, child, reading, stopped)
     os.close(reading)
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)  # what it started and left behind
@@ -126,11 +137,15 @@ def _turn(tally: Tally, module: str, seed: int, seconds: float, kept: Path) -> N
     shutil.rmtree(home, ignore_errors=True)
 
 
-def _follow(tally: Tally, child: subprocess.Popen[bytes], reading: int) -> str:
+def _follow(tally: Tally, child: subprocess.Popen[bytes], reading: int, stopped: threading.Event) -> str:
     """Add up what a child tells until it ends; return why it failed, or nothing."""
     rest, failure, heard, limit = b"", "", time.monotonic(), START
     while True:
-        if select.select([reading], [], [], 1.0)[0]:
+        if stopped.is_set():
+            child.kill()
+            child.wait()
+            return failure
+        if select.select([reading], [], [], 0.5)[0]:
             got, heard = os.read(reading, 1 << 16), time.monotonic()
             *lines, rest = (rest + got).split(b"\n")
             for line in lines:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,31 @@ def test_a_kept_input_is_judged_again(seen: dict[str, Tally], kept: Path) -> Non
     assert replay(kept / "sound.4.3.input", CASES) == "accepted"
     with pytest.raises(SystemExit, match="no case is called"):
         replay(kept / "unknown.4.3.input", CASES)
+
+
+def test_an_interrupt_ends_the_children_and_keeps_what_was_seen(tmp_path: Path) -> None:
+    tallies: list[Tally] = []
+
+    def interrupt() -> None:
+        while not tallies or not tallies[0].inputs:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        harden(
+            [case for case in CASES if case.name == "sound"],
+            seconds=600.0,
+            module="tests.harden.broken",
+            kept=tmp_path,
+            say=lambda _: None,
+            tallies=tallies,
+        )
+    assert time.monotonic() - begun < 60.0
+    assert tallies[0].inputs
+    assert not tallies[0].failures
+    assert not [*tmp_path.iterdir()], "nothing is left behind"
 
 
 def test_names_of_cases_differ() -> None:
