@@ -277,6 +277,7 @@ def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segment
     for scheme in schemes:
         allowed, continues, types = spelled(scheme, names)
     limits: list[SegmentLength] = []
+    excluded: list[tuple[Mask, Mask]] = []  # labels before and after, [L + 1] each
     for item in constraints:
         if isinstance(item, SegmentLength):
             limits.append(item)
@@ -289,7 +290,10 @@ def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segment
         elif isinstance(item, Forbid | Require):
             before = matching(item, item.before, names, "label")  # [L + 1]
             after = matching(item, item.after, names, "label")  # [L + 1]
-            allowed &= ~np.outer(before, after if isinstance(item, Forbid) else ~after)
+            excluded.append((before, after if isinstance(item, Forbid) else ~after))
+    if excluded:  # one product: an outer product for each would take as many passes over the table
+        befores, afters = (np.array(side, dtype=np.float32) for side in zip(*excluded, strict=True))
+        allowed &= befores.T @ afters == 0.0
     transition, start, stop = allowed[:L, :L].copy(), allowed[L, :L].copy(), allowed[:L, L].copy()
 
     minimum, maximum = _measure(limits, types)

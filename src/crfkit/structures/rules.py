@@ -38,8 +38,9 @@ __all__ = [
 ]
 
 _MOST_WORK = 1 << 22  # names matched against labels, over all constraints: a second
+_PAIR_WORK = 1 << 9  # of a pattern of pairs, whatever the labels
 MOST_STEPS = 1 << 32  #: of all patterns on the names of all labels: some seconds at worst
-_MOST_STATES = 1 << 11  # of the automaton that limits the length of segments: two seconds to minimise
+_MOST_STATES = 1 << 11  # of the automaton that limits the length of segments, before they are merged
 _LONGEST_PATTERN = 500
 
 
@@ -130,7 +131,8 @@ def constraints_of(plain: object, labels: Sequence[str]) -> list[Constraint]:
     made, work = [], 0
     for entry in plain:
         rule = _constraint(entry)
-        work += len(labels) * (len(labels) if entry.get("kind") == "pair" else 2 + _listed(entry))
+        pair = entry.get("kind") == "pair"
+        work += _PAIR_WORK + len(labels) ** 2 if pair else len(labels) * (2 + _listed(entry))
         if work > _MOST_WORK:
             raise ValueError(f"the constraints are too many or too large for {len(labels)} labels")
         made.append(rule)
