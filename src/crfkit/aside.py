@@ -2,10 +2,13 @@
 
 Native code notices that it is no longer wanted (`crfkit._native.Stop`), so that nobody waits long for a
 thread that is given up. There are no daemons: one in native code would bring the process down at its end.
+Where memory is short, a thread may end without a word, even before it has begun: a call that nobody is at any
+more is made by whoever wants its result.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -21,12 +24,16 @@ __all__ = ["Aside", "Later", "ahead"]
 
 T = TypeVar("T")
 
+_LOOK = 0.5  # seconds between looks at whether the thread that is waited for lives
+_ROOM = 32 << 20  # bytes that Python's threads begin with; `start` waits for ever for one that finds none
+
 
 class Later(Generic[T]):
     """What a call returns, perhaps on another thread."""
 
-    def __init__(self, call: Callable[[], T], coming: Future[T] | None = None) -> None:
+    def __init__(self, call: Callable[[], T], coming: Future[T] | None = None, thread: str = "") -> None:
         self._call, self._coming, self._process = call, coming, os.getpid()
+        self._thread = thread  # its name
 
     @property
     def running(self) -> bool:
@@ -37,7 +44,7 @@ class Later(Generic[T]):
         """Wait for the call, or make it here where no thread does; raises what it raises."""
         if self._coming is None or (self._process != os.getpid() and not self._coming.done()):
             return self._call()
-        return self._coming.result()
+        return self._coming.result() if _over(self._coming, self._thread) else self._call()
 
 
 class Aside:
@@ -56,6 +63,7 @@ class Aside:
     def __init__(self) -> None:
         self._stop = _native.Stop()
         self._thread: ThreadPoolExecutor | None = None
+        self._name = f"crfkit-aside-{id(self):x}"
         self._calls: list[Future[Any]] = []  # that may not be over
         self._process, self._its_number = os.getpid(), set[int]()
 
@@ -70,19 +78,19 @@ class Aside:
             return cast("T", stop.run(call))
 
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "crfkit-aside")
+            if not _room_for_a_thread():
+                return Later(call)
+            self._thread = ThreadPoolExecutor(1, self._name)
         try:
             coming = self._thread.submit(make)
         except RuntimeError:  # no thread to be had
             self._thread = None
             return Later(call)
         self._calls = [*(one for one in self._calls if not one.done()), coming]
-        return Later(call, coming)
+        return Later(call, coming, self._name)
 
     def close(self) -> None:
         """End the thread; what a signal raises meanwhile is raised afterwards."""
-        from concurrent.futures import wait
-
         thread, self._thread = self._thread, None
         if thread is None or self._process != os.getpid():  # there is no thread in a child of a fork
             return
@@ -91,9 +99,10 @@ class Aside:
         if threading.get_ident() in self._its_number:  # dropped by the thread itself, which ends anyway
             return
         raised: BaseException | None = None
-        while any(not call.done() for call in self._calls):
+        while self._calls:
             try:
-                wait(self._calls)  # a thread that is interrupted in `join` itself passes for ended
+                _over(self._calls[-1], self._name)  # not `join`: interrupted, it takes the thread for ended
+                self._calls.pop()
             except BaseException as error:
                 raised = error
         thread.shutdown(wait=True)
@@ -114,6 +123,25 @@ class Aside:
         """Close it, where nobody has."""
         if getattr(self, "_thread", None) is not None:
             self.close()
+
+
+def _room_for_a_thread() -> bool:
+    try:
+        mmap.mmap(-1, _ROOM).close()
+    except OSError:
+        return False
+    return True
+
+
+def _over(coming: Future[T], thread: str) -> bool:
+    """Wait until a call is over, or until the thread that should make it is no more."""
+    from concurrent.futures import wait
+
+    while not coming.done():
+        wait([coming], _LOOK)
+        if not any(one.name.startswith(f"{thread}_") for one in threading.enumerate()):
+            return coming.done()
+    return True
 
 
 def ahead(parts: Iterator[T]) -> Generator[T, None, None]:
