@@ -10,7 +10,7 @@
 #pragma once
 
 #include <cstdlib>
-#include <unordered_map>
+#include <vector>
 
 #include "graph/places.hpp"
 
@@ -106,14 +106,13 @@ class Covering {
 
   // Steps that a fifth or more of the pairs have.
   std::vector<std::int64_t> regular_steps() const {
-    std::unordered_map<std::int64_t, std::int64_t> count;
+    std::vector<std::int64_t> count(p_.variables());
     std::int64_t pairs = 0;
     for (std::int64_t f = 0; f < p_.factors(); ++f)
       if (const std::int64_t step = step_of(f)) ++count[step], ++pairs;
     std::vector<std::int64_t> steps;
-    for (const auto& [step, n] : count)
-      if (5 * n >= pairs && n > 2) steps.push_back(step);
-    std::sort(steps.begin(), steps.end());
+    for (std::int64_t step = 1; step < p_.variables(); ++step)
+      if (5 * count[step] >= pairs && count[step] > 2) steps.push_back(step);
     return steps;
   }
 

@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "engine/threads/parallel.hpp"
+#include "graph/secret_hash.hpp"
 #include "graph/union_find.hpp"
 #include "shared/factors.hpp"
 
 namespace crfkit {
 
-// 128 bits of a sequence of numbers.  Two components with equal bits are taken as equal.
+// 128 bits of a sequence of numbers, which nobody can choose so that those of others are the same.
 struct Fingerprint {
-  std::uint64_t low = 0, high = 0;
+  std::uint64_t low = secrets()[0], high = secrets()[1];
 
   void see(std::uint64_t x) {
     low ^= x;
@@ -85,6 +86,29 @@ struct ConnectedParts {
   }
 };
 
+// Whether two components have the same pattern.
+inline bool same_pattern(const Factors& f, const ConnectedParts& c, std::int64_t i,
+                         std::int64_t j) {
+  const std::int64_t variables = c.variable_ptr[i + 1] - c.variable_ptr[i];
+  const std::int64_t factors = c.factor_ptr[i + 1] - c.factor_ptr[i];
+  if (variables != c.variable_ptr[j + 1] - c.variable_ptr[j] ||
+      factors != c.factor_ptr[j + 1] - c.factor_ptr[j])
+    return false;
+  const std::int32_t* own = c.variable.data() + c.variable_ptr[i];
+  const std::int32_t* other = c.variable.data() + c.variable_ptr[j];
+  for (std::int64_t k = 0; k < variables; ++k)
+    if (f.width[own[k]] != f.width[other[k]]) return false;
+  for (std::int64_t k = 0; k < factors; ++k) {
+    const std::int64_t a = c.factor_ptr[i] + k, b = c.factor_ptr[j] + k;
+    if (c.group[a] != c.group[b]) return false;
+    const FactorGroup& group = f.group[c.group[a]];
+    const std::int32_t *scope = group.variables(c.factor[a]), *like = group.variables(c.factor[b]);
+    for (int v = 0; v < group.arity; ++v)
+      if (c.local[scope[v]] != c.local[like[v]]) return false;
+  }
+  return true;
+}
+
 // The components of each pattern, of those with `most` variables or fewer (256 at the most);
 // patterns by their first components.
 inline std::vector<std::vector<std::int64_t>> patterns_of(const Factors& f, const ConnectedParts& c,
@@ -118,13 +142,15 @@ inline std::vector<std::vector<std::int64_t>> patterns_of(const Factors& f, cons
   struct Hash {
     std::size_t operator()(const Fingerprint& one) const { return one.low; }
   };
-  std::unordered_map<Fingerprint, std::size_t, Hash> seen;
+  std::unordered_multimap<Fingerprint, std::size_t, Hash> seen;
   std::vector<std::vector<std::int64_t>> made;
   for (std::int64_t i = 0; i < c.count(); ++i) {
     if (!small(i)) continue;
-    const auto [place, fresh] = seen.try_emplace(print[i], made.size());
-    if (fresh) made.emplace_back();
-    made[place->second].push_back(i);
+    const auto [first, last] = seen.equal_range(print[i]);
+    const auto known = std::find_if(
+        first, last, [&](const auto& one) { return same_pattern(f, c, i, made[one.second][0]); });
+    if (known == last) seen.emplace(print[i], made.size()), made.emplace_back();
+    made[known == last ? made.size() - 1 : known->second].push_back(i);
   }
   return made;
 }

@@ -11,9 +11,10 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "text/jaro.hpp"
@@ -35,13 +36,16 @@ class JaroWinkler {
   };
 
   explicit JaroWinkler(const std::vector<std::u32string>& strings) : order_(strings.size()) {
-    std::unordered_map<char32_t, std::int64_t> count;
+    std::map<char32_t, std::int64_t> count;
     for (const std::u32string& s : strings)
       for (const char32_t c : s) ++count[c];
     std::vector<std::pair<std::int64_t, char32_t>> frequent;
     for (const auto& [c, n] : count) frequent.emplace_back(-n, c);
     std::sort(frequent.begin(), frequent.end());
-    for (const auto& [n, c] : frequent) ids_.emplace(c, static_cast<std::int32_t>(ids_.size()));
+    for (const auto& [n, c] : frequent)
+      ids_.emplace_back(c, static_cast<std::int32_t>(ids_.size()));
+    std::sort(ids_.begin(), ids_.end());
+    for (char32_t c = 0; c < ascii_.size(); ++c) ascii_[c] = searched(c);
     std::vector<std::vector<std::int32_t>> coded;
     coded.reserve(strings.size());
     for (const std::u32string& s : strings) coded.push_back(code(s));
@@ -153,11 +157,12 @@ class JaroWinkler {
   std::vector<std::int32_t> code(const std::u32string& s) const {
     std::vector<std::int32_t> coded;
     coded.reserve(s.size());
-    for (const char32_t c : s) {
-      const auto found = ids_.find(c);
-      coded.push_back(found == ids_.end() ? -1 : found->second);
-    }
+    for (const char32_t c : s) coded.push_back(c < ascii_.size() ? ascii_[c] : searched(c));
     return coded;
+  }
+  std::int32_t searched(char32_t c) const {
+    const auto found = std::lower_bound(ids_.begin(), ids_.end(), std::pair(c, 0));
+    return found == ids_.end() || found->first != c ? -1 : found->second;
   }
 
   // Which classes of characters there are: once in the lower half, twice or more in the upper.
@@ -281,7 +286,8 @@ class JaroWinkler {
                               needed.least);
   }
 
-  std::unordered_map<char32_t, std::int32_t> ids_;
+  std::vector<std::pair<char32_t, std::int32_t>> ids_;  // by character
+  std::array<std::int32_t, 128> ascii_;                 // ids of these, found at once
   std::vector<std::int64_t>
       order_;  // [2 entries]: numbers of entries in the first, then second order
   std::vector<std::int64_t> begin_;  // [2 entries]: where their characters begin

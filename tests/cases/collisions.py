@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 
-__all__ = ["colliding_pairs", "colliding_strings"]
+__all__ = ["colliding_characters", "colliding_graph", "colliding_pairs", "colliding_strings"]
 
 _MULTIPLIER = 0x9FB21C651E98DF25  # of hash_bytes in cpp/text/alphabet.hpp
 _START = 0x2545F4914F6CDD1D
@@ -68,3 +68,30 @@ def colliding_pairs(count: int) -> Columns:
     names = [Alphabet(f"{letter}{i}" for i in range(size)) for letter, size in (("a", slots), ("b", count))]
     ids = (np.array(first, dtype=np.int32), second.astype(np.int32))
     return Columns(ids, tuple(names), np.arange(count + 1), ("0", "1"))
+
+
+def colliding_characters(count: int, buckets: int = 1109) -> list[str]:
+    """Return characters that lie in one bucket of so many, a number that the standard library chooses."""
+    codes = [code for code in range(buckets, 0x110000, buckets) if not 0xD800 <= code < 0xE000]
+    return [chr(code) for code in codes[:count]]
+
+
+def colliding_graph(collides: bool, buckets: int = 20_753) -> bytes:
+    """Return a model where eliminating the first variables links pairs of others, which lie in one bucket.
+
+    All pairs are joined by a last variable, so that there is one component and numbers stay as they are.
+    """
+    rng = np.random.default_rng(0)
+    count, last = buckets - 753, 3 * buckets
+    if collides:
+        pairs = np.array(
+            [(a, b) for a in range(count, last) for b in range(-(a << 32) % buckets, last, buckets) if a < b]
+        )
+        pairs = pairs[rng.permutation(len(pairs))[:count]]
+    else:
+        pairs = count + np.sort(rng.permutation(last - count)[: 2 * count].reshape(-1, 2), axis=1)
+    ends = np.repeat(np.arange(count), 2), pairs.ravel()
+    scopes = np.concatenate([np.stack(ends, axis=1), [(a, last) for a in range(count, last)]])
+    lines = [f"MARKOV {last + 1} {'2 ' * (last + 1)} {len(scopes)}"]
+    lines += [f"2 {a} {b}" for a, b in scopes.tolist()] + ["4 1 2 1 1"] * len(scopes)
+    return "\n".join(lines).encode()

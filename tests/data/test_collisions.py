@@ -8,12 +8,20 @@ from functools import cache
 
 import pytest
 
+from crfkit import inference, load_graph
 from crfkit.data import read
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, parse_crfpp
-from tests.cases.collisions import colliding_pairs, colliding_strings
-from tests.cases.growth import check_growth
+from crfkit.features.dictionary import Dictionary
+from crfkit.methods import Elimination
+from tests.cases.collisions import (
+    colliding_characters,
+    colliding_graph,
+    colliding_pairs,
+    colliding_strings,
+)
+from tests.cases.growth import MOST, check_growth, seconds_of
 
 N = 3000
 
@@ -82,3 +90,21 @@ def test_templates_cannot_be_flooded() -> None:
     some = colliding_pairs(300)
     assert names(some) == [f"U:a{a}/b{b}" for a, b in zip(*(ids.tolist() for ids in some.ids), strict=True)]
     check_growth(colliding_pairs, lambda data: Extractor(recipe)(data), 10_000)
+
+
+def test_dictionaries_cannot_be_flooded() -> None:
+    def seconds(letters: list[str]) -> float:
+        entries = ["".join(letters[i : i + 5]) for i in range(0, len(letters), 5)]
+        dictionary = Dictionary(entries, lower=False)
+        phrases = ["".join(letters[k:] + letters[:k]) for k in range(50)]
+        return seconds_of(lambda: dictionary.best(phrases, "jarowinkler"))
+
+    assert seconds(colliding_characters(900)) < MOST * seconds([chr(0x4E00 + k) for k in range(900)])
+
+
+def test_graphs_cannot_flood_elimination() -> None:
+    def seconds(collides: bool) -> float:
+        scores = load_graph(io.BytesIO(colliding_graph(collides)))
+        return seconds_of(lambda: inference.log_partition(scores, method=Elimination()), runs=1)
+
+    assert seconds(True) < MOST * seconds(False)

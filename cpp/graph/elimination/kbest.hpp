@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graph/elimination/best.hpp"
+#include "graph/secret_hash.hpp"
 
 namespace crfkit {
 
@@ -213,7 +214,7 @@ class BestLists {
   std::vector<std::int32_t> state_;
   std::vector<std::int64_t> first_;  // [tables] number of the first cell among all
   std::vector<Choices> choices_;     // [steps]
-  std::unordered_map<std::int64_t, List> lists_;
+  std::unordered_map<std::int64_t, List, SecretHash> lists_;
 };
 
 // The k best sums of one number of each list, all lists best first: which number of each.

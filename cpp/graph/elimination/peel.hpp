@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "graph/secret_hash.hpp"
+
 namespace crfkit {
 
 // The variables of a component, and which of them share a factor.
@@ -29,7 +31,7 @@ struct Peeled {
     std::vector<std::vector<std::int32_t>> near = graph.near;  // with some that are gone
     std::vector<std::int32_t> degree(n), queue;
     std::vector<std::uint8_t> gone(n);
-    std::unordered_set<std::uint64_t> links;  // that were added
+    std::unordered_set<std::uint64_t, SecretHash> links;  // that were added
     const auto linked = [&](std::int32_t u, std::int32_t v) {
       const std::vector<std::int32_t>& first = graph.near[u];
       if (std::binary_search(first.begin(), first.end(), v)) return true;
