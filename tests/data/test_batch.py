@@ -190,8 +190,8 @@ def test_alphabets_that_change_behind_their_checks() -> None:
     begin[1] = 2**63
     with pytest.raises(ValueError, match="string 0 lies outside its bytes"):
         frozen.strings()
-    with pytest.raises(ValueError, match="lies outside its bytes"):
-        walk.append([["one"]], 0)
+    assert frozen.find("one") == -1
+    walk.append([["one"]], 0)
     slots[:] = 2**64 - 1
     assert frozen.find("two") == -1
     with pytest.raises(TypeError):
