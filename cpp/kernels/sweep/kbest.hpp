@@ -123,7 +123,9 @@ class KBest {
     return true;
   }
 
+  // An entry without a source is met only where somebody changes scores during the call.
   void take(const Entry& entry) {
+    if (entry.source < 0) return;
     cell[entry.source] = entry.from;
     rank_[entry.source] = entry.rank;
   }

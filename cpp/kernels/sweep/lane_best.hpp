@@ -76,14 +76,17 @@ class LaneBest {
     offset_[b].add(highest);
   }
 
-  // The first of the largest cells, of which `top` is the maximum by places; not all are -inf.
+  // The first of the largest cells, of which `top` is the maximum by places.  Where all are NaN,
+  // the padding is larger: it is no label.
   int first_best(const double* cells, Vec top) const {
     const Vec highest = splat(max_of(top));
     for (int j = 0; L_ <= kForetold && j < L_; ++j)
       if (cells[j] == highest[0]) return j;
     for (int j = 0; j < step_; j += W)
-      if (const unsigned found = bits_of(load(cells + j) == highest))
-        return j + __builtin_ctz(found);
+      if (const unsigned found = bits_of(load(cells + j) == highest)) {
+        const int label = j + __builtin_ctz(found);
+        return label < L_ ? label : 0;
+      }
     return 0;
   }
   int first_best(const double* cells) const {

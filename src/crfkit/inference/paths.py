@@ -63,10 +63,11 @@ def decode(
 
 def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labelling]]:
     labels, begin = potentials.posterior(marginals(potentials, threads=threads, counts=False).node)
-    scores = potentials.path_score(labels, begin).tolist()
+    scores = potentials.path_score(labels, begin)
+    demand_finite(scores)
     return [
         [Labelling(labels[a:b], score, None if begin is None else begin[a:b])]
-        for (a, b), score in zip(pairwise(potentials.seq_ptr.tolist()), scores, strict=True)
+        for (a, b), score in zip(pairwise(potentials.seq_ptr.tolist()), scores.tolist(), strict=True)
     ]
 
 
@@ -135,7 +136,9 @@ def score(potentials: Potentials, labels: Any) -> Any:
     >>> inference.score(Chain(["a", "b"]).potentials([[0.0, 1.0], [0.5, 0.0]]), ["b", "a"])
     1.5
     """
-    return one_or_all(potentials, potentials.path_score(*potentials.flat_path(labels)))
+    values = potentials.path_score(*potentials.flat_path(labels))
+    demand_finite(values)
+    return one_or_all(potentials, values)
 
 
 @for_any_structure

@@ -58,6 +58,7 @@ def entropy(potentials: Potentials, *, space: Space = "auto", threads: int | Non
     """
     values, expected = kernels.expected_score(potentials.problem, in_logs(space), threads_or_all(threads))
     demand_labelling(values)
+    demand_finite(expected)
     return one_or_all(potentials, np.maximum(values - expected, 0.0))
 
 

@@ -48,14 +48,14 @@ def solve(trellis: Trellis, rules: Sequence[Rule], reach: float) -> tuple[Bools,
         inside = loss <= reach + slack
         answer = _solved(trellis.kept(inside), trellis.after, rules)
         if answer is None:
-            if reach >= widest:
+            if not reach < widest:  # nor if it is nan
                 return None
             reach = max(4.0 * reach, 1e-3 * widest)
             continue
         chosen = np.zeros(len(loss), np.bool_)
         chosen[np.flatnonzero(inside)[answer[0]]] = True
         lost = best - float(trellis.score[chosen].sum())
-        if lost <= reach + slack or reach >= widest:
+        if lost <= reach + slack or not reach < widest:
             return chosen, answer[1]
         reach = lost
 

@@ -113,6 +113,7 @@ class CombiLP(Method):
             joined = inside | (_doubtful(search, label, mine & ~inside) & mine)
             if (joined == inside).all():
                 search.prove(n, np.inf)
+                return
             if n not in search.open():
                 return
             inside = joined

@@ -228,7 +228,7 @@ class IntegerProgram(Method):
                 if reach >= search.reach(n):
                     search.prove(n, part.least)
                 return
-            if reach >= search.reach(n) or reach == np.inf:
+            if not reach < search.reach(n):  # nor if it is nan
                 search.prove(n, np.inf)
                 return
             reach = min(search.reach(n), 16.0 * reach if reach < 1e12 else np.inf)
