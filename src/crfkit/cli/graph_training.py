@@ -97,6 +97,7 @@ def train_graphs(
     from crfkit.inference.methods.registry import method_of
     from crfkit.models.graph_columns import column_graphs, training_graphs
     from crfkit.training import Checkpoints
+    from crfkit.training.checkpoint import held_checkpoints
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import interrupts
     from crfkit.training.progress import Lenient
@@ -112,6 +113,9 @@ def train_graphs(
         stack.enter_context(redirect_stderr(log))
         stack.enter_context(plain_warnings())
         caught = stack.enter_context(signals())
+        keep = stack.enter_context(
+            held_checkpoints(None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every))
+        )
         batch = training_graphs(form, columns_of(paths, reading, say), threads=threads)
         judged = None
         if dev is not None:
@@ -127,7 +131,7 @@ def train_graphs(
             crf.fit(
                 batch,
                 dev=judged,
-                checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
+                checkpoint=keep,
                 listeners=[keeper],
                 progress=not quiet,
             )

@@ -92,7 +92,8 @@ def train(
 
     Columns become attributes by a template (CRF++'s, Wapiti's or a crfkit recipe); without one, words, their
     shapes and affixes in a window, and of CoNLL-U only the forms, to learn upos. CRFsuite's text, MALLET's
-    and items in JSON lines have attributes already. The file is written as a whole or not at all.
+    and items in JSON lines have attributes already. The file is written as a whole or not at all; of
+    several runs that write it, that of the last one stays. A folder of checkpoints is for one run at a time.
 
     Ctrl-C or SIGTERM ends training and saves the model so far; the exit status is then 130 or 143. A warning
     says when training ended before it converged, and what to change.
@@ -117,6 +118,7 @@ def train(
         say(text, quiet)
 
     from crfkit.training import Checkpoints
+    from crfkit.training.checkpoint import held_checkpoints
     from crfkit.training.choose import check_blockwise
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import interrupts
@@ -203,6 +205,9 @@ def train(
         stack.enter_context(redirect_stderr(log))
         stack.enter_context(plain_warnings())
         caught = stack.enter_context(signals())
+        keep = stack.enter_context(
+            held_checkpoints(None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every))
+        )
         learn: learning.Learning[Any]
         if block_positions is None:
             learn = learning.prepare(data, given, asked, **making)
@@ -226,7 +231,7 @@ def train(
             init=start,
             metric=metric,
             stop=stop,
-            checkpoint=None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every),
+            checkpoint=keep,
             unlabelled=more,
             seed=seed,
             threads=threads,

@@ -26,7 +26,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import End, Optimiser
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
-from crfkit.training.checkpoint import Checkpoints
+from crfkit.training.checkpoint import Checkpoints, held_checkpoints
 from crfkit.training.choose import objective_of
 from crfkit.training.events import Listener
 from crfkit.training.graph_fit import GraphFit, Init, RandomStart
@@ -202,27 +202,27 @@ class GraphCRF(GraphQueries, PartParams):
         check_number("seed", self.seed, whole=True)
         if self.threads is not None:
             check_number("threads", self.threads, 1, whole=True)
-        keep = Checkpoints.of(checkpoint)
-        data = checked_graphs(X, self.graph, "X")
-        fit = GraphFit(
-            data,
-            objective_of(self.objective, self.optimiser),
-            Features.of(self.features),
-            self.optimiser,
-            self._summing,
-            Stop.of(self.stop),
-            weight=weights_of(sample_weight, data.graphs, "graphs"),
-            init=self.init,
-            seed=self.seed,
-            threads=self.threads,
-        )
-        display = display_for(progress)
-        audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
-        try:
-            self.model_, self.how_ = self._best_of_starts(fit, dev, keep, audience, begun)
-        finally:
-            if display is not None:
-                display.close()
+        with held_checkpoints(checkpoint) as keep:
+            data = checked_graphs(X, self.graph, "X")
+            fit = GraphFit(
+                data,
+                objective_of(self.objective, self.optimiser),
+                Features.of(self.features),
+                self.optimiser,
+                self._summing,
+                Stop.of(self.stop),
+                weight=weights_of(sample_weight, data.graphs, "graphs"),
+                init=self.init,
+                seed=self.seed,
+                threads=self.threads,
+            )
+            display = display_for(progress)
+            audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
+            try:
+                self.model_, self.how_ = self._best_of_starts(fit, dev, keep, audience, begun)
+            finally:
+                if display is not None:
+                    display.close()
         self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
         fit.warn_of_answers(self.how_)
         pass_on(self.model_.training)

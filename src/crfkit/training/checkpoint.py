@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from crfkit.training.events import Checkpointed, Event, Unsaved
 from crfkit.training.record import RunRecord
 from crfkit.training.tree import read_tree, write_tree
 
-__all__ = ["Checkpoints", "Saver"]
+__all__ = ["Checkpoints", "Saver", "held_checkpoints"]
 
 FORMAT = 2
 
@@ -75,12 +75,21 @@ class Checkpoints:
         return by_count or (self.seconds is not None and time.monotonic() - saved_at >= self.seconds)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Make the folder, before hours of work and not after, and keep other runs out of it."""
+    def held(self) -> Iterator[Checkpoints]:
+        """Make the folder, before hours of work and not after, and keep other runs out of it.
+
+        Training with the checkpoints that are yielded does not lock the folder again.
+        """
         folder = Path(self.folder)
+        new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-        with locked_folder(folder, "wait until it ends, or give each run a folder of its own"):
-            yield
+        try:
+            with locked_folder(folder, "wait until it ends, or give each run a folder of its own"):
+                yield _Held(self.folder, self.seconds, self.iterations)
+        finally:
+            if new:
+                with suppress(OSError):  # there is a checkpoint in it
+                    folder.rmdir()
 
     def load(self, fingerprint: Mapping[str, str]) -> Fields | None:
         """Return what was saved for these data and options; None when there is nothing.
@@ -113,6 +122,33 @@ class Checkpoints:
         """Write a checkpoint in place of the last one."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
         write_tree(self.path, {"format": FORMAT, "fingerprint": dict(fingerprint), **tree})
+
+
+class _Held(Checkpoints):
+    """Checkpoints whose folder, or a folder around it, is locked by the caller."""
+
+    @contextmanager
+    def held(self) -> Iterator[Checkpoints]:
+        """Go on: the folder is held."""
+        yield self
+
+
+@contextmanager
+def held_checkpoints(given: str | os.PathLike[str] | Checkpoints | None) -> Iterator[Checkpoints | None]:
+    """Hold a folder of checkpoints, or nothing where none is given; see `Checkpoints.held`.
+
+    Examples
+    --------
+    >>> with held_checkpoints(None) as keep:
+    ...     print(keep)
+    None
+    """
+    keep = Checkpoints.of(given)
+    if keep is None:
+        yield None
+    else:
+        with keep.held() as held:
+            yield held
 
 
 class Saver:

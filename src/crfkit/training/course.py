@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +18,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped, closed
 from crfkit.training.certificate import Certificate, curvature_of
-from crfkit.training.checkpoint import Checkpoints, Saver
+from crfkit.training.checkpoint import Checkpoints, Saver, held_checkpoints
 from crfkit.training.choose import by_name
 from crfkit.training.convergence import remedy_for, warn_of_end
 from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
@@ -107,8 +107,7 @@ class Course(ABC, Generic[M]):
         warn: bool = True,
     ) -> M:
         """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
-        alone = nullcontext() if keep is None else keep.held()
-        with interrupts() as signals, alone:  # from here on there is something to lose
+        with interrupts() as signals, held_checkpoints(keep) as keep:  # there is something to lose
             try:
                 with ExitStack() as ending:
                     outcome, summary = self._run(dev, metric, keep, audience, begun, ending)

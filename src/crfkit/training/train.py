@@ -16,7 +16,7 @@ from crfkit.objectives import OBJECTIVES
 from crfkit.optimise.problem import NotCoveredError, Optimiser
 from crfkit.structures import STRUCTURES, Structure
 from crfkit.training.blocks.stream import BlockedData
-from crfkit.training.checkpoint import Checkpoints
+from crfkit.training.checkpoint import Checkpoints, held_checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.events import Listener
@@ -149,27 +149,27 @@ def train(
     _check_parts(optimiser, init, metric)
     if callable(listeners):
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
-    keep = Checkpoints.of(checkpoint)
     goal = objective_of(objective, optimiser, asked.objective)
     if isinstance(data, BlockedData):
         check_blockwise(optimiser, goal)
-    if unlabelled is not None:
-        data = _with_unlabelled(data, unlabelled, goal)
-    known = TrainingData(data, threads)
-    dev = None if dev is None else checked_dataset(dev, "dev")
-    labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
-    fit = Fit(known, labelled, goal, kept, optimiser, ending, init, seed)
-    display = display_for(progress)
-    if not isinstance(data, BlockedData):
-        expected = forecast_of(fit, timed=display is not None)
-        expected.warn()
-        fit.outlook = expected.line
-    audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
-    try:
-        return fit.run(dev, metric, keep, audience, begun)
-    finally:
-        if display is not None:
-            display.close()
+    with held_checkpoints(checkpoint) as keep:
+        if unlabelled is not None:
+            data = _with_unlabelled(data, unlabelled, goal)
+        known = TrainingData(data, threads)
+        dev = None if dev is None else checked_dataset(dev, "dev")
+        labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
+        fit = Fit(known, labelled, goal, kept, optimiser, ending, init, seed)
+        display = display_for(progress)
+        if not isinstance(data, BlockedData):
+            expected = forecast_of(fit, timed=display is not None)
+            expected.warn()
+            fit.outlook = expected.line
+        audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
+        try:
+            return fit.run(dev, metric, keep, audience, begun)
+        finally:
+            if display is not None:
+                display.close()
 
 
 def _with_unlabelled(data: Dataset | BlockedData, more: Dataset, objective: Objective) -> Dataset:
