@@ -292,8 +292,8 @@ def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segment
             after = matching(item, item.after, names, "label")  # [L + 1]
             excluded.append((before, after if isinstance(item, Forbid) else ~after))
     if excluded:  # one product: an outer product for each would take as many passes over the table
-        befores, afters = (np.array(side, dtype=np.float32) for side in zip(*excluded, strict=True))
-        allowed &= befores.T @ afters == 0.0
+        firsts, seconds = (np.array(side, dtype=np.float32) for side in zip(*excluded, strict=True))
+        allowed &= firsts.T @ seconds == 0.0
     transition, start, stop = allowed[:L, :L].copy(), allowed[L, :L].copy(), allowed[:L, L].copy()
 
     minimum, maximum = _measure(limits, types)
