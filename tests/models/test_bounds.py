@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Model, SemiMarkov
+from crfkit import Chain, Clique, Graph, Model, SemiMarkov
 from crfkit.data.alphabet import Alphabet
-from crfkit.linear.layout import Layout
+from crfkit.linear.layout import Block, Layout
 from crfkit.models.files.native import any_model_of
+from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Names
 from crfkit.models.store import ModelFileError, pack, unpack
-from crfkit.structures.structure import Structure
+from crfkit.structures.structure import Slot, Structure
 
 MB = 1 << 20
 
@@ -140,3 +141,21 @@ def test_small_files_are_asked_in_little_memory(data: Any, bytes: int, tmp_path:
     command = [sys.executable, "-c", ASK, str(tmp_path / "m"), str(bytes)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_small_model_with_large_tables_is_loaded_again(compact: bool) -> None:
+    model = sparse(300, order=2, rows=3)
+    data = model.to_bytes(compact=compact)
+    assert len(data) < 300**3 // 8 + MB
+    again = Model.from_bytes(data)
+    assert (again.structure, again.layout.weights) == (model.structure, 6)
+    assert Model.from_bytes(again.to_bytes()).w.tolist() == model.w.tolist()
+    assert "room" not in unpack(sparse(3).to_bytes(), "m")[0]
+
+
+def test_a_graph_with_large_tables_is_loaded_again(tmp_path: Path) -> None:
+    graph = Graph({"a": 3000}, pair=Clique("a", "a", cells="potts"))
+    layout = Layout({"pair": Slot(((1,),), None)}, (Block.shared("pair", np.zeros(1, np.int32)),))
+    GraphModel(graph, layout, np.ones(1)).save(tmp_path / "g.crf")
+    assert any_model_of((tmp_path / "g.crf").read_bytes(), "g.crf").w.tolist() == [1.0]

@@ -8,6 +8,9 @@ Arrays of a file take as much memory as the file. What is larger is made of its 
 - the table that rows of weights are spread out into: `TABLE_BYTES`, whatever the file says, and 64 bytes for
   each byte of the weights of its block, beside 64 MB (``cpp/engine/linear/row_plan.hpp``).
 
+A small model with large tables (300 labels, order 2, few n-grams observed) is saved with bytes that make its
+file as large as its tables ask for: `room_for`.
+
 Recipes, constraints and limits on segments bound the work that their texts make where they are read.
 """
 
@@ -15,9 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from crfkit.models.store import Array
 
-__all__ = ["TABLE_BYTES", "check_cells"]
+__all__ = ["TABLE_BYTES", "check_cells", "room_for"]
 
 TABLE_BYTES = 1 << 29  #: of the rows of weights that are spread out; the default of layouts
 _CELLS = 1 << 24  # 128 MB: 4095 labels, or 256 labels and order 2
@@ -42,3 +47,19 @@ def check_cells(cells: int, arrays: Mapping[str, Array], what: str) -> None:
             f"{what} has tables of {cells:,} cells, more than the {most:,} that a file of {size:,} bytes may "
             "have"
         )
+
+
+def room_for(cells: int, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the array that a file of these arrays has to hold too, for tables of so many cells; mostly none.
+
+    Examples
+    --------
+    >>> room_for(4095**2, {})
+    {}
+    >>> arrays = room_for(600**3, {})
+    >>> check_cells(600**3, arrays, "a chain")
+    >>> arrays["room"].nbytes
+    27000000
+    """
+    missing = -(-cells // _CELLS_PER_BYTE) - sum(array.nbytes for array in arrays.values())
+    return {"room": np.zeros(missing, dtype=np.uint8)} if cells > _CELLS and missing > 0 else {}

@@ -8,6 +8,7 @@ the axes of labels as one. The description holds kinds and cliques. Nothing in a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.linear.block import Block
 from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.layout import Layout
-from crfkit.models.files.bounds import check_cells
+from crfkit.models.files.bounds import check_cells, room_for
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import GRAPH_FORMAT
 from crfkit.models.files.summary import plain_summary, summary_of
@@ -59,6 +60,8 @@ def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     kinds = [[kind, _plain_labels(kind, labels)] for kind, labels in model.graph.kinds.items()]
+    shapes = [[model.graph.width(kind) for kind in clique.kinds] for clique in model.graph.cliques.values()]
+    arrays.update(room_for(sum(len(shape) * math.prod(shape) for shape in shapes), arrays))
     described = {
         "format": GRAPH_FORMAT,
         "crfkit": _native.__version__,

@@ -3,8 +3,8 @@
 Arrays (see `crfkit.models.store` for the container): the alphabets (``labels``, ``attributes``, ...) as three
 arrays each (``.bytes``, ``.begin``, ``.slots``), ``NAME_ptr`` and ``NAME_cell`` of every block of the layout,
 the weights ``w`` in the order of the blocks, what the recipe names, ``conjunctions`` of attributes as pairs,
-and the history of training. The description holds the rest: the structure by its kind, the blocks by slot and
-occurrences. No pickle, no code.
+the history of training, and ``room`` where tables are large (`bounds`). The description holds the rest: the
+structure by its kind, the blocks by slot and occurrences. No pickle, no code.
 
 Opening a file looks at every array once. Weights of double precision, alphabets and vectors of words stay in
 the file; all that something is indexed by is copied out of it first, so that no change of the file can lead
@@ -28,6 +28,7 @@ from crfkit.data.dataset import ExtractorSpec
 from crfkit.inference.globals.plain import globals_of, plain_globals
 from crfkit.linear.layout import check_fits
 from crfkit.models.encoding import ENCODINGS
+from crfkit.models.files.bounds import room_for
 from crfkit.models.files.compact import compacted, without_idle
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_layout, plain_blocks
 from crfkit.models.files.recipes import conjunctions_of, plain_conjunctions, plain_recipe, recipe_of
@@ -107,6 +108,7 @@ def pieces(
         arrays["conjunctions"] = plain_conjunctions(model.conjunctions, model.attributes)
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
+    arrays.update(room_for(max(slot.cells for slot in model.structure.slots().values()), arrays))
     new = bool(model.constraints) or any(
         part is not None for part in (model.conjunctions, model.calibration, model.states)
     )
