@@ -150,7 +150,7 @@ def test_data_sets_that_are_larger_than_their_file() -> None:
 
 
 def test_binary_junk_and_formats_that_contradict(tmp_path: Path) -> None:
-    assert "is a binary file" in refused(b"MARKOV \0\1\2")
+    assert "holds a NUL byte, so it is not text" in refused(b"MARKOV \0\1\2")
     assert "is not a whole HDF5 file" in refused(b"\x89HDF\r\n\x1a\nxxxxxxx")
     assert "is an HDF5 file, but format is 'uai'" in refused(opengm_file(), "uai")
     assert "is not a number" in refused(UAI, "fg")

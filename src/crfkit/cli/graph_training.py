@@ -52,10 +52,11 @@ class FormKeeper(Keeper):
 
 def form_of(path: str) -> GraphForm:
     """Return the text form in a file."""
+    from crfkit.features.limits import MOST_CHARACTERS
     from crfkit.models.graph_form import GraphForm
 
     with open(path, "rb") as file:
-        text = file.read()
+        text = file.read(4 * MOST_CHARACTERS + 1)
     try:
         return GraphForm.parse(text.decode("utf-8-sig"), path)
     except UnicodeDecodeError:

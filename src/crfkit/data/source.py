@@ -5,13 +5,14 @@ the start is dropped. Every error is a `FormatError` that names the file and the
 
 Bounds, so that no input costs much more than its bytes: a line has at most `LONGEST_LINE` bytes, a token, a
 label or a name `LONGEST_TOKEN`, and gzip that becomes `LARGE` and more than `MOST_GROWTH` times as long is
-refused.
+refused. What is read whole and is not a file on a disk, such as a pipe, has `MOST_PIPED` at most.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 import zlib
 from collections import deque
@@ -39,8 +40,10 @@ LONGEST_LINE = 1 << 27  #: bytes
 LONGEST_TOKEN = 1 << 20  #: bytes, as in cpp/text/words.hpp
 MOST_GROWTH = 250  #: of gzip that becomes LARGE; text seldom shrinks to less than a hundredth
 LARGE = 1 << 30  #: bytes
+MOST_PIPED = 1 << 30  #: bytes of a pipe or a device, where all of them are needed at once
 _MOST_SHOWN = 400  # letters of what is wrong: names in it may have any length
 _SLICE = 1 << 13  # bytes of gzip at a time: what is behind the end of a member is copied
+_NUL = "holds a NUL byte, so it is not text; give text in UTF-8"
 #: What messages say of a file that is not text.
 BINARY = "is a binary file, such as a model or text in UTF-16; give text in UTF-8, plain or gzip"
 _GZIP = b"\x1f\x8b"
@@ -80,8 +83,9 @@ class EmptyInputError(FormatError):
 class Input:
     """Bytes of one input, read once from beginning to end."""
 
-    def __init__(self, name: str, read: Callable[[int], bytes]) -> None:
+    def __init__(self, name: str, read: Callable[[int], bytes], *, most: int | None = None) -> None:
         self.name = name
+        self._most = most  # bytes of the whole
         self.bytes_read = 0  #: after decompression
         self._held: deque[bytes] = deque()
         self._times = 1
@@ -104,7 +108,11 @@ class Input:
         return b"".join(self._held)[:size]
 
     def peek_line(self) -> bytes:
-        """Return the first bytes up to a line that is neither blank nor a comment, and what came with it."""
+        """Return the first bytes up to a line that is neither blank nor a comment, and what came with it.
+
+        Of an input that begins with nothing else, `LONGEST_LINE` bytes are looked at.
+        """
+        held = sum(map(len, self._held))
         found = b"".join(self._held)
         open_line: list[bytes] = []  # the beginning of the last line
         while True:
@@ -112,9 +120,10 @@ class Input:
             if whole and _LINE.search(b"".join([*open_line, found[:whole]])):
                 break
             open_line = [found[whole:]] if whole else [*open_line, found]
-            if not (found := next(self._chunks, b"")):
+            if held > LONGEST_LINE or not (found := next(self._chunks, b"")):
                 break
             self._held.append(found)
+            held += len(found)
         return b"".join(self._held)
 
     def chunks(self, wide: bool = False) -> Iterator[bytes]:
@@ -149,14 +158,23 @@ class Input:
         if held:
             yield line, b"".join(held) + b"\n"
 
-    def whole(self) -> bytes:
-        """Return all bytes, in lines of any length or none."""
+    def whole(self, *, text: bool = False) -> bytes:
+        """Return all bytes, in lines of any length or none; where they should be `text`, without NUL."""
         self._has_lines = False
-        return b"".join(self.chunks())
+        found: list[bytes] = []
+        for chunk in self.chunks():
+            if text and b"\0" in chunk:
+                lines = chunk.count(b"\n", 0, chunk.index(b"\0")) + sum(one.count(b"\n") for one in found)
+                raise self.error(lines + 1, _NUL)
+            if self._most is not None and self.bytes_read > self._most:
+                what = f"is no file, and gives more than {self._most:,} bytes"
+                raise self.error(None, f"{what}; write it to a file and give that")
+            found.append(chunk)
+        return b"".join(found)
 
     def text(self) -> str:
         """Return the whole input with its line ends as they are."""
-        return self._decode(_unmarked(self.whole()), 1)
+        return self._decode(_unmarked(self.whole(text=True)), 1)
 
     def error(self, line: int | None, what: str) -> FormatError:
         """Return an error in this input, to be raised."""
@@ -177,7 +195,7 @@ class Input:
     def _decode(self, block: bytes, line: int) -> str:
         if b"\0" in block:
             at = line + block.count(b"\n", 0, block.index(b"\0"))
-            raise self.error(at, "holds a NUL byte, so it is not text; give text in UTF-8")
+            raise self.error(at, _NUL)
         try:
             return block.decode()
         except UnicodeDecodeError as error:
@@ -191,7 +209,7 @@ class Input:
             yield chunk
 
     def _measured(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the chunks; raise where a line has no end."""
+        """Yield the chunks; raise where a line has no end, soon where it is not text."""
         begun = at = 0  # in bytes: where the last line and the chunk begin
         for chunk in chunks:
             first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
@@ -201,6 +219,8 @@ class Input:
                 where = before if at + first - before > LONGEST_LINE else begun
                 what = f"a line has more than {LONGEST_LINE >> 20} MiB; is this the right format?"
                 raise self.error(None, f"from byte {where:,} on {what}")
+            if self._has_lines and last < 0 and at and b"\0" in chunk:  # the first may be of any file
+                raise self.error(None, f"from byte {begun:,} on {_NUL}")
             at += len(chunk)
             yield chunk
 
@@ -264,16 +284,25 @@ def open_input(place: Place) -> Iterator[Input]:
     [(1, 'a b\n'), (2, 'c\n')]
     """
     if isinstance(place, str) and place == "-":
-        yield Input("standard input", _reader(sys.stdin.buffer))
+        yield Input("standard input", _reader(sys.stdin.buffer), most=_most_of(sys.stdin.buffer))
     elif isinstance(place, str | os.PathLike):
         name = os.fspath(place)
         if os.path.isdir(name):
             raise FormatError(name, None, "is a folder; give a file")
         with open(name, "rb", buffering=0) as file:
-            yield Input(name, _reader(file))
+            yield Input(name, _reader(file), most=_most_of(file))
     else:
         given: object = getattr(place, "name", None)
-        yield Input(given if isinstance(given, str) else "input", _reader(place))
+        yield Input(given if isinstance(given, str) else "input", _reader(place), most=_most_of(place))
+
+
+def _most_of(file: Any) -> int | None:
+    """Return how many bytes of a file may be read at once; None where they are on a disk or in memory."""
+    try:
+        mode = os.fstat(file.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):  # no file of the system
+        return None
+    return None if stat.S_ISREG(mode) else MOST_PIPED
 
 
 def _reader(file: Any) -> Callable[[int], bytes]:

@@ -92,7 +92,10 @@ def read_parquet(
     source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None
 ) -> Columns:
     """Read a Parquet file."""
-    parquet, content = _need("pyarrow.parquet"), source.whole()
+    parquet = _need("pyarrow.parquet")
+    if source.peek(4) not in (b"PAR1", b""):
+        raise source.error(None, "is not a Parquet file: it does not begin with PAR1")
+    content = source.whole()
     if not content:
         raise source.nothing()
     try:

@@ -48,7 +48,7 @@ def read_result(place: Place) -> Result:
     [0, 1, 0]
     """
     with open_input(place) as source:
-        name, data = source.name, source.whole()
+        name, data = source.name, source.whole(text=True)
     words = data.split(None, 1)
     task = words[0][:80].decode(errors="replace").upper() if words else ""
     if task == "MMAP":

@@ -49,7 +49,7 @@ class Words:
 
     def __init__(self, source: Input, *, heading: bool = False, comments: bool = False) -> None:
         self.name = source.name
-        data = source.whole().removeprefix(_BOM)
+        data = source.whole(text=True).removeprefix(_BOM)
         if comments:
             data = _COMMENT.sub(b"", data)
         self._data = data
