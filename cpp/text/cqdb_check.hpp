@@ -20,6 +20,9 @@ class DatabaseCheck {
   // Whether no look-up takes long, and ids are not too large.
   bool tables() const {
     if (d_.size >= 0x7fffffff) return false;
+    std::uint64_t slots = 0;
+    for (std::uint64_t t = 0; t < 256; ++t) slots += d_.table(t).slots;
+    if (slots > d_.byte_count / 8) return false;  // tables that share bytes
     for (std::uint64_t t = 0; t < 256; ++t)
       if (!passable(d_.table(t))) return false;
     return true;

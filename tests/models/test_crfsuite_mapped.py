@@ -17,10 +17,11 @@ from crfkit import Features, Model, Stop, Tagger, _native, train
 from crfkit.compat.pycrfsuite import Tagger as DropIn
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
-from crfkit.models.files import crfsuite
-from crfkit.models.files.cqdb import lookup3, write_strings
+from crfkit.models.files import cqdb, crfsuite
+from crfkit.models.files.cqdb import lookup3, read_strings, write_strings
 from crfkit.models.files.crfsuite import read_crfsuite
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
+from tests.cases.growth import seconds_of
 
 X: list[list[Any]] = [
     [["w=the", "first"], {"w": "dog", "length": 0.75}, ["w=barks", "\u4e2d\n", "a name of many letters"]],
@@ -112,6 +113,28 @@ def test_many_strings_in_one_table_and_strings_that_occur_twice() -> None:
     assert found is not None
     assert found.find_all(names).max() == len(one) - 1
     assert database([*one, one[3]]) is None
+
+
+def test_names_that_are_made_to_collide_are_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [b"a%d" % i for i in range(2000)]
+    monkeypatch.setattr(cqdb, "lookup3", lambda text, begin: np.full(len(begin) - 1, 7, dtype=np.uint32))
+    assert len(read_strings(write_strings(names[:512]), 0, 512, "names")) == 512
+    with pytest.raises(ValueError, match="1,488 of 2,000 names have hashes that collide"):
+        write_strings(names)
+
+
+def test_hashes_of_short_names_beside_a_long_one_take_no_longer() -> None:
+    short = [b"a%d" % i for i in range(20_000)]
+    long = [b"x" * 60_000]
+    alone = seconds_of(lambda: write_strings(short)) + seconds_of(lambda: write_strings(long))
+    assert seconds_of(lambda: write_strings(short + long)) < 1.8 * alone
+
+
+def test_tables_that_share_bytes_are_not_looked_up_in() -> None:
+    data = bytearray(write_strings([b"a%d" % i for i in range(5000)]))
+    refs = np.frombuffer(data, dtype="<u4", count=512, offset=24).reshape(256, 2)
+    refs[:] = refs[0, 0], refs[:, 1].sum()
+    assert _native.FrozenAlphabet.of_database(np.frombuffer(data, dtype=np.uint8), 0, 5000) is None
 
 
 def test_a_file_of_crfsuite_is_used_as_it_is(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

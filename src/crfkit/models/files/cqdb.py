@@ -18,6 +18,7 @@ __all__ = ["Spans", "lookup3", "read_spans", "read_strings", "write_strings"]
 
 _HEAD = 24 + 256 * 8
 _ORDER = 0x62445371
+_MOST_MOVES = 512  # by which a string may lie behind its place: longest_run in cpp/text/cqdb.hpp
 Words = NDArray[np.uint32]
 
 
@@ -128,7 +129,13 @@ def _place(home: NDArray[np.int64], table: NDArray[np.int64], slots: NDArray[np.
     at = home.copy()
     holder = np.full(int(slots.sum()), -1, dtype=np.int64)
     free = np.arange(len(home))
+    moves = 0
     while free.size:
+        if (moves := moves + 1) > _MOST_MOVES:
+            raise ValueError(
+                f"{free.size:,} of {len(home):,} names have hashes that collide with too many others, "
+                "as if they were made to; CRFsuite's format cannot hold them: leave them out of the data"
+            )
         wanted = first[free] + at[free]
         before = holder[wanted]
         order = np.argsort(-free, kind="stable")  # the last write wins: that of the earliest key
@@ -163,8 +170,12 @@ def lookup3(text: NDArray[np.uint8], begin: NDArray[np.int64]) -> Words:
     a = (0xDEADBEEF + length).astype(np.uint32)
     state = [a, a.copy(), a.copy()]
     blocks = np.maximum((length - 1) // 12, 0)  # whole blocks before the last one
-    for block in range(int(blocks.max(initial=0))):
-        some = np.flatnonzero(blocks > block)
+    longest = np.argsort(-blocks, kind="stable")
+    reached = len(blocks) - np.searchsorted(
+        blocks[longest[::-1]], np.arange(int(blocks.max(initial=0))), "right"
+    )
+    for block, count in enumerate(reached.tolist()):
+        some = longest[:count]
         part = [register[some] for register in state]
         for i in range(3):
             part[i] += _words(padded, begin[some] + 12 * block + 4 * i)
