@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["cut", "safe", "shown"]
+__all__ = ["cut", "quoted", "safe", "shown"]
 
 #: Control characters but tab and line feed, marks that reverse the direction of writing or end a line, and
 #: halves of surrogate pairs.
@@ -39,6 +39,17 @@ def safe(text: str) -> str:
     a\u009b31m	b
     """
     return _STEERING.sub(_spelled, text)
+
+
+def quoted(text: str | bytes, most: int = 80) -> str:
+    r"""Return a text as errors quote it: in quotation marks, harmless, and cut off where it is long.
+
+    Examples
+    --------
+    >>> print(quoted("a\x1b[31mb"), quoted("word" * 100, 8))
+    'a\x1b[31mb' 'wordword'...
+    """
+    return repr(text) if len(text) <= most else f"{text[:most]!r}..."
 
 
 def cut(text: str, most: int) -> str:

@@ -26,7 +26,7 @@ LEVELS = {
     "aside": 0,
     "checks": 0,
     "restored": 0,
-    "shown": 0,
+    "shown": -1,
     "expressions": 0,
     "fields": 1,
     "data": 1,

@@ -10,6 +10,7 @@ from crfkit.expressions.costs import most_steps, range_width, reach, short_reach
 from crfkit.expressions.parser import parsed
 from crfkit.expressions.program import Program, UnknownError, program_of
 from crfkit.expressions.sweep import ends_of
+from crfkit.shown import quoted
 
 __all__ = ["LONGEST", "MOST_RANGES", "MOST_STEPS", "Expression", "compiled", "expression_of"]
 
@@ -143,4 +144,4 @@ def compiled(text: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def _name(text: str) -> str:
-    return f"the regular expression {text[:80]!r}" + ("..." if len(text) > 80 else "")
+    return f"the regular expression {quoted(text)}"

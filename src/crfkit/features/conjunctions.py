@@ -20,6 +20,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.native import threads_or_all
 from crfkit.once import once
+from crfkit.shown import quoted
 
 __all__ = ["Conjunctions", "conjoined"]
 
@@ -56,15 +57,16 @@ class Conjunctions:
         names = set(self.names)
         for (left, right), name in zip(self.pairs, self.names, strict=True):
             if name in parts:
-                raise ValueError(f"the conjunction {name!r} is given twice; give it once")
+                raise ValueError(f"the conjunction {quoted(name)} is given twice; give it once")
             if right in names or (left in names and left not in parts) or left == right:
                 raise ValueError(
-                    f"the conjunction of {left!r} and {right!r} cannot be made: the right part must be an "
-                    "attribute of the data, the left one another attribute or an earlier conjunction"
+                    f"the conjunction of {quoted(left)} and {quoted(right)} cannot be made: the right "
+                    "part must be an attribute of the data, the left one another attribute or an earlier "
+                    "conjunction"
                 )
             parts[name] = parts.get(left, 1) + 1
             if parts[name] > _MOST_PARTS:
-                raise ValueError(f"the conjunction {name[:80]!r}... has more than {_MOST_PARTS} parts")
+                raise ValueError(f"the conjunction {quoted(name)} has more than {_MOST_PARTS} parts")
 
     @once
     def names(self) -> tuple[str, ...]:
@@ -85,8 +87,8 @@ class Conjunctions:
         taken = next((name for name in self.names if name in data.attributes), None)
         if taken is not None:
             raise ValueError(
-                f"the data have an attribute {taken!r} already, which would be the name of a conjunction; "
-                "rename it in the data, or leave the conjunction out"
+                f"the data have an attribute {quoted(taken)} already, which would be the name of a "
+                "conjunction; rename it in the data, or leave the conjunction out"
             )
         whole = self if before is None else Conjunctions((*before.pairs, *self.pairs))
         attributes = Alphabet(data.attributes.strings())

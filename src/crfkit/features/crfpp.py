@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
-from crfkit.features.limits import check_lines, check_text, shown
+from crfkit.features.limits import check_lines, check_text
 from crfkit.features.recipe import Field, Kind, Recipe, Template
+from crfkit.shown import quoted
 
 __all__ = ["parse_crfpp", "template_lines"]
 
@@ -61,7 +62,7 @@ def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
         bad = next((literal for literal in literals if "%" in literal), None)
         if bad is not None:
             raise ValueError(
-                f"{where}: {shown(bad[bad.index('%') :])} is not a macro of CRF++; "
+                f"{where}: {quoted(bad[bad.index('%') :])} is not a macro of CRF++; "
                 "write %x[row,column], such as %x[-1,0]"
             )
         try:

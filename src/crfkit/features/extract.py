@@ -25,6 +25,7 @@ from crfkit.features.numbers import Numbers, moved, with_numbers
 from crfkit.features.recipe import Field, Kind, Recipe
 from crfkit.features.views import Value, make_view
 from crfkit.native import threads_or_all
+from crfkit.shown import quoted
 
 __all__ = ["Extractor"]
 
@@ -277,8 +278,8 @@ def _check_single(f: Field, tokens: list[str], values: list[Value]) -> None:
     for token, value in zip(tokens, values, strict=True):
         if value is not None and not isinstance(value, str):
             raise ValueError(
-                f"{f.text()} has several values for {token!r}, which do not make a phrase; use a table with "
-                "one value for each token"
+                f"{f.text()} has several values for {quoted(token)}, which do not make a phrase; use a table "
+                "with one value for each token"
             )
 
 

@@ -27,9 +27,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from crfkit.features.limits import check_wapiti, shown
+from crfkit.features.limits import check_wapiti
 from crfkit.features.quoted import arguments_of, quote
 from crfkit.features.views import OF_LENGTH, SIMILARITIES, Argument, check_arguments
+from crfkit.shown import quoted
 
 __all__ = ["ANCHORS", "MOST_OFFSET", "Anchor", "Field", "parse_field"]
 
@@ -129,7 +130,7 @@ def parse_field(text: str, *, segment: bool = False) -> list[Field]:
     places = "[begin], [end+1] or [..]" if segment else "[offset]"
     if not matched or not any(matched[name] for name in ("low", "low_from", "window")):
         raise ValueError(
-            f"{shown(text)} is not a field; write column or view(column, ...), and its place {places}"
+            f"{quoted(text)} is not a field; write column or view(column, ...), and its place {places}"
         )
     column, view, arguments = _parse_view(body.strip())
     if not any(matched[name] for name in ("low", "low_from", "high_from")):
@@ -140,7 +141,7 @@ def parse_field(text: str, *, segment: bool = False) -> list[Field]:
         high, high_from = low, low_from
     if low is None or high is None or low_from != high_from:
         raise ValueError(
-            f"the window of {shown(text)} is not clear; write it as word[-1..1] or word[end..end+2]"
+            f"the window of {quoted(text)} is not clear; write it as word[-1..1] or word[end..end+2]"
         )
     if high < low:
         raise ValueError(f"the window {low}..{high} is empty")
@@ -191,7 +192,7 @@ def _parse_view(text: str) -> tuple[str, str, tuple[Argument, ...]]:
         return text, "same", ()
     called = re.fullmatch(r"(\w+)\s*\(\s*(\w+)\s*(?:,(.*))?\)", text)
     if not called:
-        raise ValueError(f"{shown(text)} is neither a column nor view(column, ...)")
+        raise ValueError(f"{quoted(text)} is neither a column nor view(column, ...)")
     view, column, rest = called.groups()
     if view in SIMILARITIES and rest and re.fullmatch(r"\s*[^\W\d]\w*\s*", rest):
         rest = quote(rest.strip())  # the name of a dictionary needs no quotation marks

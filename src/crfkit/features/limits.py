@@ -11,14 +11,16 @@
 
 Further bounds: offsets (`crfkit.features.fields.MOST_OFFSET`), regular expressions of Python
 (`crfkit.expressions`); in native code, an attribute that is kept has 2^20 bytes at most, those of a position
-have 2^24 together, and a template makes 100,000 of them at a position, the product of the values of its fields.
-What is left is a product: a position costs all templates, and a new token all regular expressions, each its
-items x the bytes of the token.
+have 2^24 together, and a template makes 100,000 of them there, the product of the values of its fields. What
+is left is a product: a position costs all templates, and a new token all regular expressions, each its items
+x the bytes of the token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+
+from crfkit.shown import quoted
 
 __all__ = [
     "LONGEST_LINE",
@@ -32,7 +34,6 @@ __all__ = [
     "check_templates",
     "check_text",
     "check_wapiti",
-    "shown",
 ]
 
 MOST_CHARACTERS = 1 << 21
@@ -79,17 +80,6 @@ def check_wapiti(expression: str) -> None:
     size = len(expression.encode("utf-8", "surrogatepass"))
     if size > LONGEST_WAPITI:
         raise ValueError(
-            f"the regular expression {shown(expression)} has {size:,} bytes, more than {LONGEST_WAPITI:,}; "
+            f"the regular expression {quoted(expression)} has {size:,} bytes, more than {LONGEST_WAPITI:,}; "
             "shorten it"
         )
-
-
-def shown(text: str, most: int = 80) -> str:
-    """Return a text in quotation marks, cut off where it is long.
-
-    Examples
-    --------
-    >>> shown("word"), shown("word" * 100, 8)
-    ("'word'", "'wordword'...")
-    """
-    return repr(text) if len(text) <= most else f"{text[:most]!r}..."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crfkit.features.limits import shown
+from crfkit.shown import quoted
 
 __all__ = ["arguments_of", "pieces", "quote"]
 
@@ -83,7 +83,7 @@ def arguments_of(text: str) -> tuple[int | float | str, ...]:
     while at < len(text):
         matched = _ARGUMENT.match(text, at)
         if not matched:
-            raise ValueError(f"the arguments {shown(text.strip())} are not numbers or quoted strings")
+            raise ValueError(f"the arguments {quoted(text.strip())} are not numbers or quoted strings")
         number, string = matched.groups()
         found.append(_number(number) if string is None else _ESCAPE.sub(_character, string[1:-1]))
         at = matched.end()

@@ -32,9 +32,10 @@ from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 from crfkit.features.fields import Field, parse_field
-from crfkit.features.limits import check_fields, check_templates, check_text, shown
+from crfkit.features.limits import check_fields, check_templates, check_text
 from crfkit.features.quoted import pieces
 from crfkit.features.views import NUMBERS, RESOURCES, SIMILARITIES
+from crfkit.shown import quoted
 
 __all__ = ["Field", "Recipe", "Template"]
 
@@ -159,7 +160,7 @@ class Recipe:
                 for part in _split(line):
                     templates.extend(_parse_template(part))
             except ValueError as error:
-                raise ValueError(f"{source}, line {number}: {shown(part)}: {error}") from None
+                raise ValueError(f"{source}, line {number}: {quoted(part)}: {error}") from None
             check_templates(templates, f"{source}, line {number}")
         if not templates:
             raise ValueError(f"{source} has no template; write at least one, such as 'word[0]'")
@@ -188,7 +189,7 @@ def _parse_template(text: str) -> list[Template]:
     kind: Kind = "node"
     if prefix := re.match(r"(\w+)\s*:\s*", text):
         if prefix[1] not in KINDS:
-            raise ValueError(f"{shown(prefix[1])} is not a kind of template; kinds are {', '.join(KINDS)}")
+            raise ValueError(f"{quoted(prefix[1])} is not a kind of template; kinds are {', '.join(KINDS)}")
         kind, text = KINDS[KINDS.index(prefix[1])], text[prefix.end() :]
     if text == "bias":
         return [Template(kind, (), ("bias" if kind == "node" else f"{kind}:bias",))]

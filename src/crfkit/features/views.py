@@ -31,7 +31,8 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from crfkit.expressions import expression_of
-from crfkit.features.limits import MOST_NGRAMS, shown
+from crfkit.features.limits import MOST_NGRAMS
+from crfkit.shown import cut, quoted
 
 __all__ = ["NUMBERS", "RESOURCES", "SIMILARITIES", "VIEWS", "Argument", "Value", "make_view"]
 
@@ -91,7 +92,7 @@ def _check_ngrams(marked: str, low: int, high: int) -> None:
     made = sum(n * (len(marked) - n + 1) for n in range(low, min(high, len(marked)) + 1))
     if made > MOST_NGRAMS:
         raise ValueError(
-            f"ngrams of {low} to {high} characters of {shown(marked[1:-1], 20)} have {made:,} in all, "
+            f"ngrams of {low} to {high} characters of {quoted(marked[1:-1], 20)} have {made:,} in all, "
             f"more than {MOST_NGRAMS:,}; make them shorter"
         )
 
@@ -130,7 +131,7 @@ VIEWS: dict[str, tuple[tuple[type, ...], Callable[..., Callable[[str], Value]]]]
 def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
     """Raise a ValueError unless the view exists and takes these arguments."""
     if name not in VIEWS:
-        raise ValueError(f"{shown(name)} is not a view; views are {', '.join(VIEWS)}")
+        raise ValueError(f"{quoted(name)} is not a view; views are {', '.join(VIEWS)}")
     types = VIEWS[name][0]
     if name == "square" and arguments:
         if len(arguments) > 1 or isinstance(arguments[0], str) or not isfinite(arguments[0]):
@@ -138,9 +139,9 @@ def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
         return
     if tuple(map(type, arguments)) != types:
         wanted = ", ".join(kind.__name__ for kind in types) or "nothing"
-        raise ValueError(f"{name} takes {wanted} after the column, not {str(arguments)[:99]}")
+        raise ValueError(f"{name} takes {wanted} after the column, not {cut(str(arguments), 99)}")
     if any(isinstance(argument, int) and not 1 <= argument <= 1000 for argument in arguments):
-        raise ValueError(f"{name}{str(arguments)[:99]}: lengths must be 1 or more, and at most 1000")
+        raise ValueError(f"{name}{cut(str(arguments), 99)}: lengths must be 1 or more, and at most 1000")
     if name in ("regex", "is"):
         expression_of(str(arguments[0]))
 

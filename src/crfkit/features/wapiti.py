@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from crfkit.features.fields import MOST_OFFSET
-from crfkit.features.limits import check_lines, check_text, shown
+from crfkit.features.limits import check_lines, check_text
 from crfkit.features.recipe import Field, Kind, Recipe, Template
+from crfkit.shown import quoted
 
 __all__ = ["parse_wapiti", "pattern_lines"]
 
@@ -62,7 +63,7 @@ def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
         bad = next((literal for literal in literals if "%" in literal), None)
         if bad is not None:
             raise ValueError(
-                f"{where}: {shown(bad[bad.index('%') :])} is not a command of Wapiti; "
+                f"{where}: {quoted(bad[bad.index('%') :])} is not a command of Wapiti; "
                 'write %x[off,col], %t[off,col,"re"] or %m[off,col,"re"]'
             )
         try:
@@ -79,7 +80,7 @@ def _field(command: re.Match[str], where: str) -> Field:
     view = {"x": "same", "t": "test", "m": "match"}[letter.lower()]
     if (pattern is None) != (view == "same"):
         need = "takes no" if view == "same" else "needs a"
-        raise ValueError(f"{where}: {command[0][:80]} {need} regular expression")
+        raise ValueError(f"{where}: {quoted(command[0])} {need} regular expression")
     if abs(int(command["offset"])) > MOST_OFFSET:
         raise ValueError(f"{where}: {command[0]}: offsets go from -{MOST_OFFSET} to {MOST_OFFSET}")
     absolute = command["at"] == "@"

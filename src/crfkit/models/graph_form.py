@@ -43,6 +43,7 @@ from crfkit.features.limits import check_templates, check_text
 from crfkit.features.quoted import pieces
 from crfkit.models.graph_lines import At, Line
 from crfkit.models.graph_pairs import check_field
+from crfkit.shown import cut, quoted, shown
 
 __all__ = ["Equal", "FormError", "GraphForm", "Kind"]
 
@@ -159,7 +160,7 @@ class _Parser:
             return _tokens(text)
         except ValueError:
             raise self.wrong(
-                f"parentheses or quotation marks are not closed in: {text.strip()[:200]}"
+                f"parentheses or quotation marks are not closed in: {quoted(text.strip(), 200)}"
             ) from None
 
     def _columns(self, names: list[str]) -> None:
@@ -270,7 +271,7 @@ class _Parser:
         for word in ("nearest", "most"):
             if made[word] is not None:
                 if not re.fullmatch("[0-9]{1,9}", made[word]) or int(made[word]) < 1:
-                    raise self.wrong(f"{word} {made[word][:80]}: expected a number of 1 or more")
+                    raise self.wrong(f"{word} {shown(cut(made[word], 80))}: expected a number of 1 or more")
                 made[word] = int(made[word])
         if made["of"] is not None:
             if made["by"] is None or made["of"] not in ("first", "last", "both"):

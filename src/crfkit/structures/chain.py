@@ -20,6 +20,7 @@ from crfkit.arrays import Floats, Pointers, as_scores, as_seq_ptr
 from crfkit.checks import check_number, in_order
 from crfkit.data.batch import Batch
 from crfkit.restored import Restored
+from crfkit.shown import quoted
 from crfkit.structures.chain_gold import add_chain_counts, check_path, ngram_cells
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.constraints import Constraint, Resolved, check_constraints, resolve
@@ -249,7 +250,7 @@ class Chain(Restored):
         """Return the chain that `to_dict` described, over these labels; else raise a ValueError."""
         order = plain["order"]
         if type(order) is not int:
-            raise ValueError(f"the order is {str(order)[:80]!r}, expected a number")
+            raise ValueError(f"the order is {quoted(str(order))}, expected a number")
         return cls(labels, order, constraints_of(plain["constraints"], labels))
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.shown import quoted
 from crfkit.structures.constraints import Resolved
 from crfkit.structures.gold import Gold, GoldError, Path, Sets, Soft
 from crfkit.structures.structure import Scores
@@ -140,10 +141,10 @@ def check_path(gold: Path, names: tuple[str, ...], rules: Resolved, sequences: i
         if at.size:
             p = int(at[0])
             n = int(np.searchsorted(seq_ptr, p, side="right")) - 1
-            previous = f" {names[label[p - 1]]!r}" if what == "may not follow" else ""
+            previous = f" {quoted(names[label[p - 1]])}" if what == "may not follow" else ""
             raise GoldError(
-                f"label {names[label[p]]!r} {what}{previous} under the constraints, so no weights can give "
-                f"the gold labels; {remedy}",
+                f"label {quoted(names[label[p]])} {what}{previous} under the constraints, so no weights can "
+                f"give the gold labels; {remedy}",
                 sequence=sequences + n,
                 position=p - int(seq_ptr[n]),
             )

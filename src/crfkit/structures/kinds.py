@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crfkit.shown import quoted
 from crfkit.structures.chain import Chain
 from crfkit.structures.local import LocalChain
 from crfkit.structures.semimarkov import SemiMarkov
@@ -31,7 +32,7 @@ def structure_from(plain: object, labels: Sequence[str]) -> Structure:
     kind = plain.get("kind")
     if not isinstance(kind, str) or kind not in STRUCTURES:
         raise ValueError(
-            f"the structure is of kind {str(kind)[:80]!r}, this version knows {', '.join(STRUCTURES)}: "
+            f"the structure is of kind {quoted(str(kind))}, this version knows {', '.join(STRUCTURES)}: "
             "use a newer crfkit"
         )
     return STRUCTURES[kind].of_dict(plain, labels)

@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 from crfkit.expressions import compiled, expression_of
+from crfkit.shown import cut, quoted
 from crfkit.structures.constraints import (
     START,
     STOP,
@@ -163,7 +164,7 @@ def _constraint(entry: dict[str, Any]) -> Constraint:
         what, least, most = matcher_of(entry.get("type")), entry.get("minimum"), entry.get("maximum")
         if not isinstance(what, Boundary) and type(least) is int and (most is None or type(most) is int):
             return SegmentLength(what, least, most)
-    raise ValueError(f"a constraint is damaged: {str(entry)[:200]}")
+    raise ValueError(f"a constraint is damaged: {cut(str(entry), 200)}")
 
 
 def matcher_of(plain: object) -> Matcher | Boundary | None:
@@ -178,18 +179,18 @@ def matcher_of(plain: object) -> Matcher | Boundary | None:
             return re.compile("|".join(re.escape(name) for name in names))
         if "pattern" in plain:
             return _pattern(plain)
-    raise ValueError(f"a constraint is damaged: {str(plain)[:200]}")
+    raise ValueError(f"a constraint is damaged: {cut(str(plain), 200)}")
 
 
 def _pattern(plain: dict[str, Any]) -> re.Pattern[str]:
     text, flags = plain.get("pattern"), plain.get("flags")
     if not isinstance(text, str) or type(flags) is not int or not 0 <= flags < 512:
-        raise ValueError(f"a pattern is damaged: {str(plain)[:200]}")
+        raise ValueError(f"a pattern is damaged: {cut(str(plain), 200)}")
     if flags & ~int(re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE):
         raise ValueError(f"a pattern has the flags {flags}, which no pattern of a model has")
     pattern = compiled(text, flags)
     if not _harmless(pattern):
-        raise ValueError(f"the pattern {text[:100]!r} could take forever")
+        raise ValueError(f"the pattern {quoted(text, 100)} could take forever")
     return pattern
 
 
@@ -226,7 +227,7 @@ def _check_steps(constraints: Sequence[Constraint], labels: Sequence[str]) -> No
         if isinstance(rule, Forbid) and rule.pair is not None:
             steps += matcher_steps(rule.pair, pairs)
         if steps > MOST_STEPS:
-            raise ValueError(f"a constraint takes too long on such labels: {str(rule)[:200]}")
+            raise ValueError(f"a constraint takes too long on such labels: {cut(str(rule), 200)}")
 
 
 def _check_matches(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:
@@ -238,7 +239,7 @@ def _check_matches(constraints: Sequence[Constraint], labels: Sequence[str]) -> 
         if isinstance(rule, Forbid) and rule.pair is not None:
             known = bool(fitting_pairs(rule.pair, labels).any())
         if not known:
-            raise ValueError(f"a constraint names labels that the model does not have: {str(rule)[:200]}")
+            raise ValueError(f"a constraint names labels that the model does not have: {cut(str(rule), 200)}")
 
 
 def _check_states(constraints: Sequence[Constraint], labels: Sequence[str]) -> None:

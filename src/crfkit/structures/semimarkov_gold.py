@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit.arrays import Bools, Floats, Ids, Pointers
+from crfkit.shown import quoted
 from crfkit.structures.constraints import Resolved
 from crfkit.structures.gold import GoldError, Path
 from crfkit.structures.structure import Scores
@@ -110,7 +111,7 @@ def check_segments(
             j = int(np.argmax(wrong))
             n = int(found.sequence[j])
             raise GoldError(
-                f"the gold segment {names[found.label[j]]!r} of {found.length[j]} positions {what}",
+                f"the gold segment {quoted(names[found.label[j]])} of {found.length[j]} positions {what}",
                 sequence=sequences + n,
                 position=int(found.first[j] - gold.seq_ptr[n]),
             )

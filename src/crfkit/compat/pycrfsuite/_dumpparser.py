@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crfkit.models.model import Model
+from crfkit.shown import quoted
 
 __all__ = ["CRFsuiteDumpParser", "ParsedDump", "dump_text", "parsed"]
 
@@ -143,4 +144,4 @@ class CRFsuiteDumpParser:
                     into = self.result.transitions if steps else self.result.state_features
                     into[source, label] = float(found[2])
                     return
-        raise ValueError(f"{line[:200]!r} is not a feature of known names")
+        raise ValueError(f"{quoted(line, 200)} is not a feature of known names")

@@ -33,6 +33,7 @@ from crfkit import _native
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.source import Input
+from crfkit.shown import quoted
 
 __all__ = ["CONLLU", "Columns", "check_columns", "parts", "render"]
 
@@ -271,7 +272,7 @@ def render(
         last = c == len(data.ids) - 1
         for string in strings:
             if why := _unfit(string, format, separator, last):
-                raise ValueError(f"column {data.names[c]!r} holds {string!r}, which {why}")
+                raise ValueError(f"column {data.names[c]!r} holds {quoted(string)}, which {why}")
         all_blank &= np.array([not s.strip(" \t") for s in strings], dtype=bool)[places]
         fields.append(spell(data.alphabets[c], used)[places].tolist())
     if all_blank.any() and (separator in (" ", "\t") or len(fields) == 1):

@@ -24,6 +24,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import spell
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
+from crfkit.shown import quoted
 
 __all__ = ["parts", "render"]
 
@@ -50,10 +51,12 @@ def render(data: Dataset, *, first: bool = True) -> str:
     for kind, strings in (("label", labels), ("attribute", names)):
         for string in strings:
             if any(c in string for c in "\t\n\0") or string.endswith("\r"):
-                raise ValueError(f"{kind} {string!r} holds TAB, line feed or NUL or ends in CR; rename it")
+                raise ValueError(
+                    f"{kind} {quoted(string)} holds TAB, line feed or NUL or ends in CR; rename it"
+                )
     for label in labels:
         if not label or label.startswith("@"):
-            raise ValueError(f"label {label!r} is empty or begins with @; rename it")
+            raise ValueError(f"label {quoted(label)} is empty or begins with @; rename it")
     if first and batch.positions and labels[label_places[0]].startswith("\ufeff"):
         raise ValueError(
             "the first label begins with U+FEFF, which at the start of a file is a byte order mark"

@@ -38,6 +38,7 @@ from crfkit.data.formats.crfsuite_text import check_plain
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.segmentation import tagged
 from crfkit.data.source import LONGEST_TOKEN, Input
+from crfkit.shown import quoted
 
 __all__ = ["parts", "render"]
 
@@ -150,7 +151,7 @@ def _valid(string: str) -> None:
         try:
             string.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"holds half a surrogate pair in {string!r}") from None
+            raise ValueError(f"holds half a surrogate pair in {quoted(string)}") from None
 
 
 @dataclass
@@ -203,7 +204,7 @@ class _Items(RowReader):
             raise ValueError('has no list "items"')
         unknown = record.keys() - {"items", "labels", "weight"}
         if unknown:
-            raise ValueError(f"has {min(unknown)!r} beside items, labels and weight")
+            raise ValueError(f"has {quoted(min(unknown))} beside items, labels and weight")
         if labels is None:
             labels = [None] * len(items)
         if not isinstance(labels, list) or len(labels) != len(items):
@@ -246,11 +247,11 @@ def _object(item: dict[str, Any], prefix: str, names: list[str], values: list[fl
             values.append(1.0)
         elif isinstance(value, int | float):
             if not isfinite(float(value)):
-                raise ValueError(f"gives attribute {name!r} a value that is not finite")
+                raise ValueError(f"gives attribute {quoted(name)} a value that is not finite")
             names.append(name)
             values.append(float(value))
         else:
-            raise ValueError(f"gives attribute {name!r} the value {json.dumps(value)}")
+            raise ValueError(f"gives attribute {quoted(name)} the value {json.dumps(value)}")
     return most
 
 

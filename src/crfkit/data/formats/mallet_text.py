@@ -18,6 +18,7 @@ from crfkit.data.formats.columns import spell
 from crfkit.data.formats.crfsuite_text import check_plain
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
+from crfkit.shown import quoted
 
 __all__ = ["parts", "render"]
 
@@ -45,7 +46,7 @@ def render(data: Dataset, *, first: bool = True) -> str:
         labels = spell(data.labels, batch.label).tolist()
     for string in {*names, *labels}:
         if any(c in string for c in " \n\r\0"):
-            raise ValueError(f"the name {string!r} holds a space, line end or NUL; rename it")
+            raise ValueError(f"the name {quoted(string)} holds a space, line end or NUL; rename it")
     ends = batch.attr_ptr.tolist()
     rows = []
     for p, label in enumerate(labels):

@@ -14,6 +14,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.source import Input
 from crfkit.native import threads_or_all
+from crfkit.shown import quoted
 
 __all__ = ["RowReader"]
 
@@ -85,7 +86,7 @@ class RowReader:
         labels, attributes, edges = self._alphabets
         if value is not None and not np.isfinite(value).all():
             name = attributes[int(attr[np.argmin(np.isfinite(value))])]
-            what = f"the values of attribute {name!r} at one position add up to infinity; scale them"
+            what = f"the values of attribute {quoted(name)} at one position add up to infinity; scale them"
             raise self.source.error(None, what)
         ptr, ids = handed_over(attr_ptr), handed_over(attr)
         batch = Batch(seq_ptr, ptr, ids, value=value, label=label, weight=weight)

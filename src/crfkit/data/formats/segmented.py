@@ -19,6 +19,7 @@ from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.record import Format, Given
+from crfkit.shown import quoted
 
 if TYPE_CHECKING:
     from crfkit.data.source import Input
@@ -60,7 +61,7 @@ def _render(data: Any, options: Given, first: bool) -> bytes:
     lines = []
     for n, rows in enumerate(data):
         if not rows or rows[0][1] != BEGIN:
-            begins = f"begins with {rows[0][1]!r}" if rows else "is empty"
+            begins = f"begins with {quoted(rows[0][1])}" if rows else "is empty"
             raise ValueError(
                 f"sequence {n} {begins}; format segmented takes sequences that begin with {BEGIN}"
             )
@@ -72,8 +73,8 @@ def _render(data: Any, options: Given, first: bool) -> bytes:
                 or character in _NEVER
             ):
                 raise ValueError(
-                    f"token {t} of sequence {n} is {character!r} with the tag {tag!r}; format segmented "
-                    f"takes one character, not white space, NUL or U+FEFF, with {BEGIN} or {INSIDE}"
+                    f"token {t} of sequence {n} is {quoted(character)} with the tag {quoted(tag)}; format "
+                    f"segmented takes one character, not white space, NUL or U+FEFF, with {BEGIN} or {INSIDE}"
                 )
         cut = "".join(f" {character}" if tag == BEGIN else character for character, tag in rows)
         lines.append(f"{cut[1:]}\n")

@@ -17,6 +17,7 @@ from crfkit.arrays import Floats, Pointers, pointers, ranges
 from crfkit.data.graphs.factor_list import FactorList, cells_of, wrong_scope
 from crfkit.data.graphs.words import Words, most_cells
 from crfkit.data.source import FormatError, Input
+from crfkit.shown import quoted
 
 __all__ = ["linear_values", "logarithms", "read_uai", "uai_text"]
 
@@ -27,7 +28,7 @@ def read_uai(source: Input, *, logs: bool = False) -> FactorList:
     """Read a model; with `logs` its tables are logarithms."""
     words = Words(source, heading=True)
     if words.heading.upper() not in ("MARKOV", "BAYES"):
-        raise words.error(0, f"the file begins with {words.heading!r}, expected MARKOV or BAYES")
+        raise words.error(0, f"the file begins with {quoted(words.heading)}, expected MARKOV or BAYES")
     n = words.whole(0, "the number of variables", 0, _LABELS)
     words.many(1, n, f"the numbers of labels of {n} variables")
     words.check_whole(1 + np.arange(n), "a number of labels", 1, _LABELS)

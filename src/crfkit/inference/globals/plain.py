@@ -17,6 +17,7 @@ from crfkit.inference.globals.kinds import (
     Once,
 )
 from crfkit.inference.globals.rules import names_for, rules_of
+from crfkit.shown import cut
 from crfkit.structures.constraints import Boundary, Matcher, fitting
 from crfkit.structures.rules import MOST_STEPS, matcher_of, matcher_steps, plain_matcher
 
@@ -101,7 +102,7 @@ class _Reading:
                 return _COUNTS[kind](self._matcher(entry["label"]), entry["k"])
         except (KeyError, TypeError):
             pass  # a message of its own, below
-        raise ValueError(f"a constraint on whole labellings is damaged: {str(entry)[:200]}")
+        raise ValueError(f"a constraint on whole labellings is damaged: {cut(str(entry), 200)}")
 
     def _matcher(self, plain: object) -> Matcher:
         made = matcher_of(plain)
@@ -112,7 +113,7 @@ class _Reading:
         if made is not None and not isinstance(made, Boundary):
             self.steps += matcher_steps(made, self.lengths)
             if self.steps > MOST_STEPS:
-                raise ValueError(f"a constraint takes too long on such labels: {str(plain)[:200]}")
+                raise ValueError(f"a constraint takes too long on such labels: {cut(str(plain), 200)}")
             if any(fitting(made, self.names)):
                 return made
-        raise ValueError(f"a constraint names labels that the model does not have: {str(plain)[:200]}")
+        raise ValueError(f"a constraint names labels that the model does not have: {cut(str(plain), 200)}")

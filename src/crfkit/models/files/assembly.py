@@ -22,6 +22,7 @@ from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import Model, Names
+from crfkit.shown import quoted
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 
@@ -174,7 +175,7 @@ def decoded(names: Sequence[bytes], encoding: str, what: str) -> list[str]:
     except UnicodeDecodeError:
         bad = next(name for name in names if not _decodes(name, encoding))
         raise ValueError(
-            f"the {what} {bad[:80]!r} is not valid {encoding}: say which encoding the file has, as in "
+            f"the {what} {quoted(bad)} is not valid {encoding}: say which encoding the file has, as in "
             'encoding="latin-1"'
         ) from None
 

@@ -19,6 +19,7 @@ from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
 from crfkit.models.model import Model
+from crfkit.shown import quoted
 
 __all__ = ["read_crfpp", "read_crfpp_binary", "read_crfpp_text"]
 
@@ -43,7 +44,7 @@ def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> Mod
     if fields[b"version"] != b"100":
         raise ValueError(f"its version is {fields[b'version'].decode('ascii', 'replace')}, expected 100")
     if not fields[b"maxid"].isdigit() or len(fields[b"maxid"]) > 18:
-        raise ValueError(f"its maxid is {fields[b'maxid'][:40]!r}, expected a number of weights")
+        raise ValueError(f"its maxid is {quoted(fields[b'maxid'], 40)}, expected a number of weights")
     cost, maxid = float(fields[b"cost-factor"]), int(fields[b"maxid"])
     labels, rest = _section(text, rest)
     templates, rest = _section(text, rest)
@@ -55,7 +56,7 @@ def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> Mod
     for line in lines:
         number, _, name = line.partition(b" ")
         if not number.isdigit() or len(number) > 18 or not name:
-            raise ValueError(f"the line {line[:80]!r} is not an id and string")
+            raise ValueError(f"the line {quoted(line)} is not an id and string")
         ids.append(int(number))
         names.append(name)
     check_steps(len(labels), len(data))
@@ -134,7 +135,7 @@ def _model(
     strings = decoded(names, encoding, "string")
     wrong = next((name for name in strings if name[:1] not in ("U", "B")), None)
     if wrong is not None:
-        raise ValueError(f"the string {wrong[:80]!r} begins with neither U nor B")
+        raise ValueError(f"the string {quoted(wrong)} begins with neither U nor B")
     unary = np.array([name[0] == "U" for name in strings], dtype=np.bool_)
     sizes = np.where(unary, L, L * L)
     if ids.size and (ids.min() < 0 or (ids + sizes).max() > len(weights) or sizes.sum() > len(weights)):

@@ -15,6 +15,7 @@ from crfkit.features.crfpp import parse_crfpp, template_lines
 from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.model import Model
+from crfkit.shown import quoted
 
 __all__ = ["crfpp_text"]
 
@@ -90,7 +91,7 @@ def _line(text: str, what: str, blanks: bool = False) -> bytes:
     if wrong or not line or len(line) > _LONGEST - 12:
         holds = f"holds {wrong[0]!r}" if wrong else f"has {len(line):,} bytes"
         raise ValueError(
-            f"the {what} {text[:80]!r} {holds}, which a line of CRF++ cannot; train again without it, or "
+            f"the {what} {quoted(text)} {holds}, which a line of CRF++ cannot; train again without it, or "
             "save the model with Model.save"
         )
     return line

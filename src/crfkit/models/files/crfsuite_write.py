@@ -14,6 +14,7 @@ from crfkit.models.files.cqdb import write_strings
 from crfkit.models.files.crfsuite import FEATURE
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.models.model import Model
+from crfkit.shown import quoted
 
 __all__ = ["crfsuite_bytes"]
 
@@ -65,7 +66,7 @@ def crfsuite_bytes(model: Model) -> bytes:
 
 def _name(name: str, what: str) -> bytes:
     if "\0" in name:
-        raise ValueError(f"the {what} {name!r} holds a NUL, which CRFsuite's format cannot hold")
+        raise ValueError(f"the {what} {quoted(name)} holds a NUL, which CRFsuite's format cannot hold")
     return name.encode()
 
 

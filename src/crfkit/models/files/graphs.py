@@ -27,6 +27,7 @@ from crfkit.models.graph_form import GraphForm
 from crfkit.models.graph_lines import graph_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import Array, pack
+from crfkit.shown import cut, quoted
 from crfkit.structures.cliques import Clique
 from crfkit.structures.graph import Graph
 from crfkit.structures.structure import Slot
@@ -106,7 +107,7 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
-            raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
+            raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")
     training = summary_of(described["training"], arrays)
     form = _form(described.get("form"), graph)
     return GraphModel(graph, layout, w, names, training, texts["notes"], texts["licence"], form)
@@ -117,7 +118,7 @@ def _form(text: object, graph: Graph) -> GraphForm | None:
     if text is None:
         return None
     if type(text) is not str:
-        raise ValueError(f"the text form of its graph is {str(text)[:80]!r}")
+        raise ValueError(f"the text form of its graph is {quoted(str(text))}")
     form = GraphForm.parse(text, "the text form of its graph")
     labels = {kind: names for kind, names in graph.kinds.items() if isinstance(names, tuple)}
     if [*labels] != [*form.kinds] or graph_of(labels, form.lines) != graph:
@@ -139,16 +140,16 @@ def _graph(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Graph
     for name, labels in kinds:
         texts = isinstance(labels, list) and all(type(label) is str for label in labels)
         if not texts and type(labels) is not int:
-            raise ValueError(f"the labels of kind {name!r} are {str(labels)[:80]!r}")
+            raise ValueError(f"the labels of kind {name!r} are {quoted(str(labels))}")
         widths[name] = len(labels) if isinstance(labels, list) else labels
         check_labels(widths[name], 1 << 24)
     cliques, featured, total = {}, {}, 0
     for number, (name, of, form, has, attractive) in enumerate(_pairs(plain["cliques"], 5, "clique")):
         if not isinstance(of, list) or not of or any(type(k) is not str or k not in widths for k in of):
-            raise ValueError(f"clique {name!r} has the kinds {str(of)[:80]!r}")
+            raise ValueError(f"clique {name!r} has the kinds {quoted(str(of))}")
         flags = type(has) is bool and type(attractive) is bool
         if not flags or not (form is None or form in _FORMS):
-            raise ValueError(f"clique {name!r} is damaged: {str([form, has, attractive])[:80]}")
+            raise ValueError(f"clique {name!r} is damaged: {cut(str([form, has, attractive]), 80)}")
         shape = [widths[kind] for kind in of]
         cells = 1
         for n in shape:  # integers of any size: nothing can overflow

@@ -16,6 +16,7 @@ from crfkit.linear.block import Block, check_rows
 from crfkit.linear.layout import Layout
 from crfkit.models.files.bounds import TABLE_BYTES, check_cells
 from crfkit.models.store import Array
+from crfkit.shown import cut, quoted
 from crfkit.structures.structure import Structure
 
 __all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout"]
@@ -82,11 +83,11 @@ def checked_layout(
     slots = structure.slots()
     check_cells(max(slot.cells for slot in slots.values()), arrays, structure.describe())
     if type(budget) is not int or not 0 <= budget < 1 << 48:
-        raise ValueError(f"table_bytes of the layout is {str(budget)[:80]!r}")
+        raise ValueError(f"table_bytes of the layout is {quoted(str(budget))}")
     needed = [[name, name if slot.places else None] for name, slot in slots.items()] + [["node", "dense"]]
     if not isinstance(blocks, list) or len(blocks) != len(needed) or any(b not in blocks for b in needed):
         raise ValueError(
-            f"its blocks of weights are {str(blocks)[:200]}, which do not fit {structure.describe()}"
+            f"its blocks of weights are {cut(str(blocks), 200)}, which do not fit {structure.describe()}"
         )
     made = []
     for slot, by in blocks:

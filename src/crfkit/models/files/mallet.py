@@ -23,6 +23,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.models.files.assembly import Triples, assemble
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import Model
+from crfkit.shown import quoted
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid
 
 __all__ = ["doubled", "read_mallet"]
@@ -75,10 +76,12 @@ def read_mallet(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
     used: _Used = {}
     for x, state in enumerate(states.values()):
         if len(state.steps) != state.leaving:
-            raise ValueError(f"{state.name!r} has {len(state.steps)} steps, but claims {state.leaving}")
+            raise ValueError(f"{quoted(state.name)} has {len(state.steps)} steps, but claims {state.leaving}")
         for to, wanted in state.steps.items():
             if to not in known or not all(name in sets for name in wanted):
-                raise ValueError(f"the step from {state.name!r} to {to!r} has no such state or weights")
+                raise ValueError(
+                    f"the step from {quoted(state.name)} to {quoted(to)} has no such state or weights"
+                )
             used[x, known[to]] = [sets[name] for name in wanted]
             default[x, known[to]] = sum(sets[name].default for name in wanted)
     first = [x for x, state in enumerate(states.values()) if state.initial > -np.inf]
@@ -125,7 +128,7 @@ def _states(rows: Iterator[str]) -> dict[str, _State]:
             state.leaving = int(matched[2])
         elif matched := _NAMED.fullmatch(row):
             if to not in state.steps:
-                raise ValueError(f"weights stand before the step that they belong to: {row[:80]!r}")
+                raise ValueError(f"weights stand before the step that they belong to: {quoted(row)}")
             state.steps[to].append(matched[1])
         elif text.startswith("initialWeight = "):
             state.initial = _number(text.removeprefix("initialWeight = "))
@@ -135,7 +138,7 @@ def _states(rows: Iterator[str]) -> dict[str, _State]:
             to = row.removeprefix(state.arrow)
             state.steps[to] = []
         elif text not in ("", "transitions:"):
-            raise ValueError(f"the line {row[:80]!r} does not belong to a state")
+            raise ValueError(f"the line {quoted(row)} does not belong to a state")
     raise ValueError("there is no *** CRF WEIGHTS *** line: the file is cut off, or the model untrained")
 
 
@@ -151,11 +154,11 @@ def _sets(rows: Iterator[str], names: dict[str, int]) -> dict[str, _Set]:
         elif row.startswith(": "):
             name, sign, value = row[2:].rpartition(" = ")
             if not sign:
-                raise ValueError(f"the line {row[:80]!r} is not a feature and weight")
+                raise ValueError(f"the line {quoted(row)} is not a feature and weight")
             current.features.append(names.setdefault(name, len(names)))
             current.weights.append(_number(value))
         elif row.strip():
-            raise ValueError(f"the line {row[:80]!r} does not belong to a weight set")
+            raise ValueError(f"the line {quoted(row)} does not belong to a weight set")
     return sets
 
 

@@ -47,6 +47,7 @@ from crfkit.models.store import (
     unzipped,
 )
 from crfkit.models.tags import spelling_of
+from crfkit.shown import quoted
 from crfkit.structures.kinds import structure_from
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
-            raise ValueError(f"the {name} are {str(text)[:80]!r}, expected a text")
+            raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")
     return Model.unchecked(
         structure=structure,
         layout=layout,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.models.store import Array
+from crfkit.shown import quoted
 
 __all__ = ["upgraded"]
 
@@ -27,7 +28,7 @@ def upgraded(
         raise ValueError(f"the layout has {dense!r} dense columns")
     local = described.get("local", False) if described["format"] > 1 else False
     if type(local) is not bool:
-        raise ValueError(f"local is {str(local)[:80]!r}, expected true or false")
+        raise ValueError(f"local is {quoted(str(local))}, expected true or false")
     structure = {
         "kind": "local-chain" if local else "chain",
         "order": described["order"],

@@ -20,6 +20,7 @@ from crfkit.features.recipe import KINDS
 from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.files.resources import PACK, UNPACK
 from crfkit.models.store import Array
+from crfkit.shown import quoted
 
 __all__ = ["conjunctions_of", "plain_conjunctions", "plain_recipe", "recipe_of"]
 
@@ -44,7 +45,9 @@ def plain_recipe(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Array]]:
         name = str(f.arguments[0])
         kind = RESOURCES[f.view]
         if kinds.setdefault(name, kind) != kind:
-            raise ValueError(f"the resource {name!r} is used as {kinds[name]} and as {kind}; name them apart")
+            raise ValueError(
+                f"the resource {quoted(name)} is used as {kinds[name]} and as {kind}; name them apart"
+            )
     arrays: dict[str, Array] = {}
     for i, (name, kind) in enumerate(kinds.items()):
         made = PACK[kind](name, recipe.resources[name])
@@ -98,7 +101,7 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
     resources = {}
     for i, (name, kind) in enumerate(kinds.items()):
         if kind not in UNPACK:
-            raise ValueError(f"the recipe names the unknown kind {kind!r} of resource")
+            raise ValueError(f"the recipe names the unknown kind {quoted(kind)} of resource")
         prefix = f"resource.{i}."
         mine = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         resources[name] = UNPACK[kind](name, mine)
@@ -168,7 +171,7 @@ def plain_conjunctions(conjunctions: Conjunctions, attributes: Alphabet) -> Arra
     ids = attributes.ids(part for pair in known for part in pair).reshape(-1, 2)
     if (ids < 0).any():
         left, right = known[int(np.argmax((ids < 0).any(axis=1)))]
-        raise ValueError(f"the model lacks a part of the conjunction of {left!r} and {right!r}")
+        raise ValueError(f"the model lacks a part of the conjunction of {quoted(left)} and {quoted(right)}")
     return ids
 
 

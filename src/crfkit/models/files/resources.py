@@ -12,6 +12,7 @@ from crfkit.arrays import Floats, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Dictionary, Gazetteer
 from crfkit.models.store import Array
+from crfkit.shown import quoted
 
 __all__ = ["PACK", "UNPACK", "Embeddings"]
 
@@ -70,13 +71,13 @@ def _unpack_strings(name: str, text: Array, begin: Array) -> list[str]:
 def _check_pointers(name: str, ptr: Array, end: int) -> None:
     good = ptr.ndim == 1 and ptr.dtype == np.int64 and len(ptr) > 0
     if not good or ptr[0] != 0 or ptr[-1] != end or (ptr[1:] < ptr[:-1]).any():
-        raise ValueError(f"the resource {name!r} is damaged: its pointers are wrong")
+        raise ValueError(f"the resource {quoted(name)} is damaged: its pointers are wrong")
 
 
 def _part(name: str, arrays: Mapping[str, Array], part: str, kinds: str = "u1") -> Array:
     array = arrays.get(part)
     if array is None or array.dtype not in [np.dtype(kind) for kind in kinds.split()]:
-        raise ValueError(f"the resource {name!r} is damaged: {part} is missing or of a wrong type")
+        raise ValueError(f"the resource {quoted(name)} is damaged: {part} is missing or of a wrong type")
     return array
 
 
@@ -86,7 +87,9 @@ def _pack_lookup(name: str, table: Mapping[str, Any]) -> dict[str, Array]:
     lists = [[value] if isinstance(value, str) else list(value or ()) for value in values]
     flat = [text for texts in lists for text in texts]
     if not all(isinstance(text, str) for text in [*keys, *flat]):
-        raise ValueError(f"the resource {name!r} is not a table of strings; a model file cannot keep it")
+        raise ValueError(
+            f"the resource {quoted(name)} is not a table of strings; a model file cannot keep it"
+        )
     made = dict(zip(("keys", "keys_begin"), _pack_strings(keys), strict=True))
     made.update(zip(("values", "values_begin"), _pack_strings(flat), strict=True))
     made["ptr"] = pointers(list(map(len, lists)))
@@ -100,12 +103,12 @@ def _unpack_lookup(name: str, arrays: Mapping[str, Array]) -> dict[str, Any]:
     ptr, several = _part(name, arrays, "ptr", "i8"), _part(name, arrays, "several")
     _check_pointers(name, ptr, len(flat))
     if len(ptr) != len(keys) + 1 or several.shape != (len(keys),):
-        raise ValueError(f"the resource {name!r} is damaged: keys and values differ in number")
+        raise ValueError(f"the resource {quoted(name)} is damaged: keys and values differ in number")
     table: dict[str, Any] = {}
     for i, (key, many) in enumerate(zip(keys, several.tolist(), strict=True)):
         texts = flat[int(ptr[i]) : int(ptr[i + 1])]
         if not many and len(texts) != 1:
-            raise ValueError(f"the resource {name!r} is damaged: {key!r} has no value")
+            raise ValueError(f"the resource {quoted(name)} is damaged: {quoted(key)} has no value")
         table[key] = texts if many else texts[0]
     return table
 
@@ -121,13 +124,13 @@ def _unpack_phrases(name: str, arrays: Mapping[str, Array]) -> tuple[list[tuple[
     ptr, lower = _part(name, arrays, "ptr", "i8"), _part(name, arrays, "lower")
     _check_pointers(name, ptr, len(tokens))
     if lower.shape != (1,):
-        raise ValueError(f"the resource {name!r} is damaged: lower is wrong")
+        raise ValueError(f"the resource {quoted(name)} is damaged: lower is wrong")
     return [tuple(tokens[a:b]) for a, b in pairwise(ptr.tolist())], bool(lower[0])
 
 
 def _pack_gazetteer(name: str, gazetteer: object) -> dict[str, Array]:
     if not isinstance(gazetteer, Gazetteer):
-        raise ValueError(f"the resource {name!r} is not a Gazetteer; a model file cannot keep it")
+        raise ValueError(f"the resource {quoted(name)} is not a Gazetteer; a model file cannot keep it")
     return _pack_phrases(gazetteer.phrases, gazetteer.lower)
 
 
@@ -138,7 +141,7 @@ def _unpack_gazetteer(name: str, arrays: Mapping[str, Array]) -> Gazetteer:
 def _pack_dictionary(name: str, dictionary: object) -> dict[str, Array]:
     """Keep the entries; the sequences that they come from only matter for the training data."""
     if not isinstance(dictionary, Dictionary):
-        raise ValueError(f"the resource {name!r} is not a Dictionary; a model file cannot keep it")
+        raise ValueError(f"the resource {quoted(name)} is not a Dictionary; a model file cannot keep it")
     return _pack_phrases(dictionary.entries, dictionary.lower)
 
 
@@ -150,7 +153,7 @@ def _pack_embedding(name: str, table: Mapping[str, Any]) -> dict[str, Array]:
     words = list(table)
     matrix = np.array([np.asarray(table[word], dtype=np.float64) for word in words])
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise ValueError(f"the resource {name!r} is not a table of vectors of one size, all finite")
+        raise ValueError(f"the resource {quoted(name)} is not a table of vectors of one size, all finite")
     text, begin = _pack_strings(words)
     return {"words": text, "words_begin": begin, "matrix": matrix}
 
@@ -160,7 +163,7 @@ def _unpack_embedding(name: str, arrays: Mapping[str, Array]) -> Embeddings:
     matrix = _part(name, arrays, "matrix", "f8 f4")
     known = Alphabet(words).freeze()
     if matrix.ndim != 2 or len(known) != len(matrix) or not matrix.size or not np.isfinite(matrix).all():
-        raise ValueError(f"the resource {name!r} is damaged: its vectors are wrong")
+        raise ValueError(f"the resource {quoted(name)} is damaged: its vectors are wrong")
     return Embeddings(known, cast(Floats, matrix.astype(np.float64, copy=False)))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.models.store import Array
+from crfkit.shown import quoted
 from crfkit.training.events import Summary
 
 __all__ = ["plain_summary", "summary_of"]
@@ -46,12 +47,12 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
         value = plain[name]
         special = name not in _FINITE and value in ("nan", "inf", "-inf")
         if not special and (type(value) not in (int, float) or not math.isfinite(value)):
-            raise ValueError(f"the summary of training is damaged: {name} is {str(value)[:80]!r}")
+            raise ValueError(f"the summary of training is damaged: {name} is {quoted(str(value))}")
         found[name] = float(value)
     for names, kind in ((_COUNTS, int), (_TEXTS, str)):
         for name in names:
             if type(plain[name]) is not kind:
-                raise ValueError(f"the summary of training is damaged: {name} is {str(plain[name])[:80]!r}")
+                raise ValueError(f"the summary of training is damaged: {name} is {quoted(str(plain[name]))}")
             found[name] = plain[name]
     notes, versions, columns = plain["notes"], plain["versions"], plain["history"]
     if not (isinstance(notes, list) and isinstance(versions, dict) and isinstance(columns, list)):

@@ -17,6 +17,7 @@ from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
 from crfkit.models.model import Model
+from crfkit.shown import quoted
 from crfkit.structures import Chain
 from crfkit.structures.local import LocalChain
 
@@ -44,7 +45,7 @@ class _Lines:
         line = self.line()
         parts = line[len(name) + 2 :].replace(b"/", b"#").split(b"#")
         if not line.startswith(b"#" + name + b"#") or not all(p.isdigit() and len(p) < 19 for p in parts):
-            raise ValueError(f"the line {line[:80]!r} is not a {name.decode()} line")
+            raise ValueError(f"the line {quoted(line)} is not a {name.decode()} line")
         return [int(part) for part in parts]
 
     def netstrings(self, count: int) -> list[bytes]:
@@ -98,7 +99,7 @@ def _weights(lines: _Lines, count: int) -> tuple[NDArray[np.int64], Floats]:
             index[i] = int(place)
             weight[i] = float.fromhex(value.decode("ascii"))
     except (ValueError, OverflowError):
-        raise ValueError(f"the line {line[:80]!r} is not a place and weight") from None
+        raise ValueError(f"the line {quoted(line)} is not a place and weight") from None
     return index, weight
 
 
@@ -115,7 +116,7 @@ def _model(
     unary, binary = np.isin(first, [ord("u"), ord("*")]), np.isin(first, [ord("b"), ord("*")])
     if not (unary | binary).all():
         wrong = observations[int(np.argmin(unary | binary))]
-        raise ValueError(f"the observation {wrong[:80]!r} begins with neither u, b nor *")
+        raise ValueError(f"the observation {quoted(wrong)} begins with neither u, b nor *")
     begin = pointers(L * unary + L * L * binary)  # [observations + 1]
     if index.size and (index.min() < 0 or index.max() >= begin[-1]):
         raise ValueError(f"it has a weight at a place outside 0 to {int(begin[-1]) - 1:,}")

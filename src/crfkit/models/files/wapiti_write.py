@@ -14,6 +14,7 @@ from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.files.wapiti import CRF, MAXENT, MEMM
 from crfkit.models.model import Model
+from crfkit.shown import quoted
 from crfkit.structures.local import LocalChain
 
 __all__ = ["wapiti_text"]
@@ -105,7 +106,7 @@ def _check(names: list[str], letters: str, what: str) -> None:
     wrong = next((name for name in names if name[:1] not in tuple(letters)), None)
     if wrong is not None:
         raise ValueError(
-            f"the {what} {wrong[:80]!r} was not made by a Wapiti pattern: it does not begin with "
+            f"the {what} {quoted(wrong)} was not made by a Wapiti pattern: it does not begin with "
             f"{' or '.join(letters)}; train with a Wapiti pattern file (crfkit train -t), or save the model "
             "with Model.save"
         )
@@ -113,7 +114,7 @@ def _check(names: list[str], letters: str, what: str) -> None:
 
 def _netstring(text: str, what: str) -> bytes:
     if "\0" in text:
-        raise ValueError(f"the {what} {text[:80]!r} holds a NUL, which Wapiti's format cannot hold")
+        raise ValueError(f"the {what} {quoted(text)} holds a NUL, which Wapiti's format cannot hold")
     data = text.encode()
     return b"%d:%b,\n" % (len(data), data)
 
