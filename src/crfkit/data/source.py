@@ -167,7 +167,7 @@ class Input:
                 lines = chunk.count(b"\n", 0, chunk.index(b"\0")) + sum(one.count(b"\n") for one in found)
                 raise self.error(lines + 1, _NUL)
             if self._most is not None and self.bytes_read > self._most:
-                what = f"is no file, and gives more than {self._most:,} bytes"
+                what = f"is not a file, and gives more than {self._most:,} bytes"
                 raise self.error(None, f"{what}; write it to a file and give that")
             found.append(chunk)
         return b"".join(found)
