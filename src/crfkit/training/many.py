@@ -120,7 +120,7 @@ def train_all(
 
 
 def _side_by_side(make: Callable[[int], Model], count: int, threads: int, halt: Flag) -> list[Model]:
-    """Return make(n) for n below count, on threads that take one after the other."""
+    """Return make(n) for n below count, on threads that take one after the other; this one is among them."""
     left = iter(range(count))
     made: dict[int, Model] = {}
 
@@ -131,8 +131,9 @@ def _side_by_side(make: Callable[[int], Model], count: int, threads: int, halt: 
             made[n] = make(n)
 
     with ExitStack() as asides:
-        working = [asides.enter_context(Aside()).submit(work) for _ in range(threads)]
+        working = [asides.enter_context(Aside()).submit(work) for _ in range(threads - 1)]
         try:
+            work()
             for one in working:
                 one.result()
         except BaseException:
