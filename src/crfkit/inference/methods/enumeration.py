@@ -106,14 +106,14 @@ class Enumeration(Method):
         batch = potentials.batch
         variables = np.flatnonzero(batch.graph_of == graph).astype(np.int32)
         width = batch.width[variables].tolist()
-        total = 1
-        for n in width:
-            total *= n
-            if total > self.most or total * len(width) > _MOST_VARIABLES * self.most:
-                raise MethodError(
-                    f"graph {graph} has more labellings than the {self.most} of up to {_MOST_VARIABLES} "
-                    "variables that are enumerated; use method=Elimination()"
-                )
+        with np.errstate(over="ignore"):
+            many = float(np.prod(np.asarray(width, dtype=np.float64)))
+        if many > self.most or many * len(width) > _MOST_VARIABLES * self.most:
+            raise MethodError(
+                f"graph {graph} has {many:.3g} labellings, more than the {self.most} of up to "
+                f"{_MOST_VARIABLES} variables that are enumerated; use method=Elimination()"
+            )
+        total = int(many)
         label = np.empty((total, len(width)), dtype=np.int32)  # [Y, v]
         number = np.arange(total)
         for v in reversed(range(len(width))):  # the last variable changes first
