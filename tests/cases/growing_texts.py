@@ -38,7 +38,7 @@ def _columns() -> list[GrowthCase]:
         GrowthCase("columns: sequences", lambda n: b"a b\n\n" * n, some, 100_000),
         GrowthCase("columns: tokens of a sequence", lambda n: b"a b\n" * n, some, 200_000),
         GrowthCase("columns: columns", lambda n: b"a " * n + b"\n", some, 4000),
-        GrowthCase("columns: refused columns", lambda n: b"a " * n + b"\n", refused(some), 500_000),
+        GrowthCase("columns: refused columns", lambda n: b"a " * n + b"\n", refused(some), 2_000_000),
         GrowthCase("columns: lines of many columns", lambda n: (b"a " * 2000 + b"\n\n") * n, some, 40),
         GrowthCase("columns: bytes of a token", lambda n: b"a" * n + b" b\n", some, 500_000),
         GrowthCase(
@@ -54,7 +54,9 @@ def _columns() -> list[GrowthCase]:
             "columns: comments", lambda n: b"#\n" * n + b"a b\n", reads("columns", comment="#"), 500_000
         ),
         GrowthCase("columns: CRLF", lambda n: b"a b\r\n\r\n" * n, some, 100_000),
-        GrowthCase("columns: carriage returns", lambda n: b"a b" + b"\r" * n + b"\n", refused(some), 500_000),
+        GrowthCase(
+            "columns: carriage returns", lambda n: b"a b" + b"\r" * n + b"\n", refused(some), 2_000_000
+        ),
         GrowthCase("columns: document marks", lambda n: b"-DOCSTART- x\n\n" * n + b"a b\n", some, 100_000),
         GrowthCase("columns: a separator", lambda n: b"a,b\n" * n, reads("columns", separator=","), 200_000),
         GrowthCase("columns: UTF-8", lambda n: "é ü\n".encode() * n, some, 100_000),
@@ -143,7 +145,7 @@ def _rows() -> list[GrowthCase]:
         ),
         GrowthCase("mallet: spaces", lambda n: b"x" + b" " * n + b"A\n", mallet, 200_000),
         GrowthCase("mallet: spaces behind", lambda n: b"x A" + b" " * n + b"\n", mallet, 2_000_000),
-        GrowthCase("mallet: blank lines", lambda n: b" \n" * n + b"x A\n", mallet, 500_000),
+        GrowthCase("mallet: blank lines", lambda n: b" \n" * n + b"x A\n", mallet, 2_000_000),
         GrowthCase("mallet: no labels", lambda n: b"x y\n\n" * n, reads("mallet", label=False), 50_000),
     ]
 

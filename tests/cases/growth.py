@@ -42,16 +42,17 @@ def refused(use: Callable[[bytes], object]) -> Callable[[bytes], object]:
 def check_growth(make: Callable[[int], T], use: Callable[[T], object], n: int, *, most: float = MOST) -> None:
     """Check that `use` takes at most `most` times as long on `make(2 n)` as on `make(n)`.
 
-    Times are the processor's, the shortest of several runs; a ratio that is too large is measured again,
-    since a busy machine may disturb one measurement, but not all. n should make a run of 10 ms or more.
+    Times are the processor's, the shortest of all runs so far: where they are too far apart, both are
+    measured again, since a busy machine disturbs some runs, not all. n should make a run of 10 ms or more.
     """
     once, twice = make(n), make(2 * n)
-    ratios = []
+    short, long = float("inf"), float("inf")
     for runs in (1, 2, 3, 4, 5):
-        ratios.append(seconds_of(lambda: use(twice), runs) / max(seconds_of(lambda: use(once), runs), 1e-4))
-        if ratios[-1] < most:
+        short = min(short, seconds_of(lambda: use(once), runs))
+        long = min(long, seconds_of(lambda: use(twice), runs))
+        if long < most * max(short, 1e-4):
             return
-    raise AssertionError(f"twice the input took {min(ratios):.1f} times as long, expected {most} at most")
+    raise AssertionError(f"twice the input took {long / short:.1f} times as long, expected {most} at most")
 
 
 def seconds_of(call: Callable[[], object], runs: int = 3) -> float:
