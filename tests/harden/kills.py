@@ -24,6 +24,7 @@ from tests.harden.processes import command, start, write_data
 OPTIONS = ["--quiet", "--threads", "1", "--max-iter", "25", "--tolerance", "0"]
 
 SAVING = """
+import sys
 from crfkit import Model
 old, new = (Model.load(path) for path in sys.argv[1:3])
 print("ready", flush=True)
