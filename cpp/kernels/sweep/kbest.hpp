@@ -29,15 +29,13 @@ class KBest {
     const Row row = s.row(r);
     const Terms terms = s.terms(r);
     const std::int64_t work = kMerge * k_ * s.in_count(r) * row.n;  // of a cell
-    const bool much = work >= 1 << 14;
-    if (!much) worked_if_many(work * row.n);
     for (std::int64_t c = 0; c < row.cells(); ++c) {
       const int j = static_cast<int>(c % row.step);
       if (j >= row.n) continue;
+      worked_if_many(work);  // rows of less are counted by the sweep
       double term = 0.0;
       for (int i = 0; i < terms.count; ++i) term += terms.score[i][j];
-      if (much) worked(work);
-      Entry* best = combine(s, r, c, nullptr);
+      const Entry* best = combine(s, r, c, nullptr);
       for (int i = 0; i < k_; ++i) scores_[(row.cell + c) * k_ + i] = best[i].score + term;
     }
   }
@@ -77,47 +75,50 @@ class KBest {
   // The k best of one cell without its terms.  Conjuncts: `history` (when given) receives the
   // merged list after each edge.
   template <class Structure>
-  Entry* combine(const Structure& s, int r, std::int64_t to, Entry* history) {
-    const int count = s.in_count(r);
-    clear(joined_);
-    if (count == 0 || Structure::conjuncts) joined_[0].score = 0.0;
+  __attribute__((always_inline)) Entry* combine(const Structure& s, int r, std::int64_t to,
+                                                Entry* history) {
+    const int k = k_, count = s.in_count(r);
+    Entry* const joined = joined_;
+    clear(joined, k);
+    if (count == 0 || Structure::conjuncts) joined[0].score = 0.0;
     for (int e = 0; e < count; ++e) {
       const InEdge edge = s.in(r, e);
       const Row row = s.row(r), source = s.row(edge.source);
-      Entry* into = joined_;
-      if constexpr (Structure::conjuncts) clear(into = list_);
-      visit_sources(row, source, edge, to, [&](std::int64_t from, double score) {
-        const double* x = scores_ + (source.cell + from) * k_;
-        for (int i = 0; i < k_; ++i)
-          if (!insert(into, {x[i] + score, edge.source, from, i, 0})) break;
+      const double* const scores = scores_ + source.cell * k;
+      Entry* into = joined;
+      if constexpr (Structure::conjuncts) clear(into = list_, k);
+      visit_sources(row, source, edge, to, [=](std::int64_t from, double score) {
+        const double* x = scores + from * k;
+        for (int i = 0; i < k; ++i)
+          if (!insert(into, k, {x[i] + score, edge.source, from, i, 0})) break;
       });
       if constexpr (Structure::conjuncts) {
-        Entry* merged = history ? history + static_cast<std::int64_t>(e) * k_ : list_two();
-        clear(merged);
-        worked_if_many(std::int64_t{k_} * k_);
-        for (int a = 0; a < k_; ++a) {
-          for (int b = 0; b < k_; ++b) {
-            Entry entry = list_[b];
-            entry.score += joined_[a].score;
+        Entry* merged = history ? history + static_cast<std::int64_t>(e) * k : list_two();
+        clear(merged, k);
+        worked_if_many(std::int64_t{k} * k);
+        for (int a = 0; a < k; ++a) {
+          for (int b = 0; b < k; ++b) {
+            Entry entry = into[b];
+            entry.score += joined[a].score;
             entry.before = a;
-            if (!insert(merged, entry)) break;
+            if (!insert(merged, k, entry)) break;
           }
         }
-        for (int i = 0; i < k_; ++i) joined_[i] = merged[i];
+        for (int i = 0; i < k; ++i) joined[i] = merged[i];
       }
     }
-    return joined_;
+    return joined;
   }
 
-  void clear(Entry* list) const {
-    for (int i = 0; i < k_; ++i) list[i] = {kZero, -1, -1, 0, 0};
+  static void clear(Entry* list, int k) {
+    for (int i = 0; i < k; ++i) list[i] = {kZero, -1, -1, 0, 0};
   }
 
   // Keeps the list sorted; equal scores stay in order of arrival.  False when the entry is too low
   // for the list.
-  bool insert(Entry* list, const Entry& entry) const {
-    if (!(entry.score > list[k_ - 1].score)) return false;
-    int i = k_ - 1;
+  static bool insert(Entry* list, int k, const Entry& entry) {
+    if (!(entry.score > list[k - 1].score)) return false;
+    int i = k - 1;
     for (; i > 0 && list[i - 1].score < entry.score; --i) list[i] = list[i - 1];
     list[i] = entry;
     return true;
