@@ -23,6 +23,7 @@
 #include "text/alphabet.hpp"
 #include "text/key_map.hpp"
 #include "text/letters.hpp"
+#include "text/name_bounds.hpp"
 #include "text/names.hpp"
 #include "text/templates.hpp"
 
@@ -36,6 +37,7 @@ class Expander {
         templates_(templates),
         padding_(padding),
         names_(names),
+        costs_(views, templates, names),
         codes_(views.size()) {
     for (const Template& t : templates) {
       Memo memo;
@@ -69,14 +71,13 @@ class Expander {
       out[kind].attr.reserve(out[kind].attr.size() + positions * count[kind]);
       out[kind].ptr.reserve(out[kind].ptr.size() + positions);
     }
-    const bool long_names = most_name_bytes() > static_cast<double>(kMostNames);
+    const bool long_names = costs_.most() > static_cast<double>(kMostNames);
     for (std::int64_t n = first; n < last; ++n) {
       begin_ = tokens.seq_ptr[n];
       length_ = tokens.seq_ptr[n + 1] - begin_;
       for (std::size_t v = 0; v < views_.size(); ++v)
         encode(v, tokens.column[views_[v].column] + begin_);
-      if (long_names)
-        for (std::int64_t t = 0; t < length_; ++t) check_names(name_bytes(tokens, t), n, t);
+      if (long_names) costs_.check(tokens, n);
       for (std::int64_t t = 0; t < length_; t += kTogether) {
         worked(kTogether * 16 * static_cast<std::int64_t>(templates_.size()));
         expand_some(tokens, t, std::min(t + kTogether, length_), used, out);
@@ -89,7 +90,6 @@ class Expander {
   // A value of a view as a code: 0..7 before the start, 8..15 after the end, then the values; -1:
   // none or several.
   static constexpr int kPads = 8;
-  static constexpr std::size_t kLongestPad = 4;   // bytes of _B-1
   static constexpr std::int64_t kTogether = 128;  // positions whose strings are looked up together
   static constexpr std::size_t kMostAsked = std::size_t{1} << 24;  // bytes of such strings
   static constexpr std::uint64_t kSlow =
@@ -292,73 +292,6 @@ class Expander {
       chosen_[f] = codes_[fields[f]->view][kPads + t + fields[f]->offset];
   }
 
-  std::int64_t place_of(const Part& field, std::int64_t t) const {
-    return !field.absolute    ? t + field.offset
-           : field.offset > 0 ? field.offset - 1
-                              : length_ + field.offset;
-  }
-  std::int32_t token_of(const View& view, const Tokens& tokens, std::int64_t at) const {
-    return tokens.column[view.column][begin_ + at];
-  }
-
-  // What a template makes of fields with `values(field)` values of `bytes(field)` bytes together:
-  // every combination of values is a name.
-  struct Cost {
-    double names, bytes;
-  };
-  template <class Values, class Bytes>
-  static Cost cost_of(const Template& made, Values values, Bytes bytes) {
-    Cost cost = {1.0, 0.0};
-    for (const Part& part : made.parts) {
-      cost.bytes += cost.names * static_cast<double>(part.literal.size());
-      if (part.view < 0) continue;
-      const auto many = static_cast<double>(values(part));
-      cost.bytes = cost.bytes * many + cost.names * static_cast<double>(bytes(part));
-      cost.names *= many;
-    }
-    cost.bytes *= made.both ? 2.0 : 1.0;
-    return cost;
-  }
-
-  // Bytes of the names of one position that are kept, at the most, whatever its tokens.
-  double most_name_bytes() const {
-    const auto values = [&](const Part& part) {
-      return std::max<std::size_t>(views_[part.view].most_values, 1);
-    };
-    const auto bytes = [&](const Part& part) {
-      return std::max(views_[part.view].most_bytes, kLongestPad);
-    };
-    double sum = 0.0;
-    for (const Template& one : templates_)
-      if (kept(one)) sum += cost_of(one, values, bytes).bytes;
-    return sum;
-  }
-
-  // The same of the tokens around a position; throws where one template makes too many.
-  double name_bytes(const Tokens& tokens, std::int64_t t) const {
-    const auto of = [&](const Part& part, auto View::* known, auto outside) {
-      const std::int64_t at = place_of(part, t);
-      if (at < 0 || at >= length_) return outside;
-      const View& view = views_[part.view];
-      return (view.*known)(static_cast<std::size_t>(token_of(view, tokens, at)));
-    };
-    const auto values = [&](const Part& part) {
-      return of(part, &View::values_of, std::size_t{1});
-    };
-    const auto bytes = [&](const Part& part) { return of(part, &View::bytes_of, kLongestPad); };
-    double sum = 0.0;
-    for (const Template& one : templates_) {
-      if (!kept(one) || (one.kind == kEdge && t == 0)) continue;
-      const Cost cost = cost_of(one, values, bytes);
-      check_choices(cost.names, one.parts.front().literal);
-      sum += cost.bytes;
-    }
-    return sum;
-  }
-  bool kept(const Template& made) const {
-    return !std::holds_alternative<AlphabetView>(names_[naming_of(made.kind)]);
-  }
-
   // Chooses a value for field f and the ones after it; several values make several strings, none
   // makes none.
   void choose(std::size_t i, std::size_t f, const Tokens& tokens, std::int64_t t, Expanded& out) {
@@ -366,14 +299,14 @@ class Expander {
     if (f == memo.fields.size()) return emit(i, look_up(i), t > 0, out);
     const Part& field = *memo.fields[f];
     const View& view = views_[field.view];
-    const std::int64_t at = place_of(field, t);
+    const std::int64_t at = field.place(t, length_);
     if (at < 0 || at >= length_) {
       const std::int64_t distance = at < 0 ? -at : at - length_ + 1;
       chosen_[f] = static_cast<std::int32_t>((distance < kPads ? distance : kPads) - 1 +
                                              (at < 0 ? 0 : kPads));
       return choose(i, f + 1, tokens, t, out);
     }
-    const std::int32_t token = token_of(view, tokens, at);
+    const std::int32_t token = tokens.column[view.column][begin_ + at];
     for (std::int64_t k = view.ptr[token]; k < view.ptr[token + 1]; ++k) {
       count_choice(choices_, templates_[i].parts.front().literal);
       chosen_[f] = 2 * kPads + view.list[k];
@@ -417,7 +350,7 @@ class Expander {
     append_text(t, codes);
     const std::string_view name = text_.from(begin);
     const Template& made = templates_[t];
-    if (kept(made)) check_name(name);
+    if (costs_.kept(made)) check_name(name);
     const std::int32_t id = id_of(names_[naming_of(made.kind)], name);
     const std::int32_t edge = made.both ? id_of(names_[kEdge], name) : -1;
     text_.cut(begin);
@@ -438,21 +371,14 @@ class Expander {
       text_.append(view.values.at(code - 2 * kPads));
       return;
     }
-    const int distance = code % kPads + 1;
-    std::string pad;
-    if (padding_ == Padding::crfpp) {
-      append_pad(pad, code < kPads, distance);
-      return text_.append(pad);
-    }
-    pad = code < kPads ? "_x-" : "_x+";
-    // Wapiti's commands see the padding as a token.
-    text_.append(view.of(pad + (distance > 4 ? "#" : std::to_string(distance))));
+    text_.append(padding_of(view, padding_, code < kPads, code % kPads + 1));
   }
 
   const std::vector<View>& views_;
   const std::vector<Template>& templates_;
   Padding padding_;
   Namings names_;
+  NameCosts costs_;
   std::vector<Memo> memos_;
   std::vector<Made> made_;
   std::int64_t begin_ = 0, length_ = 0;           // of the sequence at hand

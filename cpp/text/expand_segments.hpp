@@ -17,7 +17,8 @@
 #include <vector>
 
 #include "shared/interrupts.hpp"
-#include "text/expand.hpp"
+#include "text/name_bounds.hpp"
+#include "text/templates.hpp"
 
 namespace crfkit {
 

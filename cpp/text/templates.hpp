@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +74,11 @@ struct Part {
   int view = -1;        // -1: none, the literal ends the template
   int offset = 0;
   bool absolute = false;  // offset 1 is the first token, -1 the last
+
+  // The place of the field's token, seen from position t of a sequence: outside of it, padding.
+  std::int64_t place(std::int64_t t, std::int64_t length) const {
+    return !absolute ? t + offset : offset > 0 ? offset - 1 : length + offset;
+  }
 };
 
 // What attributes belong to.  A template makes those of one kind, or of nodes and edges.
@@ -105,53 +109,20 @@ struct Attributes {
 };
 using Expanded = std::array<Attributes, kKinds>;
 
-// Bounds on what one template may make: bytes of a name that is kept, and names at one position (or
-// of one segment), which are the product of the values of its fields; and on the bytes of all names
-// of a position (or of the segments that begin there).
-constexpr std::size_t kMostName = std::size_t{1} << 20, kMostChoices = 100'000;
-constexpr std::size_t kMostNames = std::size_t{1} << 24;
-
-// The beginning of a text, for messages.
-inline std::string beginning(std::string_view text) {
-  std::size_t end = std::min<std::size_t>(text.size(), 60);
-  if (end < text.size())
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return std::string(text.substr(0, end));
-}
-
-// Throws where a name is too long to be kept.
-inline void check_name(std::string_view name) {
-  if (name.size() > kMostName)
-    throw std::invalid_argument("the attribute '" + beginning(name) + "...' has " +
-                                std::to_string(name.size()) + " bytes, more than " +
-                                std::to_string(kMostName) +
-                                "; shorten the token, or leave it out of the template");
-}
-
-// Throws where the names of one position take too many bytes.
-inline void check_names(double bytes, std::int64_t sequence, std::int64_t position) {
-  if (bytes > static_cast<double>(kMostNames))
-    throw std::invalid_argument("the names of attributes at position " + std::to_string(position) +
-                                " of sequence " + std::to_string(sequence) + " have more than " +
-                                std::to_string(kMostNames) +
-                                " bytes; shorten its tokens, or take fewer templates");
-}
-
-// Throws where a template makes too many names, or chooses so many values for them.
-inline void check_choices(double choices, std::string_view head) {
-  if (choices > static_cast<double>(kMostChoices))
-    throw std::invalid_argument(
-        "the template '" + beginning(head) + "' makes more than " + std::to_string(kMostChoices) +
-        " attributes at one position; join fewer fields with several values");
-}
-inline void count_choice(std::size_t& choices, std::string_view head) {
-  if (++choices > kMostChoices) check_choices(static_cast<double>(choices), head);
-}
-
 // What stands for a token so far outside of the sequence: _B-1 .. _B-8, _B+1 .. _B+8.
 inline void append_pad(std::string& text, bool before, int distance) {
   text += before ? "_B-" : "_B+";
   text += std::to_string(distance < 8 ? distance : 8);
+}
+inline std::string padding_of(const View& view, Padding padding, bool before, int distance) {
+  std::string pad;
+  if (padding == Padding::crfpp) {
+    append_pad(pad, before, distance);
+    return pad;
+  }
+  pad = before ? "_x-" : "_x+";
+  // Wapiti's commands see the padding as a token.
+  return view.of(pad + (distance > 4 ? "#" : std::to_string(distance)));
 }
 
 }  // namespace crfkit
