@@ -18,36 +18,37 @@ BCEU           BIOES with C for I and U for S                       C, E       B
 =============  ===================================================  =========  ========
 """
 
-import difflib
 import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from crfkit.data.segmentation import OUTSIDE, are_tags
-from crfkit.expressions import expression_of
 from crfkit.structures.expansion import Expansion, Ints, Mask, expand, useful
+from crfkit.structures.matching import START, STOP, Boundary, Matcher, fitting_pairs, matching
 
+__all__ = [
+    "START",
+    "STOP",
+    "Boundary",
+    "Constraint",
+    "Forbid",
+    "Matcher",
+    "Require",
+    "Resolved",
+    "Scheme",
+    "SegmentLength",
+    "check_constraints",
+    "resolve",
+    "scheme_in",
+    "spelled",
+]
 
-class Boundary(Enum):
-    """The two ends of a sequence: what comes before its first label and after its last."""
-
-    START = "START"
-    STOP = "STOP"
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-START: Final = Boundary.START
-STOP: Final = Boundary.STOP
-Matcher: TypeAlias = str | re.Pattern[str]
 
 # The letters for beginning, inside, end and single; some schemes have only the first two.
 _LETTERS: Final = {
@@ -321,40 +322,6 @@ def _check_ends(item: object, before: object, after: object) -> None:
             raise ValueError(f"{item!r}: {argument} must be {expected}, not {value!r}")
     if before is START and after is STOP:
         raise ValueError(f"{item!r}: the empty sequence is always allowed; name a label")
-
-
-def fitting(matcher: Matcher, names: Sequence[str]) -> list[bool]:
-    """Return which names a label is, or a pattern matches as a whole; its cost is bounded.
-
-    Examples
-    --------
-    >>> fitting("a", ["a", "ab"]), fitting(re.compile("a+"), ["a", "ab", "aa"])
-    ([True, False], [True, False, True])
-    """
-    if isinstance(matcher, str):
-        return [name == matcher for name in names]
-    return expression_of(matcher).fullmatches(names)
-
-
-def fitting_pairs(pattern: re.Pattern[str], names: Sequence[str]) -> Mask:
-    """Return which pairs ``before,after`` a pattern matches, [L, L]."""
-    rows = [fitting(pattern, [f"{before},{after}" for after in names]) for before in names]
-    return np.array(rows, dtype=np.bool_)
-
-
-def matching(item: object, matcher: Matcher | Boundary | None, names: Sequence[str], noun: str) -> Mask:
-    """Mark the matched names (None: all) and, in a last place, START or STOP: [len(names) + 1]."""
-    if matcher is None or isinstance(matcher, Boundary):
-        return np.array([matcher is None] * len(names) + [matcher is not None])
-    text = matcher if isinstance(matcher, str) else matcher.pattern
-    matched = fitting(matcher, names)
-    if any(matched):
-        return np.array([*matched, False])
-    close = difflib.get_close_matches(text, names, n=5, cutoff=0.4)
-    shown = f"close ones: {close}" if close else f"there are {len(names)}: {list(names[:8])}"
-    hint = "; a string is an exact name, for a pattern write re.compile(...)"
-    looks_like_pattern = isinstance(matcher, str) and not set("*+?[|\\").isdisjoint(text)
-    raise ValueError(f"{item!r}: {matcher!r} matches no {noun}; {shown}{hint if looks_like_pattern else ''}")
 
 
 def scheme_in(labels: Sequence[str]) -> Scheme | None:

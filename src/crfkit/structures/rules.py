@@ -25,9 +25,8 @@ from crfkit.structures.constraints import (
     Require,
     Scheme,
     SegmentLength,
-    fitting,
-    fitting_pairs,
 )
+from crfkit.structures.matching import fitting, fitting_pairs
 
 __all__ = [
     "MOST_STEPS",

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from crfkit.checks import in_order
-from crfkit.structures.constraints import Constraint, Matcher
+from crfkit.structures.constraints import Constraint
+from crfkit.structures.matching import Matcher
 
 __all__ = [
     "AtLeast",

@@ -18,7 +18,7 @@ from crfkit.inference.globals.kinds import (
 )
 from crfkit.inference.globals.rules import names_for, rules_of
 from crfkit.shown import cut
-from crfkit.structures.constraints import Boundary, Matcher, fitting
+from crfkit.structures.matching import Boundary, Matcher, fitting
 from crfkit.structures.rules import MOST_STEPS, matcher_of, matcher_steps, plain_matcher
 
 __all__ = ["globals_of", "plain_globals"]

@@ -27,8 +27,9 @@ from crfkit.inference.globals.kinds import (
     check_globals,
 )
 from crfkit.once import once
-from crfkit.structures.constraints import Matcher, Scheme, matching, scheme_in, spelled
+from crfkit.structures.constraints import Scheme, scheme_in, spelled
 from crfkit.structures.gold import Path
+from crfkit.structures.matching import Matcher, matching
 
 __all__ = ["Machine", "Rows", "Rule", "Steps", "names_for", "rules_of", "steps_of"]
 
