@@ -92,12 +92,7 @@ class Dual:
     def __post_init__(self) -> None:
         if self.step not in ("mixture", "exponentiated"):
             raise ValueError(f"step is {self.step!r}, expected 'mixture' or 'exponentiated'")
-        for name, most in (
-            ("switch", np.inf),
-            ("gap", 1.0),
-            ("relax", 1.0),
-            ("patience", np.inf),
-        ):
+        for name, most in (("switch", np.inf), ("gap", 1.0), ("relax", 1.0), ("patience", np.inf)):
             if getattr(self, name) is not None and not 0.0 < getattr(self, name) <= most:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0, at most {most}")
         if self.max_passes < 1:
@@ -125,6 +120,7 @@ class DualRun:
         self.w = begin_at(w, problem.size)  # [F]
         self.phase: Phase = "dual"
         self.passes, self.evaluations = 0, 0.0  # of the dual; of the finisher
+        self.certifying, self.before = 0, 0.0  # passes for the certificate; evaluations before the finisher's
         self.gaps: list[float] = []  # of the last passes, relative to the objective
         self.objectives: list[float] = []  # of the finisher
         self.best, self.bound = np.inf, -np.inf  # objective of w, and what the optimum is known to be above
@@ -252,8 +248,7 @@ class DualRun:
             finish = replace(finish, threads=self.options.threads)
         if self.left and "preconditioner" in own:
             finish = replace(finish, preconditioner="none")
-        made: Optimiser = finish
-        return made
+        return cast(Optimiser, finish)
 
     def _finish(self) -> Step:
         assert self.finisher is not None
@@ -399,9 +394,6 @@ class DualRun:
         if self.phase == "finish":
             known = self.problem if self.left else KnownDiagonal(self.problem, None)
             self.finisher = self._finisher().start(known, self.penalty, self.w, state=state.part("finish"))
-
-    certifying = 0  # passes for the certificate
-    before = 0.0  # evaluations before those of the finisher
 
 
 _NUMBERS = ("phase", "passes", "evaluations", "before", "best", "bound", "left", "certifying")
