@@ -31,8 +31,8 @@ from tests.cases.matrix import (
     D,
     L,
     data,
-    goal,
     loss_of,
+    penalty_of,
 )
 
 
@@ -234,16 +234,12 @@ def test_optimisers_go_down_or_are_refused(structure: str, objective: str, gold:
     edges = structure == "edges"  # order 1, with edge attributes
     loss = loss_of("order 1" if edges else structure, objective, gold, weights=False, edges=edges)
     optimiser = by_name(name)
-    penalty = goal(objective).penalty(loss.layout)
     if any(loss.lacks(kind) for kind in optimiser.needs) or loss.minimises == (name in FAMILIES["mistakes"]):
         assert (name, structure, objective, gold) not in MUST
         with pytest.raises(NotCoveredError, match=r"^[^\n]+$"):
             check_suits(loss, optimiser)
         return
-    if name in ("sgd-l1", "bcd"):
-        penalty = optimise.Penalty(l1=0.1, l2=1.0 if name == "bcd" else 0.0)
-    if not loss.minimises:
-        penalty = optimise.Penalty()
+    penalty = penalty_of(objective, name, loss)
     scratch = np.empty(loss.size)
     zero = np.zeros(loss.size)
     begin = loss.value_and_grad(zero, scratch)
@@ -310,46 +306,6 @@ def test_every_member_is_here() -> None:
     assert named == {*NAMES}, "an optimiser is missing from FAMILIES"
     kinds = {type(made).kind for made in STRUCTURES.values()}
     assert kinds == {*KINDS}, "a structure that can be trained is missing from STRUCTURES"
-
-
-VARIANTS: dict[str, dict[str, Any]] = {
-    "without values": {"value": None},
-    "values of 0": {"value": 0.0},
-    "columns": {"dense": 2},
-    "without attributes": {"attr": None},
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("structure", ["order 1", "order 2", "order 3", "semi"])
-def test_other_data_train_or_are_refused(structure: str, variant: str, name: str) -> None:
-    given, made = data("path", structure, weights=False), STRUCTURES[structure]
-    P, change = given.positions, VARIANTS[variant]
-    if "dense" in change:
-        given = replace(given, dense=np.abs(np.random.default_rng(1).normal(size=(P, change["dense"]))))
-    elif "attr" in change:
-        none = np.zeros(0, np.int32)
-        given = replace(given, attr_ptr=np.zeros(P + 1, np.int64), attr=none, value=None)
-    else:
-        assert given.value is not None
-        given = replace(given, value=None if change["value"] is None else given.value * change["value"])
-    for objective in ("likelihood", "perceptron", "max-margin", "exponential"):
-        loss = goal(objective).bind(Layout.all_pairs(given, made), made, given, threads=1)
-        optimiser, penalty = by_name(name), goal(objective).penalty(loss.layout)
-        if name in ("sgd-l1", "bcd"):
-            penalty = optimise.Penalty(l1=0.1, l2=1.0 if name == "bcd" else 0.0)
-        try:
-            check_suits(loss, optimiser, penalty)
-        except NotCoveredError:
-            continue
-        run = optimiser.start(loss, penalty if loss.minimises else optimise.Penalty(), np.zeros(loss.size))
-        for _ in range(3):
-            step = run.step()
-            assert np.isfinite(step.objective)
-            if step.stopped:
-                break
-        assert np.isfinite(run.w).all()
 
 
 def test_one_position_is_logistic_regression() -> None:
