@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import LARGEST_SCORE, Floats
+from crfkit.arrays import LARGEST_SCORE, Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
 from crfkit.linear.block import Block
@@ -121,7 +121,7 @@ def score(
         scores[block.slot] = _places(layout, weights, batch, block, rows, scores, out, threads)
     if dense is not None:
         _check_finite(layout, weights, layout.block["dense"])
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with checked_later():
             scores["node"] += dense @ weights[layout.parts["dense"]].reshape(-1, layout.labels)
         if not (np.abs(scores["node"]) <= LARGEST_SCORE).all():
             explain(layout, weights, batch, scores["node"])

@@ -27,7 +27,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, checked_later
 from crfkit.fields import Fields
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
 from crfkit.optimise.batch.stopping import Stopping
@@ -213,7 +213,7 @@ def scaling_update(
         (observed > 0.0) | (expected != 0.0).any(axis=0) | (l2 * w != 0.0)
     )  # not yet solved
     strength, t = np.broadcast_to(l2, F), totals[:, None]
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with checked_later():
         for _ in range(100):
             if not left.size:
                 break

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats, Ids, checked_later
 from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
@@ -106,7 +106,7 @@ class Enumeration(Method):
         batch = potentials.batch
         variables = np.flatnonzero(batch.graph_of == graph).astype(np.int32)
         width = batch.width[variables].tolist()
-        with np.errstate(over="ignore"):
+        with checked_later():
             many = float(np.prod(np.asarray(width, dtype=np.float64)))
         if many > self.most or many * len(width) > _MOST_VARIABLES * self.most:
             raise MethodError(

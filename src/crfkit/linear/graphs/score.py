@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import LARGEST_SCORE, Floats, Ids, Pointers, Ragged
+from crfkit.arrays import LARGEST_SCORE, Floats, Ids, Pointers, Ragged, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import explain
@@ -77,7 +77,7 @@ class CliqueScores:
         if self.features is None:
             columns = self.layout.shared(self.name, w)[None, :]  # [1, columns]
         elif self.features.dense is not None:
-            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            with checked_later():
                 columns = self.features.dense @ w[part].reshape(self.features.columns, self._columns)
         else:
             assert self.features.rows is not None
