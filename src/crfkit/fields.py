@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.shown import quoted
 
 __all__ = ["Fields"]
 
@@ -223,7 +224,7 @@ class Fields(dict[str, Any]):
 
 
 def _as_float(value: object) -> float | None:
-    """Return a number as a float; None where it is none, or too large for one."""
+    """Return a number as a float; None where it is something else, or too large for one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -242,7 +243,7 @@ def _described(value: object) -> str:
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
     if isinstance(value, str):
-        return repr(value[:40])
+        return quoted(value, 40)
     if isinstance(value, list | tuple | Mapping):
         return f"a {type(value).__name__} of {len(value):,}"
     return f"a {type(value).__name__}"

@@ -20,6 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
+from crfkit.shown import cut, shown
+
 __all__ = ["LOCK", "HeldLock", "lock", "locked_folder", "take_lock"]
 
 LOCK = "crfkit.lock"  #: the file in a folder that is locked by whoever uses the folder
@@ -177,11 +179,7 @@ def _holder(path: str) -> str:
     try:
         with open(path, "rb") as file:
             note = json.loads(file.read(_LONGEST))
-        known = {name: _plain(note[name]) for name in ("pid", "host", "since", "command")}
+        known = {name: cut(shown(note[name]), 200) for name in ("pid", "host", "since", "command")}
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return "another process"
     return "process {pid} on {host} since {since} ({command})".format(**known)
-
-
-def _plain(value: object) -> str:
-    return "".join(c if c.isprintable() else "?" for c in str(value))[:200]

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
+from crfkit.shown import cut
+
 __all__ = [
     "BINARY",
     "CHUNK",
@@ -65,8 +67,7 @@ class FormatError(ValueError):
     """
 
     def __init__(self, path: str, line: int | None, what: str) -> None:
-        if len(what) > _MOST_SHOWN:
-            what = f"{what[: _MOST_SHOWN // 2]} ... {what[-_MOST_SHOWN // 2 :]}"
+        what = cut(what, _MOST_SHOWN)
         super().__init__(path, line, what)
         self.path = path  #: name of the file
         self.line = line  #: number of the line, from 1; None where the whole file is meant
