@@ -52,13 +52,11 @@ class FormKeeper(Keeper):
 
 def form_of(path: str) -> GraphForm:
     """Return the text form in a file."""
-    from crfkit.features.limits import MOST_CHARACTERS
+    from crfkit.features.limits import text_bytes
     from crfkit.models.graph_form import GraphForm
 
-    with open(path, "rb") as file:
-        text = file.read(4 * MOST_CHARACTERS + 1)
     try:
-        return GraphForm.parse(text.decode("utf-8-sig"), path)
+        return GraphForm.parse(text_bytes(path).decode("utf-8-sig"), path)
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not UTF-8 text; give the text form of a graph") from None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crfkit.features.crfpp import parse_crfpp
-from crfkit.features.limits import MOST_CHARACTERS, check_text
+from crfkit.features.limits import check_text, text_bytes
 from crfkit.features.recipe import Dialect, Recipe
 from crfkit.features.wapiti import parse_wapiti
 
@@ -71,8 +71,7 @@ def read_recipe(
 ) -> Recipe:
     """Read a template file."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(4 * MOST_CHARACTERS + 1)
+        data = text_bytes(path)
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1

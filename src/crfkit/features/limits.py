@@ -18,6 +18,7 @@ x the bytes of the token.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence, Sized
 
 from crfkit.shown import quoted
@@ -34,6 +35,7 @@ __all__ = [
     "check_templates",
     "check_text",
     "check_wapiti",
+    "text_bytes",
 ]
 
 MOST_CHARACTERS = 1 << 21
@@ -44,8 +46,21 @@ LONGEST_WAPITI = 1000
 MOST_NGRAMS = 1 << 20
 
 
+def text_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file of text, as many as tell that it is too long for `check_text`."""
+    with open(path, "rb") as file:
+        return file.read(4 * MOST_CHARACTERS + 1)
+
+
 def check_text(text: str, source: str) -> None:
-    """Raise a ValueError where the text of a recipe, or one of its lines, is too long."""
+    """Raise a ValueError where the text of a recipe, or one of its lines, is too long.
+
+    Examples
+    --------
+    >>> check_text("word[0];" * 20_000, "my.recipe")
+    Traceback (most recent call last):
+    ValueError: my.recipe, line 1 has 160,000 characters, more than 100,000; break it up
+    """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"{source} has {len(text):,} characters, more than {MOST_CHARACTERS:,}; shorten it")
     if len(text) > LONGEST_LINE:
@@ -70,7 +85,14 @@ def check_templates(templates: Sized, where: str) -> None:
 
 
 def check_fields(fields: Sized) -> None:
-    """Raise a ValueError where a template has too many fields."""
+    """Raise a ValueError where a template has too many fields.
+
+    Examples
+    --------
+    >>> check_fields(range(101))
+    Traceback (most recent call last):
+    ValueError: a template has more than 100 fields; break it up
+    """
     if len(fields) > MOST_FIELDS:
         raise ValueError(f"a template has more than {MOST_FIELDS} fields; break it up")
 
