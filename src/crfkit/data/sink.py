@@ -72,7 +72,7 @@ def _replace(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def _stem(name: str) -> str:
-    """Return the beginning of a name: whole letters, without bytes that are none."""
+    """Return the beginning of a name: whole letters, without bytes that do not spell any."""
     return os.fsencode(name)[:_STEM].decode(sys.getfilesystemencoding(), "ignore")
 
 

@@ -100,7 +100,7 @@ def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         return arrays
     table = json.loads(arrays[_PIECES].tobytes(), object_pairs_hook=_single)
     if not isinstance(table, dict):
-        raise ValueError("its table of arrays is none that crfkit writes")
+        raise ValueError("its table of arrays is not one that crfkit writes")
     return {name: _piece(arrays, place) for name, place in table.items()}
 
 
@@ -113,7 +113,7 @@ def _piece(arrays: Mapping[str, NDArray[Any]], place: Any) -> NDArray[Any]:
             end = first + prod(shape)
             if end <= len(whole):
                 return whole[first:end].reshape(shape)
-    raise ValueError("a place in its table of arrays is none that crfkit writes")
+    raise ValueError("a place in its table of arrays is not one that crfkit writes")
 
 
 def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _unflatten(value: Any, arrays: Mapping[str, NDArray[Any]], depth: int) -> Any:
     if isinstance(value, list) or depth > _DEEPEST:
-        raise ValueError("its tree is none that crfkit writes")
+        raise ValueError("its tree is not one that crfkit writes")
     if not isinstance(value, dict):
         return value
     kind, inside = next(iter(value.items())) if len(value) == 1 else ("", None)
@@ -136,4 +136,4 @@ def _unflatten(value: Any, arrays: Mapping[str, NDArray[Any]], depth: int) -> An
     if kind in ("list", "tuple") and isinstance(inside, list):
         items = [_unflatten(v, arrays, depth + 1) for v in inside]
         return items if kind == "list" else tuple(items)
-    raise ValueError("its tree is none that crfkit writes")
+    raise ValueError("its tree is not one that crfkit writes")

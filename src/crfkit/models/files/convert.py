@@ -75,7 +75,8 @@ def load(
 ) -> Any:
     """Read a model file of any kind, gzip or plain: a `Model`, or a `GraphModel` where it is one of graphs.
 
-    Parameters and errors are those of `read_model`, which reads models of sequences only.
+    Parameters and errors are those of `read_model`, which reads models of sequences only. The file is mapped:
+    replace it by renaming (``os.replace``), never in place, or load it with ``mapped=False``.
 
     Examples
     --------
