@@ -52,7 +52,13 @@ def sealed(array: NDArray[Entry]) -> NDArray[Entry]:
 
 
 def handed_over(array: NDArray[Entry]) -> NDArray[Entry]:
-    """Return an array that was made just now, and that nobody else holds, as one that nobody can write to."""
+    """Return an array that was made just now, and that nobody else holds, as one that nobody can write to.
+
+    Examples
+    --------
+    >>> handed_over(np.zeros(2)).flags.writeable
+    False
+    """
     array.setflags(write=False)
     return array
 

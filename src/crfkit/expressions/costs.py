@@ -49,7 +49,15 @@ def most_steps(tree: Tree, length: int, *, whole: bool) -> float:
 
 
 def reach(tree: Tree, constant: float, by_character: float, *, whole: bool) -> int:
-    """Return the longest text that takes at most constant + by_character * length steps; -1: none does."""
+    """Return the longest text that takes at most constant + by_character * length steps; -1: none does.
+
+    Examples
+    --------
+    >>> import re
+    >>> from crfkit.expressions.parser import parsed
+    >>> reach(parsed(re.compile("(a+)+$")), 1000, 10, whole=True) < 10
+    True
+    """
 
     def fits(length: int) -> bool:
         return most_steps(tree, length, whole=whole) <= constant + by_character * length
@@ -73,7 +81,14 @@ def short_reach(tree: Tree, constant: float, by_character: float, *, whole: bool
 
 
 def range_width(tree: Tree) -> int:
-    """Return how many characters the ranges of classes have, all together: `re` writes them out."""
+    """Return how many characters the ranges of classes have, all together: `re` writes them out.
+
+    Examples
+    --------
+    >>> from crfkit.expressions.parser import parsed
+    >>> range_width(parsed("[a-z]+[0-9]"))
+    36
+    """
     return sum(
         min(last - first + 1, 1 << 16)
         for op, value in _items(tree)
@@ -85,7 +100,14 @@ def range_width(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Return how many parts an expression has, each written once."""
+    """Return how many parts an expression has, each written once.
+
+    Examples
+    --------
+    >>> from crfkit.expressions.parser import parsed
+    >>> size_of(parsed("ab+"))
+    3
+    """
     return sum(1 + (len(value) if op.name == "IN" else 0) for op, value in _items(tree))
 
 

@@ -118,21 +118,33 @@ class Expression:
         return self._program
 
     def _long(self, text: str, why: str) -> ValueError:
-        shown = repr(text[:20]) + ("..." if len(text) > 20 else "")
         return ValueError(
-            f"{_name(self.pattern.pattern)} takes too long on {shown}, which has {len(text):,} characters: "
-            f"{why}; begin it with ^, or write {{0,20}} for *"
+            f"{_name(self.pattern.pattern)} takes too long on {quoted(text, 20)}, which has {len(text):,} "
+            f"characters: {why}; begin it with ^, or write {{0,20}} for *"
         )
 
 
 @lru_cache(maxsize=256)
 def expression_of(pattern: str | re.Pattern[str]) -> Expression:
-    """Return the expression of a pattern, which is made once."""
+    """Return the expression of a pattern, which is made once.
+
+    Examples
+    --------
+    >>> expression_of("a+") is expression_of("a+")
+    True
+    """
     return Expression(pattern)
 
 
 def compiled(text: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile an expression; a ValueError says what is wrong with it, or that it is too large."""
+    """Compile an expression; a ValueError says what is wrong with it, or that it is too large.
+
+    Examples
+    --------
+    >>> compiled("a(")
+    Traceback (most recent call last):
+    ValueError: the regular expression 'a(' is wrong: missing ), unterminated subpattern at position 1
+    """
     if len(text) > LONGEST:
         raise ValueError(f"{_name(text)} has {len(text):,} characters, more than {LONGEST:,}; shorten it")
     try:

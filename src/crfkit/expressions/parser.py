@@ -32,7 +32,13 @@ class Tree(Protocol):
 
 
 def parsed(pattern: str | re.Pattern[str]) -> Tree:
-    """Return the tree of an expression."""
+    """Return the tree of an expression.
+
+    Examples
+    --------
+    >>> [item[0].name for item in parsed("a.")]
+    ['LITERAL', 'ANY']
+    """
     if isinstance(pattern, str):
         tree: Tree = _parser.parse(pattern)
     else:

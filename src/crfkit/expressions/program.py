@@ -99,7 +99,14 @@ class Program:
 
 
 def program_of(tree: Tree) -> Program:
-    """Return the program of a parsed expression; an `UnknownError` says why there is none."""
+    """Return the program of a parsed expression; an `UnknownError` says why there is none.
+
+    Examples
+    --------
+    >>> from crfkit.expressions.parser import parsed
+    >>> program_of(parsed("ab")).size
+    3
+    """
     builder = _Builder(tree.state)
     builder.part(tree, ())
     return builder.program

@@ -75,7 +75,14 @@ def counted_from(before: int) -> Iterator[None]:
 
 
 def demand_finite(values: Floats) -> None:
-    """Raise an error where the scores of a sequence added up to nan or infinity [N]; -inf is no labelling."""
+    """Raise an error where the scores of a sequence added up to nan or infinity [N]; -inf: no labelling.
+
+    Examples
+    --------
+    >>> demand_finite(np.array([1.0, np.inf]))
+    Traceback (most recent call last):
+    crfkit.checks.NotFiniteError: sequence 1: its scores overflow when they are added up; scale them
+    """
     wrong = np.flatnonzero(~(values < np.inf))
     if wrong.size:
         raise NotFiniteError("its scores overflow when they are added up; scale them", sequence=int(wrong[0]))

@@ -204,7 +204,13 @@ def _matchers(rule: Constraint) -> list[Matcher]:
 
 
 def matcher_steps(matcher: Matcher, lengths: Mapping[int, int]) -> float:
-    """Return the most steps that a matcher takes on names, of which there are so many of each length."""
+    """Return the most steps that a matcher takes on names, of which there are so many of each length.
+
+    Examples
+    --------
+    >>> matcher_steps("B-PER", {5: 1}), matcher_steps(re.compile("abc"), {5: 10})
+    (0.0, 80)
+    """
     if isinstance(matcher, str):
         return 0.0
     expression = expression_of(matcher)

@@ -187,7 +187,14 @@ def _check_names(names: Sequence[str], columns: int) -> None:
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Refuse columns of a file that have the same name, or are more than can be meant."""
+    """Refuse columns of a file that have the same name, or are more than can be meant.
+
+    Examples
+    --------
+    >>> check_columns(["word", "tag", "word"])
+    Traceback (most recent call last):
+    ValueError: has the same column name twice, 'word'; rename one
+    """
     if len(names) > _MOST_COLUMNS:
         raise ValueError(f"has {len(names):,} columns, expected {_MOST_COLUMNS:,} at most")
     if len(set(names)) < len(names):
