@@ -1,4 +1,4 @@
-"""Inputs without an end, or that are no files: commands say so in one line, soon and in little memory."""
+"""Inputs without an end, or that are not files: commands say so in one line, soon and in little memory."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ NAMES = {
     "255 bytes": "m" * 255,
     "255 bytes of three": "模" * 85,
     "255 bytes of four, shifted": "abc" + "𝕞" * 63,
-    "bytes that are no letters": os.fsdecode(b"\xff\xfe" * 100 + b".crf"),
+    "bytes that are not letters": os.fsdecode(b"\xff\xfe" * 100 + b".crf"),
     "a cut would fall into a letter": "m" * 79 + "模" * 50,
     "like a pattern": "[a-z]*?{x}" * 20,
 }

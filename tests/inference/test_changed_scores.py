@@ -61,7 +61,7 @@ def test_every_query(case: Case) -> None:
 
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("L", [13, 14, 17, 33, 61])
-def test_padding_is_no_label(L: int, listed: bool) -> None:
+def test_padding_is_not_a_label(L: int, listed: bool) -> None:
     """Vectors are longer than rows of labels: what lies beyond is never chosen, not even before nan."""
     for seed in range(12):
         rng = np.random.default_rng(seed)

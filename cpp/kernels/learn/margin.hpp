@@ -110,7 +110,7 @@ class MarginVisits {
         if (loss[k] > loss[top]) top = k;
         if (set.share[k] > 0.0 && (low < 0 || loss[k] < loss[low])) low = k;
       }
-      if (low < 0) break;  // shares that are no distribution
+      if (low < 0) break;  // shares that are not a distribution
       const double spread = loss[top] - loss[low];
       if (round == 0) enough = 1e-3 * spread + 1e-13 * (1.0 + std::fabs(loss[top]));
       if (spread <= enough) break;

@@ -77,7 +77,7 @@ class LaneBest {
   }
 
   // The first of the largest cells, of which `top` is the maximum by places.  Where all are NaN,
-  // the padding is larger: it is no label.
+  // the padding is larger: it is not a label.
   int first_best(const double* cells, Vec top) const {
     const Vec highest = splat(max_of(top));
     for (int j = 0; L_ <= kForetold && j < L_; ++j)
