@@ -83,6 +83,8 @@ def demand_finite(values: Floats) -> None:
     Traceback (most recent call last):
     crfkit.checks.NotFiniteError: sequence 1: its scores overflow when they are added up; scale them
     """
+    if np.isfinite(values).all():
+        return
     wrong = np.flatnonzero(~(values < np.inf))
     if wrong.size:
         raise NotFiniteError("its scores overflow when they are added up; scale them", sequence=int(wrong[0]))
@@ -90,6 +92,8 @@ def demand_finite(values: Floats) -> None:
 
 def demand_labelling(values: Floats) -> None:
     """Raise a `NoLabellingError` where the value of a sequence [N] is that of no labelling."""
+    if np.isfinite(values).all():
+        return
     demand_finite(values)
     impossible = np.flatnonzero(values == -np.inf)
     if impossible.size:
