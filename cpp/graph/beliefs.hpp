@@ -27,7 +27,7 @@ class Beliefs {
       if (state(v) == MessageRun::State::dead) return;
       double shares = 0.0;
       for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) shares += weight(p);
-      const double log_z = told(v, -1, to);
+      const double log_z = told(v, -1, to).log();
       if (log_z > kForbidden) each[v] = run_.rows.most[v] + (1.0 - shares) * log_z;
       double total = 0.0;
       for (std::int32_t i = 0; i < p_.width[v]; ++i) total += to[i];
@@ -120,9 +120,18 @@ class Beliefs {
     return run_.options.weight ? run_.options.weight[p_.factor[place]] : 1.0;
   }
 
-  // What v believes, or tells the factor of a place; highest 1.  Returns the logarithm of the sum
-  // as it was before.
-  double told(std::int64_t v, std::int64_t but, double* q) const {
+  // A sum of numbers that were divided by their maximum, or exponentials of those that had it
+  // subtracted.
+  struct Sum {
+    double total, most;
+    bool logs;
+    double log() const {
+      return total > 0.0 ? std::log(total) + (logs ? most : std::log(most)) : kForbidden;
+    }
+  };
+
+  // What v believes, or tells the factor of a place; highest 1.  Returns the sum as it was before.
+  Sum told(std::int64_t v, std::int64_t but, double* q) const {
     const std::int64_t n = p_.width[v], stride = row_stride(n);
     const bool logs = run_.rule[p_.component[v]] != MessageRule::sums;
     const double* row = run_.rows.of(v);
@@ -143,10 +152,10 @@ class Beliefs {
     double total = 0.0;
     if (most == (logs ? kForbidden : 0.0)) {
       std::fill_n(q, n, 0.0);
-      return kForbidden;
+      return {0.0, most, logs};
     }
     for (std::int64_t i = 0; i < n; ++i) total += q[i] = logs ? std::exp(q[i] - most) : q[i] / most;
-    return std::log(total) + (logs ? most : std::log(most));
+    return {total, most, logs};
   }
 
   void add_factors(double* value) {
