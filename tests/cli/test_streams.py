@@ -14,7 +14,7 @@ from tests.cases.cli import folder, run
 
 __all__ = ["folder"]
 
-ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": ""}
+ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "", "PYTHONUNBUFFERED": ""}  # as users have it
 
 
 def shell(line: str, folder: Path, **more: str) -> tuple[int, list[str]]:
@@ -41,6 +41,7 @@ def shell(line: str, folder: Path, **more: str) -> tuple[int, list[str]]:
         ("crfkit tag --help > /dev/full", 1, "No space left on device"),
         ("crfkit explain m.crf test.txt | true", 1, ""),
         ("crfkit tag missing test.txt 2> /dev/full", 2, ""),
+        ("crfkit train train.txt -o n.crf --max-iter 1 2> /dev/full", 0, ""),
         ("crfkit tag m.crf missing >&- 2>&- <&-", 2, ""),
         ("crfkit tag m.crf - <&-", 0, "holds no sequence"),
         ("crfkit tag m.crf test.txt -o tagged.txt -q >&- 2>&- <&- && cmp tagged.txt tagged.txt", 0, ""),

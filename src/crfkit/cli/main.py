@@ -59,7 +59,7 @@ def reported() -> Iterator[None]:
             with safe_streams():
                 yield
     except BrokenPipeError:  # the reader of the output has closed it
-        hush_unwritten()
+        hush_unwritten(sys.stdout)
         raise typer.Exit(1) from None
     except (typer.Exit, typer.Abort):
         raise
@@ -146,7 +146,7 @@ def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: 
 
 
 def _fail(message: str, status: int) -> None:
-    hush_unwritten()
+    hush_unwritten(sys.stdout)
     say(f"crfkit: {_line(message)}")
     raise typer.Exit(status)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from typing import Annotated
 
 import typer
 
+from crfkit.cli.streams import hush_unwritten
 from crfkit.data.formats.registry import names
 from crfkit.shown import safe
 
@@ -69,8 +69,10 @@ def say(text: str, quiet: bool = False) -> None:
 
         width = max(shutil.get_terminal_size().columns, 1)
         text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
-    with suppress(OSError):  # nobody reads it
+    try:
         print(safe(text), file=sys.stderr)
+    except OSError:  # nobody reads it
+        hush_unwritten(sys.stderr)
 
 
 def column_names(given: str | None) -> list[str] | None:

@@ -122,12 +122,12 @@ def safe_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def hush_unwritten() -> None:
-    """Discard what standard output does not take, so that nothing more is said about it at exit."""
+def hush_unwritten(stream: TextIO) -> None:
+    """Discard what a standard stream does not take, so that nothing more is said about it at exit."""
     try:
-        sys.stdout.flush()
+        stream.flush()
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
+            os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
