@@ -12,7 +12,7 @@ from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import grid
 from tests.cases.interrupts import seconds_until_heard
 
-SOON = 2.0  # seconds; a tenth of one, on a machine that has nothing else to do
+SOON = 5.0  # seconds; a tenth of one, on a machine that has nothing else to do
 MANY = 10**6
 
 

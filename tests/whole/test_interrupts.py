@@ -21,7 +21,7 @@ from tests.cases.batches import random_batch
 from tests.cases.dual import problem_of
 from tests.cases.interrupts import seconds_until_heard
 
-SOON = 2.0  # seconds; a tenth of one, on a machine that has nothing else to do
+SOON = 5.0  # seconds; a tenth of one, on a machine that has nothing else to do
 
 
 def chain(L: int, *lengths: int, order: int = 1) -> _native.Problem:
