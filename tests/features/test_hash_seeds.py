@@ -69,7 +69,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What three processes find, each with another seed."""
+    """What two processes find, each with another seed."""
     folder = tmp_path_factory.mktemp("seeds")
     begun = [
         subprocess.Popen(
@@ -78,10 +78,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for seed in (0, 1, 2)
+        for seed in (0, 1)
     ]
     said = [run.communicate(timeout=120)[0] for run in begun]
-    assert [run.returncode for run in begun] == [0, 0, 0]
+    assert [run.returncode for run in begun] == [0, 0]
     return [json.loads(text) for text in said]
 
 
