@@ -14,7 +14,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.segmentation import Segments, are_tags, segments_of
 from crfkit.inference.globals.decoding import Answers, Rules, constrained_paths
 from crfkit.inference.globals.kinds import GlobalConstraint
-from crfkit.inference.globals.rules import rules_of
+from crfkit.inference.globals.resolve import rules_of
 from crfkit.models.scores import Decoding, flat_path
 from crfkit.models.scoring import Metric, Scoring, asked
 from crfkit.models.tags import Spelling, as_segments

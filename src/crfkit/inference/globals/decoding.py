@@ -23,11 +23,13 @@ from crfkit.arrays import Bools, Floats, Pointers, ranges
 from crfkit.inference.globals.automata import Ordered, by_position, fits, joined, remembered
 from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.inference.globals.program import solve
-from crfkit.inference.globals.rules import Machine, Rule, rules_of, steps_of
+from crfkit.inference.globals.resolve import rules_of
+from crfkit.inference.globals.rules import Machine, Rule, steps_of
 from crfkit.inference.globals.trellis import trellis_of
 from crfkit.inference.results import NoLabellingError
 from crfkit.inference.training import best
 from crfkit.native import kernels, threads_or_all
+from crfkit.once import once
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Path
 from crfkit.structures.results import Labelling
@@ -40,6 +42,8 @@ Way: TypeAlias = Literal["free", "DP", "k-best", "LP", "ILP", "none"]
 WAYS: tuple[Way, ...] = ("free", "DP", "k-best", "LP", "ILP", "none")
 Rules: TypeAlias = Sequence[tuple[GlobalConstraint, Rule]]
 _ROUNDS = (8, 64)
+_MOST_MARKS = 1 << 24  # parts of rules times labellings that are looked at together
+_MOST_TRIED = 20  # constraints, each of which a program tries alone to name the one that cannot be kept
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -209,6 +213,21 @@ def constrained_paths(
     return Answers(Path(path.seq_ptr, search.label, search.begin), search.score, values, search.how)
 
 
+class _Memory:
+    """The automaton of some parts of rules, made where it is needed."""
+
+    def __init__(self, parts: Sequence[tuple[Rule, int]]) -> None:
+        self._parts = parts
+        sizes = [rule.memories(part) for rule, part in parts]
+        #: How many states it has; None: there is no automaton.
+        self.states = None if None in sizes else prod(size for size in sizes if size is not None)
+
+    @once
+    def machine(self) -> Machine:
+        """The automaton."""
+        return joined([rule.machine(part) for rule, part in self._parts])
+
+
 class _Search:
     """Answers of a batch, filled in as they are found."""
 
@@ -231,10 +250,10 @@ class _Search:
             kinds, kind = np.unique(broken, axis=0, return_inverse=True)
             again = [(np.zeros(0, np.int64), broken[:0])]
             for i, one in enumerate(kinds):
-                machines = [parts[q][0].machine(parts[q][1]) for q in np.flatnonzero(one).tolist()]
+                memory = _Memory([parts[q] for q in np.flatnonzero(one).tolist()])
                 here = left[kind == i]
                 for some in np.split(here, len(here)) if by_position(self.potentials) else (here,):
-                    found = self._remembered(some, machines)
+                    found = self._remembered(some, memory)
                     if found is None:
                         beyond.append(some)
                     else:
@@ -242,15 +261,12 @@ class _Search:
             left, broken = (np.concatenate(each) for each in zip(*again, strict=True))
         return np.sort(np.concatenate(beyond))
 
-    def _remembered(
-        self, some: Pointers, machines: Sequence[Machine | None]
-    ) -> tuple[Pointers, Bools] | None:
+    def _remembered(self, some: Pointers, memory: _Memory) -> tuple[Pointers, Bools] | None:
         """Decode some sequences; return those that break further parts, or None where it takes too much."""
-        known = [machine for machine in machines if machine is not None]
         chosen = self.potentials.select(some)
-        if len(known) < len(machines) or not fits(chosen, prod(len(one.accept) for one in known)):
+        if memory.states is None or not fits(chosen, memory.states):
             return None
-        scores, path = remembered(chosen, joined(known), self.threads)
+        scores, path = remembered(chosen, memory.machine, self.threads)
         more = _broken(path, self.rules, self.L)
         done = (scores == -np.inf) | ~more.any(axis=1)
         self._take(some, done, "DP", scores, path)
@@ -258,8 +274,12 @@ class _Search:
 
     def among_best(self, left: Pointers, k: int) -> Pointers:
         """Take the first of the k best labellings that keeps the rules; return those without an answer."""
-        if not left.size:
-            return left
+        parts = sum(rule.parts for _, rule in self.rules)
+        some = max(1, _MOST_MARKS // (k * parts))
+        rest = [self._among_best(left[i : i + some], k) for i in range(0, len(left), some)]
+        return np.concatenate([left[:0], *rest])
+
+    def _among_best(self, left: Pointers, k: int) -> Pointers:
         chosen = self.potentials.select(left)
         rank, scores, path = _among_best(chosen, self.rules, k, self.threads)
         ended = (rank < 0) & (scores[:, -1] == -np.inf)  # the list has all labellings
@@ -325,11 +345,13 @@ def _among_best(
 
 def _culprit(one: Ordered, rules: Rules) -> str:
     """Name the constraint that no labelling keeps; where each can be kept alone, all of them."""
-    for item, rule in rules:
+    for item, rule in rules[:_MOST_TRIED]:
         if one.seq_ptr[-1] == 0:
             alone = not _broken(Path(one.seq_ptr, np.zeros(0, np.int32)), [(item, rule)], 1).any()
         else:
             alone = solve(trellis_of(one), [rule], 1.0) is not None
         if not alone:
             return repr(item)
+    if len(rules) > _MOST_TRIED:
+        return f"all of {len(rules):,} constraints together"
     return f"all of {', '.join(repr(item) for item, _ in rules)} together"

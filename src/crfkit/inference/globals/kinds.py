@@ -17,7 +17,6 @@ matches none, whole types.
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from crfkit.checks import in_order
+from crfkit.shown import cut
 from crfkit.structures.constraints import Constraint
 from crfkit.structures.matching import Matcher
 
@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+_MOST_COUNT = 1 << 31  # occurrences, and positions: more than any sequence has
+_LARGEST = 1e100  # coefficient: sums over sequences stay finite
+
+
 def _check_matcher(item: object, argument: str, value: object) -> None:
     if not isinstance(value, str | re.Pattern):
         raise TypeError(f"{item!r}: {argument} must be a label or a compiled pattern, not {value!r}")
@@ -54,8 +58,8 @@ class _Counted:
 
     def __post_init__(self) -> None:
         _check_matcher(self, "label", self.label)
-        if isinstance(self.k, bool) or operator.index(self.k) < 0:
-            raise ValueError(f"{self!r}: k must be 0 or more")
+        if isinstance(self.k, bool) or not 0 <= operator.index(self.k) <= _MOST_COUNT:
+            raise ValueError(f"{cut(repr(self), 200)}: k must be 0 or more, and at most {_MOST_COUNT:,}")
 
 
 @dataclass(frozen=True)
@@ -218,10 +222,15 @@ class Linear:
             _check_matcher(self, "a label of coefficients", label)
             if position is not None and (isinstance(position, bool) or not isinstance(position, int)):
                 raise TypeError(f"{self!r}: the position {position!r} is not a whole number")
-            if not math.isfinite(number):
-                raise ValueError(f"{self!r}: the coefficient {number!r} is not a finite number")
-        if not math.isfinite(self.bound):
-            raise ValueError(f"{self!r}: bound must be a finite number")
+            if position is not None and abs(position) > _MOST_COUNT:
+                raise ValueError(f"{cut(repr(self), 200)}: a position is beyond {_MOST_COUNT:,}")
+            if not abs(number) <= _LARGEST:  # nor nan
+                raise ValueError(
+                    f"{cut(repr(self), 200)}: the coefficient {cut(repr(number), 40)} is not a finite number "
+                    f"up to {_LARGEST:g}"
+                )
+        if not abs(self.bound) <= _LARGEST:
+            raise ValueError(f"{cut(repr(self), 200)}: bound must be a finite number up to {_LARGEST:g}")
         object.__setattr__(self, "coefficients", given)
 
 

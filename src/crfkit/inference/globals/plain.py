@@ -16,7 +16,7 @@ from crfkit.inference.globals.kinds import (
     Linear,
     Once,
 )
-from crfkit.inference.globals.rules import names_for, rules_of
+from crfkit.inference.globals.resolve import names_for, rules_of
 from crfkit.shown import cut
 from crfkit.structures.matching import Boundary, Matcher, fitting
 from crfkit.structures.rules import MOST_STEPS, matcher_of, matcher_steps, plain_matcher
@@ -74,7 +74,9 @@ def globals_of(plain: object, structure: Any) -> tuple[GlobalConstraint, ...]:
         raise ValueError(f"there are {len(plain):,} constraints on whole labellings, more than {_MOST:,}")
     reading = _Reading(structure)
     made = tuple(reading.constraint(entry) for entry in plain)
-    rules_of(made, structure)
+    parts = sum(rule.parts for _, rule in rules_of(made, structure))
+    if parts > _MOST:
+        raise ValueError(f"the constraints name {parts:,} labels in all, more than {_MOST:,}")
     return made
 
 
@@ -92,6 +94,7 @@ class _Reading:
         try:
             if kind == "Once":
                 given = entry["labels"]
+                self._count(1)
                 return Once(None if given is None else tuple(self._matcher(one) for one in given))
             if kind == "Linear":
                 terms = tuple((self._matcher(y), at, float(c)) for y, at, c in entry["terms"])
@@ -104,12 +107,16 @@ class _Reading:
             pass  # a message of its own, below
         raise ValueError(f"a constraint on whole labellings is damaged: {cut(str(entry), 200)}")
 
-    def _matcher(self, plain: object) -> Matcher:
-        made = matcher_of(plain)
-        listed = len(plain["names"]) if isinstance(plain, dict) and "names" in plain else 1
+    def _count(self, listed: int) -> None:
+        """Count a table of all steps, and names that are compared with those of all labels."""
         self.work += self.cells + listed * len(self.names)
         if self.work > _MOST_WORK:
             raise ValueError(f"the constraints are too many or too large for {len(self.names)} labels")
+
+    def _matcher(self, plain: object) -> Matcher:
+        made = matcher_of(plain)
+        listed = len(plain["names"]) if isinstance(plain, dict) and "names" in plain else 1
+        self._count(listed)
         if made is not None and not isinstance(made, Boundary):
             self.steps += matcher_steps(made, self.lengths)
             if self.steps > MOST_STEPS:

@@ -8,7 +8,6 @@ row those of a first label, so that both ways read a constraint alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -16,22 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Bools, Floats
-from crfkit.inference.globals.kinds import (
-    AtLeast,
-    AtMost,
-    Exactly,
-    GlobalConstraint,
-    Implies,
-    Linear,
-    Once,
-    check_globals,
-)
 from crfkit.once import once
-from crfkit.structures.constraints import Scheme, scheme_in, spelled
 from crfkit.structures.gold import Path
-from crfkit.structures.matching import Matcher, matching
 
-__all__ = ["Machine", "Rows", "Rule", "Steps", "names_for", "rules_of", "steps_of"]
+__all__ = ["Machine", "Order", "Presence", "Rows", "Rule", "Steps", "Totals", "Weighted", "steps_of"]
 
 Counts = NDArray[np.int64]
 
@@ -111,8 +98,11 @@ class Rule(Protocol):
     def broken(self, steps: Steps) -> Bools:
         """Mark the parts that the steps of each sequence break, [N, parts]."""
 
-    def machine(self, part: int) -> Machine | None:
-        """Return the automaton that keeps one part; None where there is none."""
+    def memories(self, part: int) -> int | None:
+        """Return how many states the automaton of one part has; None where there is none."""
+
+    def machine(self, part: int) -> Machine:
+        """Return the automaton that keeps one part."""
 
     def enter(self, steps: Steps, rows: Rows) -> None:
         """Add the rule to a program that chooses steps of one sequence."""
@@ -122,7 +112,7 @@ class Rule(Protocol):
 class Totals:
     """Numbers of steps add up to something between bounds, group by group."""
 
-    group: NDArray[np.int64]  # [L + 1, L] the group that a step counts for; -1: none
+    group: NDArray[np.signedinteger[Any]]  # [L + 1, L] the group that a step counts for; -1: none
     least: Floats  # [G]
     most: Floats  # [G]
 
@@ -134,7 +124,7 @@ class Totals:
     def _entries(self, steps: Steps) -> tuple[Counts, Counts, Floats | None]:
         group = self.group[steps.before, steps.label]  # [S]
         at = np.flatnonzero(group >= 0)
-        return at, group[at], None
+        return at, group[at].astype(np.int64), None
 
     def broken(self, steps: Steps) -> Bools:
         """Mark the groups whose totals are out of bounds, [N, G]."""
@@ -150,7 +140,12 @@ class Totals:
             broken |= total < self.least
         return np.asarray(broken)
 
-    def machine(self, part: int) -> Machine | None:
+    def memories(self, part: int) -> int | None:
+        """Return the numbers of occurrences that matter: from 0 up to the bound."""
+        most = float(self.most[part])
+        return 1 + int(float(self.least[part]) if most == np.inf else most)
+
+    def machine(self, part: int) -> Machine:
         """Count occurrences up to the bound."""
         most, least = float(self.most[part]), float(self.least[part])
         cap = int(least if most == np.inf else most)
@@ -171,19 +166,36 @@ class Weighted(Totals):
 
     terms: tuple[tuple[Bools, int | None, float], ...] = ()
 
-    def machine(self, part: int) -> Machine | None:
-        """There is none: sums of coefficients have too many values."""
+    def memories(self, part: int) -> int | None:
+        """Return None: sums of coefficients have too many values for an automaton."""
         return None
 
     def _entries(self, steps: Steps) -> tuple[Counts, Counts, Floats | None]:
         weight = np.zeros(len(steps.label))
+        everywhere = slice(None)
+        first, last = _Placed(steps.place), _Placed(steps.after)
         for table, position, number in self.terms:
-            counts = table[steps.before, steps.label]
-            if position is not None:
-                counts &= (steps.place == position) if position >= 0 else (steps.after == -1 - position)
-            weight += np.where(counts, number, 0.0)
+            if position is None:
+                some: Any = everywhere
+            else:
+                some = first.at(position) if position >= 0 else last.at(-1 - position)
+            weight[some] += np.where(table[steps.before[some], steps.label[some]], number, 0.0)
         at = np.flatnonzero(weight)
         return at, np.zeros(len(at), np.int64), weight[at]
+
+
+class _Placed:
+    """Steps by where they are."""
+
+    def __init__(self, place: Counts) -> None:
+        self._order = np.argsort(place, kind="stable")
+        self._begin = np.searchsorted(place[self._order], np.arange(place.max(initial=-1) + 2)).tolist()
+
+    def at(self, place: int) -> Counts:
+        """Return the steps at one place."""
+        if place + 1 >= len(self._begin):
+            return self._order[:0]
+        return self._order[self._begin[place] : self._begin[place + 1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +207,11 @@ class Order:
 
     parts: ClassVar[int] = 1
 
-    def machine(self, part: int) -> Machine | None:
+    def memories(self, part: int) -> int | None:
+        """Two."""
+        return 2
+
+    def machine(self, part: int) -> Machine:
         """Remember whether a b came."""
         return Machine(np.stack([np.where(self.b, 1, 0), np.where(self.a, -1, 1)]), np.ones(2, np.bool_))
 
@@ -250,7 +266,11 @@ class Presence:
 
     parts: ClassVar[int] = 1
 
-    def machine(self, part: int) -> Machine | None:
+    def memories(self, part: int) -> int | None:
+        """Three."""
+        return 3
+
+    def machine(self, part: int) -> Machine:
         """Remember whether only an a came (1), or a b (2)."""
         after_a = np.where(self.b, 2, 1)
         steps = np.stack([np.where(self.a | self.b, after_a, 0), after_a, np.full_like(after_a, 2)])
@@ -284,105 +304,3 @@ class Presence:
             np.full(K, -np.inf),
             np.zeros(K),
         )
-
-
-def rules_of(constraints: Iterable[GlobalConstraint], structure: Any) -> list[tuple[GlobalConstraint, Rule]]:
-    """Return what constraints mean for the labels of a structure, each with its rule.
-
-    Examples
-    --------
-    >>> from crfkit import Chain
-    >>> path = Path(np.array([0, 3]), np.array([1, 0, 1], dtype=np.int32))
-    >>> [rule.broken(steps_of(path, 2)).tolist() for _, rule in rules_of([Once()], Chain(["a", "b"]))]
-    [[[False, True]]]
-    """
-    reading = _Reading(structure)
-    return [(item, reading.rule(item)) for item in check_globals(constraints)]
-
-
-def names_for(structure: Any) -> list[str]:
-    """Return what constraints may name: labels and, where these spell segments, types.
-
-    Examples
-    --------
-    >>> from crfkit import Chain
-    >>> names_for(Chain(["O", "B-PER", "I-PER"]))
-    ['O', 'B-PER', 'I-PER', 'PER']
-    """
-    reading = _Reading(structure)
-    return [*reading.labels, *(reading.kinds if reading.spells else [])]
-
-
-class _Reading:
-    """How the labels of a structure are read: as labels of positions, of segments, or as tags."""
-
-    def __init__(self, structure: Any) -> None:
-        self.labels: tuple[str, ...] = structure.labels
-        L = len(self.labels)
-        self.types: list[str | None] = [None if name == "O" else name for name in self.labels]
-        self.begins = np.ones((L + 1, L), np.bool_)  # steps that begin a run or a segment
-        self.spells = False
-        if "segment" in structure.slots():
-            return
-        declared = [rule for rule in structure.constraints if isinstance(rule, Scheme)]
-        scheme = declared[0] if declared else scheme_in(self.labels)
-        self.begins[:L] = ~np.eye(L, dtype=np.bool_)
-        if scheme is not None:
-            _, continues, self.types = spelled(scheme, self.labels)
-            self.begins[:L] = ~continues
-            self.spells = True
-
-    @property
-    def kinds(self) -> list[str]:
-        """The types of segments, or all labels but O."""
-        return list(dict.fromkeys(kind for kind in self.types if kind is not None))
-
-    def rule(self, item: GlobalConstraint) -> Rule:
-        """Return the rule of one constraint."""
-        if isinstance(item, Once):
-            return self._once(item)
-        if isinstance(item, AtMost | AtLeast | Exactly):
-            least = 0 if isinstance(item, AtMost) else item.k
-            most = np.inf if isinstance(item, AtLeast) else item.k
-            group = np.where(self._occurs(item, item.label), 0, -1)
-            return Totals(group, np.array([float(least)]), np.array([float(most)]))
-        if isinstance(item, Linear):
-            terms = tuple(
-                (self._occurs(item, label), position, float(number))
-                for label, position, number in item.coefficients
-            )
-            bounds = np.array([-np.inf]), np.array([float(item.bound)])
-            return Weighted(np.zeros((0, 0), np.int64), *bounds, terms)
-        a, b = self._occurs(item, item.a), self._occurs(item, item.b)
-        if isinstance(item, Implies):
-            return Presence(a, b)
-        shared = np.flatnonzero((a & b).any(axis=0)).tolist()
-        if shared:
-            both = ", ".join(self.labels[y] for y in shared)
-            raise ValueError(f"{item!r}: a and b both match {both}, which cannot come before itself")
-        return Order(a, b)
-
-    def _occurs(self, item: object, matcher: Matcher) -> Bools:
-        """Mark the steps that are an occurrence: with the label or, where no label fits, of a new segment."""
-        L = len(self.labels)
-        kinds = self.kinds if self.spells else []
-        found = matching(item, matcher, [*self.labels, *kinds], "label")
-        if found[:L].any():
-            return np.broadcast_to(found[:L], (L + 1, L)).copy()
-        chosen = {kind for kind, yes in zip(kinds, found[L:-1], strict=True) if yes}
-        return np.asarray(self.begins & np.array([kind in chosen for kind in self.types]))
-
-    def _once(self, item: Once) -> Rule:
-        """Return the rule that each type (without a scheme: label) has one run at most."""
-        kinds = self.kinds
-        if item.labels is not None:
-            names = kinds if self.spells else list(self.labels)
-            marks = [
-                matching(item, matcher, names, "segment type" if self.spells else "label")[:-1]
-                for matcher in item.labels
-            ]
-            kinds = [name for name, yes in zip(names, np.any(marks, axis=0), strict=True) if yes]
-        types = self.types if self.spells else self.labels
-        number = {kind: i for i, kind in enumerate(kinds)}
-        group = np.array([number.get(kind, -1) if kind is not None else -1 for kind in types])  # [L]
-        return Totals(np.where(self.begins, group, -1), np.full(len(kinds), -np.inf), np.ones(len(kinds)))
