@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ Entry = TypeVar("Entry", bound=np.generic)
 
 #: Scores above this are refused, so that sums over sequences do not overflow; `kLargestScore` of the kernels.
 LARGEST_SCORE = 2.0**997
+_FEW = 1 << 13  # numbers that BLAS adds up on one thread
 
 
 class Ragged(NamedTuple):
@@ -86,6 +88,31 @@ def as_finite_scores(scores: ArrayLike, argument: str) -> Floats:
             why = "; scores must be finite, or -inf for what is forbidden"
         raise ValueError(f"{argument}[{place}] is {found:g}{why}")
     return array
+
+
+def dot(x: Floats, y: Floats) -> float:
+    """Return the sum of x * y.
+
+    BLAS gets 8192 numbers at a time. For more it may use threads of its own, whose number would change the
+    last bits, and for which it waits for ever where there is no memory for them.
+
+    Examples
+    --------
+    >>> dot(np.arange(3.0), np.ones(3))
+    3.0
+    """
+    return sum((float(x[at : at + _FEW] @ y[at : at + _FEW]) for at in range(0, len(x), _FEW)), 0.0)
+
+
+def norm(x: Floats) -> float:
+    """Return the length of a vector.
+
+    Examples
+    --------
+    >>> norm(np.array([3.0, 4.0]))
+    5.0
+    """
+    return sqrt(dot(x, x))
 
 
 def pointers(counts: Sequence[int] | NDArray[np.integer[Any] | np.bool_]) -> Pointers:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 from crfkit.data.batch import Batch
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
@@ -86,14 +86,14 @@ class GroupCounts:
             for parts, out in zip(self._parts, expected, strict=True)
             for part in parts
         )
-        return value - float(self.observed @ w)
+        return value - dot(self.observed, w)
 
 
 def _add_expected(part: LinearLoss, w: Floats, out: Floats) -> float:
     """Add expected counts of some sequences to out [F]; return the sum of weight * log Z."""
     total, by_score = inference.expected(part.potentials(w), part.weight, threads=part.threads)
     scatter(part.layout, part.batch, by_score, index=part.index, threads=part.threads, out=out, add=True)
-    return float(part.weight @ total)
+    return dot(part.weight, total)
 
 
 def _totals(loss: LinearLoss) -> Floats:

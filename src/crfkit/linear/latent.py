@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 from crfkit.linear.objective import Family
 from crfkit.structures.gold import Path, Soft
 
@@ -52,5 +52,5 @@ class LatentSums:
             log_z, by_score = inference.expected(scores, part.weight, threads=part.threads)
             part.scatter(by_score, found)
             gradient += found
-            total += float(part.weight @ log_z)
+            total += dot(part.weight, log_z)
         return total

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats, Pointers, ranges
+from crfkit.arrays import Floats, Pointers, dot, ranges
 from crfkit.checks import check_number
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.marked import marked, merged
@@ -126,7 +126,7 @@ def entropy_gradient(
     >>> gradient["node"].round(6).tolist() == [[round(p * (1 - p), 6), round(-p * (1 - p), 6)]]
     True
     """
-    value = float(weight @ inference.entropy(potentials, threads=threads))
+    value = dot(weight, inference.entropy(potentials, threads=threads))
     log_z = inference.log_partition(potentials, threads=threads)
     total = potentials.zeros()
     for h, table in enumerate(potentials.edge, start=1):

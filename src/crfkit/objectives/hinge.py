@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crfkit import inference
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 
 __all__ = ["best_above_gold"]
 
@@ -18,7 +18,7 @@ def best_above_gold(
     The best labels are those of `costly`: the potentials themselves, or with a cost for wrong labels.
     """
     best, path = inference.best(costly, threads=threads)
-    value = float(weight @ best) - potentials.gold_score(gold, weight)
+    value = dot(weight, best) - potentials.gold_score(gold, weight)
     by_score = potentials.zeros()
     potentials.add_counts(path, weight, by_score)
     potentials.add_counts(gold, -weight, by_score)

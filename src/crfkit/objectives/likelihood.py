@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from crfkit import inference
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 from crfkit.linear.objective import Family
 from crfkit.objectives.penalised import Penalised
 from crfkit.structures.gold import GoldKind
@@ -49,7 +49,7 @@ class Likelihood(Penalised):
             within, clamped = inference.expected(gold.clamped(potentials), -weight, threads=threads)
             for slot, array in by_score.items():
                 array += clamped[slot]
-            return float(weight @ (total - within)), by_score
-        value = float(weight @ total) - potentials.gold_score(gold, weight)
+            return dot(weight, total - within), by_score
+        value = dot(weight, total) - potentials.gold_score(gold, weight)
         potentials.add_counts(gold, -weight, by_score)
         return value, by_score

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats, Ids, dot
 from crfkit.linear.objective import Asks
 from crfkit.objectives.penalised import Penalised
 from crfkit.structures.chain import is_chain
@@ -55,7 +55,7 @@ def softmax_loss(rows: Floats, label: Ids, weight: Floats) -> tuple[float, Float
     share = np.exp(rows)
     total = share.sum(axis=1)
     at = (np.arange(len(rows)), label)
-    value = float(weight @ (np.log(total) - rows[at]))
+    value = dot(weight, np.log(total) - rows[at])
     share /= total[:, None]
     share[at] -= 1.0
     share *= weight[:, None]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from crfkit import inference
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 from crfkit.objectives.penalised import Penalised
 
 __all__ = ["SoftmaxMargin"]
@@ -49,4 +49,4 @@ class SoftmaxMargin(Penalised):
         """Return log Z with the cost minus the score of the gold, and marginals minus gold."""
         total, by_score = inference.expected(potentials.with_cost(gold), weight, threads=threads)
         potentials.add_counts(gold, -weight, by_score)
-        return float(weight @ total) - potentials.gold_score(gold, weight), by_score
+        return dot(weight, total) - potentials.gold_score(gold, weight), by_score

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from crfkit.arrays import Bools, Floats, checked_later
+from crfkit.arrays import Bools, Floats, checked_later, norm
 
 __all__ = [
     "Closing",
@@ -206,7 +206,7 @@ def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float
         if penalty.sparse:
             at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalty.l1, 0.0)
             gradient = np.where(w == 0.0, at_zero, gradient + penalty.l1 * np.sign(w))
-        return float(value), float(np.linalg.norm(penalty.inward(w, gradient)))
+        return float(value), norm(penalty.inward(w, gradient))
 
 
 @dataclass(frozen=True)

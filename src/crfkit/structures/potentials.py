@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids, Pointers, dot
 from crfkit.structures.gold import Path
 from crfkit.structures.results import Marginals
 
@@ -116,7 +116,7 @@ def weighted_sum(weight: Floats, values: Floats) -> float:
     6.0
     """
     used = weight != 0.0
-    return float(np.dot(weight[used], values[used]))
+    return dot(weight[used], values[used])
 
 
 def score_of_gold(potentials: Potentials, gold: Any, weight: Floats) -> float:

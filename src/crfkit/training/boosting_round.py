@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import inference
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids, Pointers, dot
 from crfkit.data.batch import Batch
 from crfkit.structures import Chain
 from crfkit.structures.gold import Path
@@ -92,7 +92,7 @@ class Learning:
         if "edge" in expected:
             for slots in (expected, delta):
                 slots["transition"] = slots["edge"].sum(axis=0)
-        return float(self.weight @ (log_z - potentials.path_score(self.gold.label, None))), expected, delta
+        return dot(self.weight, log_z - potentials.path_score(self.gold.label, None)), expected, delta
 
     def after(self, added: Round) -> Learning:
         """Return the data with the scores after a round."""

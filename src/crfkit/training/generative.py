@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Bools, Floats, Ids
+from crfkit.arrays import Bools, Floats, Ids, dot
 from crfkit.checks import check_number
 from crfkit.structures.chain import Chain
 from crfkit.structures.chain_potentials import ChainPotentials
@@ -171,7 +171,7 @@ def _climb(
     while True:
         scores = gold.clamped(tables.potentials(chain, data))
         log_p, slots = inference.expected(scores, data.weight, threads=threads)
-        history.append(float(data.weight @ log_p) + tables.log_prior(smoothing))
+        history.append(dot(data.weight, log_p) + tables.log_prior(smoothing))
         if len(history) > 1 and history[-1] - history[-2] < tolerance * len(data.symbol):
             return Learned(tables, history, True)
         if len(history) > max_iterations:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _native
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 from crfkit.checks import check_choice
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
@@ -185,7 +185,7 @@ class GraphFit(Course[GraphModel]):
         missed = np.inf
         if how is not None:
             apart = np.where(how.exact, 0.0, how.upper - how.lower)
-            missed = float(self.problem.weight @ apart)
+            missed = dot(self.problem.weight, apart)
         if not np.isfinite(missed):
             why = "the labellings that violate the margin most were not all found, and nothing bounds them"
             return replace(certificate, gap=float("nan"), why_not=why)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 from crfkit.checks import NotFiniteError
 from crfkit.inference.results import NoLabellingError
 from crfkit.linear.fast.gold_edges import gold_edges
@@ -194,20 +194,20 @@ class NativeLikelihood:
         )
         value = checked_value(layout, weights, found)
         out[self._edge_weights] -= self._gold_edges
-        value -= float(self._gold_edges @ weights[self._edge_weights])
+        value -= dot(self._gold_edges, weights[self._edge_weights])
         credits = (
             layout.transition_weights(shared_out(layout.slots["transition"].split(self._ngrams)))
             if self._transition_at is None
             else self._ngrams[self._transition_at]
         )
         out[parts["transition"]] = credits - self._gold_transitions
-        value -= float(self._gold_transitions @ weights[parts["transition"]])
+        value -= dot(self._gold_transitions, weights[parts["transition"]])
         for name, grad, gold in zip(
             ("start", "stop"), (self._start, self._stop), self._gold_ends, strict=True
         ):
             if getattr(layout, name):
                 out[parts[name]] = grad
-                value -= float(gold @ weights[parts[name]])
+                value -= dot(gold, weights[parts[name]])
         return value
 
     def _potentials(self, weights: Floats) -> tuple[Floats, Floats | None, Floats | None]:

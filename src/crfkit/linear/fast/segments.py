@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids, Pointers, dot
 from crfkit.data.batch import Batch
 from crfkit.linear.fast.likelihood import ROW_BYTES, checked_value
 from crfkit.linear.layout import Layout
@@ -158,7 +158,7 @@ class NativeSegments:
                 cell, part = layout.block[name].cell, parts[name]
                 gold = self._gold[name][cell]
                 out[part] = credit[name].reshape(-1)[cell] - gold
-                value -= float(gold @ weights[part])
+                value -= dot(gold, weights[part])
         return value
 
     def _scores(self, weights: Floats) -> dict[str, Floats]:

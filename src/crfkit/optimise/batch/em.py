@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot, norm
 from crfkit.fields import Fields
 from crfkit.optimise.batch.lbfgs import LBFGS
 from crfkit.optimise.batch.run import BatchRun, refuse_l1
@@ -100,7 +100,7 @@ class EMRun(BatchRun):
                 break
         self.evaluations += 1.0 + maximisation.evaluations
         trial, gradient = np.array(run.w), np.empty(len(self.w))
-        moved = float(np.linalg.norm(trial - self.w))
+        moved = norm(trial - self.w)
         point = self.evaluate(trial, gradient)
         if not (point.finite and isfinite(moved)):
             return 0.0, Stopped(End.DIVERGED, "diverged: the objective is not finite after the last step")
@@ -136,4 +136,4 @@ class _Maximisation:
         self.evaluations += 1.0
         value = self.latent.free(w, gradient)
         gradient -= self.counts
-        return value - float(self.counts @ w)
+        return value - dot(self.counts, w)

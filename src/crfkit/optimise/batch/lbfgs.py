@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot, norm
 from crfkit.fields import Fields
 from crfkit.optimise.batch.descent import Descent, Searching
 from crfkit.optimise.batch.linesearch import Found, Trial
@@ -241,13 +241,13 @@ class BoundedRun(OrthantRun):
     def arrive(self) -> None:
         """Leave out what points below the bounds."""
         self.pseudo = self.penalty.inward(self.w, self.gradient)
-        self.note(self.point.value, float(np.linalg.norm(self.pseudo)), self.point.weight_norm)
+        self.note(self.point.value, norm(self.pseudo), self.point.weight_norm)
 
     def direction(self) -> float:
         """Go along -H pseudo, but not below the bounds."""
         self.pairs.downhill(self.pseudo, self.gradient_norm**2, self.d)
         self.d[:] = -self.penalty.inward(self.w, -self.d)
-        return float(self.pseudo @ self.d)
+        return dot(self.pseudo, self.d)
 
     def search(self, slope: float) -> Found:
         """Halve the length until the objective falls by c1 of what the gradient promises."""
@@ -255,7 +255,7 @@ class BoundedRun(OrthantRun):
         length = self.first_length(slope)
         for _ in range(self.rule.max_evaluations):
             self.trial[:] = self.penalty.projected(self.w + length * self.d)
-            promised = float(self.pseudo @ (self.trial - self.w))
+            promised = dot(self.pseudo, self.trial - self.w)
             self.point = self.evaluate(self.trial, self.spare)
             here = Trial(length, self.point.value if self.point.finite else inf, slope)
             if promised < 0.0 and here.value <= begin.value + self.rule.c1 * promised:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, dot
 from crfkit.fields import Fields
 from crfkit.optimise.batch.run import refuse_l1
 from crfkit.optimise.options import check_above_zero, check_counts
@@ -119,7 +119,7 @@ class SubgradientRun:
         self.average += share * (self.now - self.average)
         # The parabola P(w_t) + g.(v - w_t) + l2/2 |v - w_t|^2 is l2/2 |v|^2 + linear.v + constant.
         linear = gradient - self.l2 * self.now
-        constant = objective - float(gradient @ self.now) + 0.5 * float(np.sum(self.l2 * self.now**2))
+        constant = objective - dot(gradient, self.now) + 0.5 * float(np.sum(self.l2 * self.now**2))
         self.linear += share * (linear - self.linear)
         self.constant += share * (constant - self.constant)
         least = self.penalty.inward(np.zeros_like(self.linear), self.linear)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import Floats, Pointers
+from crfkit.arrays import Floats, Pointers, dot
 from crfkit.fields import Fields
 from crfkit.optimise.margin.certified import certified_step, inverse_strengths
 from crfkit.optimise.margin.simplex import maximum_on_simplex
@@ -124,7 +124,7 @@ class OneSlackRun:
         if objective < self.best:
             self.best, self.w = objective, self.at.copy()
         if np.isfinite(objective):
-            self._add(gradient, value - float(gradient @ self.at))
+            self._add(gradient, value - dot(gradient, self.at))
             self.bound = max(self.bound, self._solve())
             self._forget()
             self.at = self.w + self.options.reach * (self._minimum() - self.w)
@@ -157,12 +157,12 @@ class OneSlackRun:
         scaled = gradient * self.inverse
         place = np.flatnonzero(gradient)
         amount = -gradient[place]
-        products = [-float(a @ scaled[at]) for at, a in zip(self.places, self.amounts, strict=True)]
+        products = [-dot(a, scaled[at]) for at, a in zip(self.places, self.amounts, strict=True)]
         m = len(products)
         gram = np.empty((m + 1, m + 1))
         gram[:m, :m] = self.gram
         gram[m, :m] = gram[:m, m] = products
-        gram[m, m] = float(gradient @ scaled)
+        gram[m, m] = dot(gradient, scaled)
         self.gram, self.cost = gram, np.append(self.cost, cost)
         self.share = np.append(self.share, 1.0 if m == 0 else 0.0)
         self.unused = np.append(self.unused, 0)
