@@ -5,12 +5,15 @@
 #include <memory>
 
 #include "engine/threads/idle.hpp"
+#include "shared/no_memory.hpp"
 
 namespace crfkit {
 
 class Scratches {
  public:
-  explicit Scratches(std::int64_t size) : size_(size) {}
+  explicit Scratches(std::int64_t size) : size_(size) {
+    check_memory("working memory", static_cast<std::size_t>(size) * sizeof(double));
+  }
 
   template <class Use>
   void with(Use use) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/memory.hpp"
 #include "shared/no_memory.hpp"
 
 namespace crfkit {
@@ -46,7 +47,7 @@ struct Array {
       if (axis && n > kMostBytes / sizeof(T) / axis) no_memory(named().c_str(), kMostBytes);
       n *= axis;
     }
-    data.reset(new (std::nothrow) T[n]());
+    if (n * sizeof(T) <= most_memory()) data.reset(new (std::nothrow) T[n]());
     if (!data) no_memory(named().c_str(), n * sizeof(T));
   }
   std::string named() const {

@@ -9,6 +9,10 @@ namespace crfkit {
 // several instruction sets call it.
 [[noreturn]] void no_memory(const char* what, std::size_t bytes);
 
+// Throws one where the process could never have so many bytes.  Systems promise more memory than
+// there is, and end the process that uses it.
+void check_memory(const char* what, std::size_t bytes);
+
 // The most bytes that may be asked for; sizes beyond it have overflowed, or would.
 inline constexpr std::size_t kMostBytes = ~std::size_t{0} >> 1;
 

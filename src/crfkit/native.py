@@ -1,4 +1,4 @@
-"""The native kernels: which instruction set runs, and on how many threads.
+"""The native kernels: which instruction set runs, on how many threads, and in how much memory.
 
 The widest set that the processor has is chosen at import; the environment variable ``CRFKIT_SIMD``
 (``baseline``, ``avx2`` or ``avx512``) overrides it.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import threading
 from functools import cache
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 
 from crfkit import _native
 
-__all__ = ["build_info", "kernels", "threads_or_all", "usable_cores"]
+__all__ = ["build_info", "check_memory", "kernels", "threads_or_all", "usable_cores"]
 
 kernels = _native.Kernels.named(os.environ.get("CRFKIT_SIMD") or _native.simd_levels()[-1])
 
@@ -53,7 +53,7 @@ def quota(root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float
     version 1 in two files.
     """
     least = float("inf")
-    for group in _groups(Path(root), Path(own)):
+    for group in _groups("cpu", Path(root), Path(own)):
         try:
             if (group / "cpu.max").exists():
                 allowed, period = (group / "cpu.max").read_text().split()
@@ -67,7 +67,46 @@ def quota(root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float
     return least
 
 
-def _groups(root: Path, own: Path) -> list[Path]:
+def machine_bytes(
+    root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup", info: str = "/proc/meminfo"
+) -> int:
+    """Return how much memory this process could ever have: the machine's, or its control groups', and swap.
+
+    Where the system makes swap as it is needed, that may be some times what the machine has.
+    """
+    try:
+        lines = (line.split() for line in Path(info).read_text().splitlines())
+        has = {line[0]: int(line[1]) << 10 for line in lines if len(line) == 3}
+        most, swap = has["MemTotal:"], has.get("SwapTotal:", 0)
+    except (OSError, ValueError, KeyError):
+        try:
+            return 4 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError):
+            return _native.most_memory()
+    for group in _groups("memory", Path(root), Path(own)):
+        for name in ("memory.max", "memory.limit_in_bytes"):
+            try:
+                most = min(most, int((group / name).read_text()))
+            except (OSError, ValueError):  # no such file, or "max"
+                continue
+    return most + swap
+
+
+def check_memory(what: str, *shape: int, each: int = 8) -> None:
+    """Raise a MemoryError where an array of so many numbers, of `each` bytes, is more than there can ever be.
+
+    Systems promise memory that they do not have, and end the process that uses it.
+
+    Examples
+    --------
+    >>> check_memory("scores", 10**9, 10**9)
+    Traceback (most recent call last):
+    MemoryError: there is not enough memory: scores would take more than any machine has
+    """
+    _native.check_memory(what, min(each * prod(shape), 2**63))
+
+
+def _groups(controller: str, root: Path, own: Path) -> list[Path]:
     """Return the folders of the groups that this process is in, and of those above them."""
     try:
         lines = own.read_text().splitlines()
@@ -76,7 +115,7 @@ def _groups(root: Path, own: Path) -> list[Path]:
     found = []
     for line in lines:
         controllers, _, path = line.partition(":")[2].partition(":")
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         top = root / controllers if controllers else root
         below = Path(path.lstrip("/"))
@@ -100,3 +139,6 @@ def build_info() -> dict[str, str | int | list[str]]:
         "compiler": _native.compiler,
         "threads": threads_or_all(None),
     }
+
+
+_native.set_most_memory(machine_bytes())

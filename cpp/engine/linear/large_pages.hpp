@@ -40,6 +40,7 @@ class TableOf {
     const std::size_t page = std::size_t{1} << 21, n = static_cast<std::size_t>(size);
     if (n > (kMostBytes - page) / sizeof(Real)) no_memory("a table", kMostBytes);
     const std::size_t bytes = n * sizeof(Real), line = bytes < page ? 64 : page;
+    check_memory("a table", bytes);
     data_ = static_cast<Real*>(std::aligned_alloc(line, (bytes + line - 1) / line * line));
     if (!data_) no_memory("a table", bytes);
 #if defined(__linux__)

@@ -62,6 +62,7 @@ class Arena {
   };
 
   void grow(std::size_t bytes) {
+    check_memory(kWorking, bytes);
     std::size_t size = last_ ? 2 * last_->size : std::size_t{1} << 16;
     if (size < bytes) size = bytes;
     Block* block = static_cast<Block*>(std::aligned_alloc(64, (size + 127) / 64 * 64));

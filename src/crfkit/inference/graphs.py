@@ -15,7 +15,7 @@ from crfkit.inference.methods.how import How, Number, Numbers
 from crfkit.inference.methods.method import Labelled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
 from crfkit.inference.results import NoLabellingError
-from crfkit.native import threads_or_all
+from crfkit.native import check_memory, threads_or_all
 from crfkit.structures.evidence import Reduced, without_observed
 from crfkit.structures.graph_gold import GraphGold
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -258,6 +258,7 @@ def _check_many(name: str, labellings: int, potentials: GraphPotentials) -> None
             f"{name} is {labellings}: with {potentials.batch.variables} variables that is more than 2**32 "
             "labels; ask for fewer at a time"
         )
+    check_memory(f"{labellings} labellings", labellings, potentials.batch.variables, each=4)
 
 
 def _demand_finite(values: Floats) -> None:

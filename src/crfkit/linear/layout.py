@@ -36,6 +36,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.block import Block, check_rows
 from crfkit.linear.plan import Estimate, LayoutOptions, Plan
+from crfkit.native import check_memory
 from crfkit.once import once
 from crfkit.restored import Kinds, Restored, restoring
 from crfkit.structures.chain import Chain, chain_slots
@@ -191,6 +192,7 @@ class Layout(Restored):
     @classmethod
     def _of(cls, plan: Plan) -> Layout:
         plan.estimate.check(plan.options.get("max_weights", 500_000_000))
+        check_memory(f"{plan.estimate.weights:,} weights", plan.estimate.weights)
         return cls(plan.slots, plan.blocks(), plan.budget)
 
     def __setstate__(self, state: object) -> None:

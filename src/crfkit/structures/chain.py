@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import Floats, Pointers, as_scores, as_seq_ptr
 from crfkit.checks import check_number, in_order
 from crfkit.data.batch import Batch
+from crfkit.native import check_memory
 from crfkit.restored import Restored
 from crfkit.shown import quoted
 from crfkit.structures.chain_gold import add_chain_counts, check_path, ngram_cells
@@ -146,6 +147,7 @@ class Chain(Restored):
 
     def _tables(self, edge: ArrayLike | Sequence[ArrayLike | None] | None) -> list[Floats]:
         L, order = len(self.labels), max(self.order, 1)
+        check_memory(f"scores of {order + 1} labels in a row", *(L,) * (order + 1))
         tables = [np.zeros((L,) * (h + 1)) for h in range(1, order + 1)]
         if edge is None:
             return tables

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit.arrays import Bools, Floats, Pointers, as_finite_scores, as_scores, as_seq_ptr
 from crfkit.checks import in_order
 from crfkit.data.batch import Batch
+from crfkit.native import check_memory
 from crfkit.restored import Restored
 from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
@@ -160,7 +161,7 @@ class SemiMarkov(Restored):
         if nodes is not None and (nodes.ndim != 2 or nodes.shape[1] != L):
             raise ValueError(f"node has shape {nodes.shape}, expected (positions, {L})")
         if segment is None:
-            scores = np.zeros((len(nodes) if nodes is not None else 0, D, L))
+            scores = _no_scores(len(nodes) if nodes is not None else 0, D, L)
         else:
             scores = as_scores(segment, "segment")  # [P, D, L]
         P = len(scores)
@@ -270,7 +271,7 @@ class SemiMarkov(Restored):
         where it ends.
         """
         P, L, D = batch.positions, len(self.labels), self._longest()
-        segment = np.zeros((P, D, L))
+        segment = _no_scores(P, D, L)
         if "segment" in scores:
             if scores["segment"].shape != (P * D, L):
                 raise ValueError(
@@ -393,3 +394,8 @@ def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArr
         if value < 1:
             raise ValueError(f"{argument} of {name!r} is {value}, expected 1 or more")
     return values
+
+
+def _no_scores(P: int, D: int, L: int) -> Floats:
+    check_memory(f"scores of segments of up to {D} positions", P, D, L)
+    return np.zeros((P, D, L))
