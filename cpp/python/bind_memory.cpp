@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "engine/memory.hpp"
+#include "engine/threads/thread_room.hpp"
 #include "shared/no_memory.hpp"
 
 namespace nb = nanobind;
@@ -13,6 +14,7 @@ void bind_memory(nb::module_& m) {
   m.def("set_most_memory", &set_most_memory, "bytes"_a);
   m.def("most_memory", &most_memory);
   m.def("check_memory", &check_memory, "what"_a, "bytes"_a);
+  m.def("threads_with_room", &threads_with_room, "wanted"_a);
 }
 
 }  // namespace crfkit

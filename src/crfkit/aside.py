@@ -8,7 +8,6 @@ more is made by whoever wants its result.
 
 from __future__ import annotations
 
-import mmap
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -25,7 +24,6 @@ __all__ = ["Aside", "Later", "ahead"]
 T = TypeVar("T")
 
 _LOOK = 0.5  # seconds between looks at whether the thread that is waited for lives
-_ROOM = 32 << 20  # bytes that Python's threads begin with; `start` waits for ever for one that finds none
 
 
 class Later(Generic[T]):
@@ -78,7 +76,7 @@ class Aside:
             return cast("T", stop.run(call))
 
         if self._thread is None:
-            if not _room_for_a_thread():
+            if not _native.threads_with_room(1):  # Python's `start` waits for ever for one that finds none
                 return Later(call)
             self._thread = ThreadPoolExecutor(1, self._name)
         try:
@@ -123,14 +121,6 @@ class Aside:
         """Close it, where nobody has."""
         if getattr(self, "_thread", None) is not None:
             self.close()
-
-
-def _room_for_a_thread() -> bool:
-    try:
-        mmap.mmap(-1, _ROOM).close()
-    except OSError:
-        return False
-    return True
 
 
 def _over(coming: Future[T], thread: str) -> bool:
