@@ -18,6 +18,7 @@
 #include "engine/threads/parallel.hpp"
 #include "python/arrays.hpp"
 #include "python/frozen.hpp"
+#include "python/released.hpp"
 #include "python/spans.hpp"
 #include "python/strings.hpp"
 #include "text/cqdb_check.hpp"
@@ -72,7 +73,7 @@ std::size_t add_spans(Alphabet& names, const Bytes& text, Pointers begin, Pointe
   for (std::size_t i = 0; i < begin.size(); ++i)
     if (begin.data()[i] < 0 || begin.data()[i] > end.data()[i] || end.data()[i] > size)
       throw nb::value_error("a string lies outside the text");
-  nb::gil_scoped_release release;
+  Released release;
   return names.add_spans(whole, begin.data(), end.data(), begin.size(), valid_utf8);
 }
 
@@ -130,7 +131,7 @@ std::optional<Frozen> freeze_database(const Bytes& file, std::uint64_t at, std::
   const Database database{bytes, size, count, back};
   const DatabaseCheck check(database);
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     std::atomic<std::uint64_t> letters{0};
     const auto sound = [&](std::uint64_t first, std::uint64_t last) {
       const std::optional<std::uint64_t> some = check.strings(first, last);
@@ -165,7 +166,7 @@ std::optional<Tuple<Given<std::int64_t>, Given<std::int32_t>, Given<double>>> cr
   std::unique_ptr<double[]> weight;
   std::size_t count = 0;
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     if (!in_ranges(feature_count, threads, [&](std::uint64_t first, std::uint64_t last) {
           return rows.finite(first, last);
         }))

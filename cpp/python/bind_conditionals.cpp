@@ -3,6 +3,7 @@
 
 #include "graph/conditionals.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 
@@ -30,7 +31,7 @@ Tuple<double, Gradients> conditional_loss(const Kernels& kernels, const KeptFact
   double value;
   std::vector<std::vector<double>> gradient;
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     ConditionalLoss loss(*kernels.conditionals, f, incidence, label, weight, asked, threads);
     value = loss.value;
     gradient = std::move(loss.gradient);
@@ -47,7 +48,7 @@ void bind_conditionals(nb::module_& m) {
       .def(
           "__init__",
           [](Incidence* self, const KeptFactors& factors) {
-            const nb::gil_scoped_release release;
+            const Released release;
             new (self) Incidence(factors.view());
           },
           "factors"_a);

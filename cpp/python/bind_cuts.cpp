@@ -12,6 +12,7 @@
 #include "graph/cuts/ordered.hpp"
 #include "graph/cuts/solve_binary.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -47,7 +48,7 @@ Tuple<nb::float_, Given<std::int32_t>> max_flow(Reals excess, Integers from, Int
   std::vector<std::int32_t> side(n);
   double value = 0.0;
   {
-    nb::gil_scoped_release release;
+    Released release;
     MaxFlow flow;
     flow.build(n, m, [&](std::int64_t i) -> FlowEdge {
       return {from[i], to[i], capacity[i], reverse[i]};
@@ -68,7 +69,7 @@ Tuple<Given<std::int32_t>, Refused> min_cut(const KeptFactors& factors) {
   BinaryAnswer answer;
   Fault fault;
   {
-    nb::gil_scoped_release release;
+    Released release;
     BinaryEnergy energy;
     fault = binary_energy_of(factors.view(), energy);
     if (fault.why == Fault::none) {
@@ -88,7 +89,7 @@ Tuple<Given<std::int32_t>, Given<std::int32_t>, Given<double>, Refused> roof_dua
   std::vector<std::int8_t> partial;
   Fault fault;
   {
-    nb::gil_scoped_release release;
+    Released release;
     BinaryEnergy energy;
     fault = binary_energy_of(factors.view(), energy);
     if (fault.why == Fault::none) {
@@ -108,7 +109,7 @@ Tuple<Given<std::int32_t>, Refused> ordered_cut(const KeptFactors& factors) {
   std::vector<std::int32_t> label;
   Fault fault;
   {
-    nb::gil_scoped_release release;
+    Released release;
     OrderedEnergy ordered(factors.view());
     fault = ordered.fault;
     if (fault.why == Fault::none) {
@@ -135,7 +136,7 @@ Tuple<Given<std::int32_t>, Given<std::int64_t>, Given<std::uint8_t>, nb::int_, R
   }
   std::optional<Moves> made;
   {
-    nb::gil_scoped_release release;
+    Released release;
     made.emplace(f, start ? Integers(*start) : Integers());
     if (made->fault.why == Fault::none && f.variables > 0) {
       if (swap)

@@ -10,6 +10,7 @@
 #include "engine/checks.hpp"
 #include "engine/threads/parallel.hpp"
 #include "python/arrays.hpp"
+#include "python/released.hpp"
 #include "python/spans.hpp"
 #include "python/strings.hpp"
 #include "text/dictionary.hpp"
@@ -39,7 +40,7 @@ std::unique_ptr<Dictionary> make(Strings tokens, Pointers ptr, Integers source) 
   if (ptr.size() < 2) refuse("a dictionary needs an entry");
   check_pointers(ptr, "ptr", static_cast<std::int64_t>(all.size()));
   check_length("source", source.size(), static_cast<std::int64_t>(ptr.size()) - 1);
-  nb::gil_scoped_release release;
+  Released release;
   return std::make_unique<Dictionary>(all, ptr, source);
 }
 
@@ -54,7 +55,7 @@ Given<double> best(const Dictionary& dictionary, Strings tokens, Pointers ptr, I
   check_threads(threads);
   std::vector<double> made(count);
   {
-    nb::gil_scoped_release release;
+    Released release;
     constexpr std::int64_t together = 512;
     parallel_for((count + together - 1) / together, threads, [&](std::int64_t block) {
       Dictionary::Scratch scratch;
@@ -72,7 +73,7 @@ Given<double> every(const Dictionary& dictionary, Strings tokens, std::string_vi
   const Dictionary::Similarity kind = similarity(name);
   std::vector<double> made(dictionary.size());
   {
-    nb::gil_scoped_release release;
+    Released release;
     Dictionary::Scratch scratch;
     dictionary.every(all, kind, scratch, made.data());
   }

@@ -4,6 +4,7 @@
 
 #include "graph/elimination/elimination.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -21,7 +22,7 @@ Summed sum(Elimination& self, const Kernels& kernels, const KeptFactors& factors
   std::vector<double> node;
   std::vector<Array<double>> clique;
   {
-    nb::gil_scoped_release release;
+    Released release;
     MarginalsOut out;
     if (marginals) {
       node.resize(f.label_ptr[f.variables]);
@@ -46,7 +47,7 @@ Found best(Elimination& self, const Kernels& kernels, const KeptFactors& factors
   std::vector<std::int32_t> label(factors.view().variables, -1);
   std::vector<double> cells;
   {
-    nb::gil_scoped_release release;
+    Released release;
     cells = self.best(kernels, factors.view(), label.data(), threads);
   }
   return Found(nb::make_tuple(give(std::move(label)), give(std::move(cells))));
@@ -62,7 +63,7 @@ Tuple<Given<std::int64_t>, Given<double>> kbest(Elimination& self, const Kernels
   check_length("label", label.size(), k * factors.view().variables);
   Elimination::Listed listed;
   {
-    nb::gil_scoped_release release;
+    Released release;
     listed = self.kbest(kernels, factors.view(), k, label.data(), threads);
   }
   return Tuple<Given<std::int64_t>, Given<double>>(
@@ -75,7 +76,7 @@ Given<double> sample(Elimination& self, const Kernels& kernels, const KeptFactor
   check_length("label", label.size(), n * factors.view().variables);
   std::vector<double> cells;
   {
-    nb::gil_scoped_release release;
+    Released release;
     cells = self.sample(kernels, factors.view(), n, seed, label.data(), threads);
   }
   return give(std::move(cells));
@@ -88,7 +89,7 @@ Tuple<Given<std::uint64_t>, Given<double>> count(Elimination& self, const KeptFa
   if (prime < 2 || prime >= std::uint64_t{1} << 61) refuse("prime is not below 2^61");
   Elimination::Counts counts;
   {
-    nb::gil_scoped_release release;
+    Released release;
     counts = self.count(factors.view(), prime, threads);
   }
   return Tuple<Given<std::uint64_t>, Given<double>>(
@@ -99,7 +100,7 @@ Given<double> cells(Elimination& self, const KeptFactors& factors, int threads) 
   check_threads(threads);
   std::vector<double> found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = self.cells(factors.view(), threads);
   }
   return give(std::move(found));

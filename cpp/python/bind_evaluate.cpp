@@ -9,6 +9,7 @@
 #include "engine/threads/fork_mutex.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -140,7 +141,7 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
       made->allowed_data(),
       checked_pairs(pair_ptr, pair_from, rows.width, edge_rows || longest > 0 || order > 1),
       segments};
-  nb::gil_scoped_release release;
+  Released release;
   made->evaluator = std::make_unique<Evaluator>(kernels, batch, order, made->rows.unweighted(),
                                                 made->edges(), table_bytes, row_bytes);
   return made;
@@ -157,7 +158,7 @@ std::uint64_t packed_size(const BoundEvaluator& bound) {
 
 void pack(const BoundEvaluator& bound, WrittenBytes out) {
   check_length("out", out.size(), static_cast<std::int64_t>(packed_size(bound)));
-  nb::gil_scoped_release release;
+  Released release;
   ArchiveWriter writer(out.data());
   bound.evaluator->pack(writer);
 }
@@ -176,7 +177,7 @@ std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int order, int wi
   if (edge_row_ptr) edges = BoundRows{*edge_row_ptr, *edge_column, width * width};
   auto made = std::make_unique<BoundEvaluator>(BoundRows{ptr, column, width}, edges, soft, allowed);
   {
-    nb::gil_scoped_release release;
+    Released release;
     made->evaluator = std::make_unique<Evaluator>(
         kernels, ArchiveReader(packed.data(), packed.size()), order, made->soft_data(),
         made->allowed_data(), made->rows.unweighted(), made->edges());
@@ -211,7 +212,7 @@ Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights,
   if (length_credit) check_matrix("length_credit", *length_credit, D, L);
   Loss loss;
   {
-    nb::gil_scoped_release release;
+    Released release;
     bool forked;  // evaluations begin anew in any case
     const auto lock = bound.guard.lock(&forked);
     const Evaluator::Shared shared{edge.data(),

@@ -12,6 +12,7 @@
 #include "engine/threads/parallel.hpp"
 #include "python/arrays.hpp"
 #include "python/frozen.hpp"
+#include "python/released.hpp"
 #include "python/spans.hpp"
 #include "python/strings.hpp"
 #include "text/columns.hpp"
@@ -98,7 +99,7 @@ class Features {
       throw nb::value_error("longest is negative, or there are too many segments");
     Expanded out;
     {
-      nb::gil_scoped_release release;
+      Released release;
       if (threads <= 1 || N < 2 * threads) {
         expand_range(*expander_, *segment_expander_, tokens, 0, N, longest, out);
       } else {
@@ -293,7 +294,7 @@ void bind_features(nb::module_& m) {
            [](ColumnParser& p,
               nb::bytes chunk) -> std::optional<std::tuple<std::int64_t, std::string>> {
              try {
-               const nb::gil_scoped_release release;
+               const Released release;
                p.feed({chunk.c_str(), chunk.size()});
              } catch (const BadLine& bad) {
                return std::tuple(bad.line, bad.what);

@@ -7,6 +7,7 @@
 #include "graph/labelling_scores.hpp"
 #include "graph/union_find.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -18,7 +19,7 @@ Given<std::int32_t> components(std::int64_t variables, const std::vector<Scope>&
   if (variables < 0) refuse("variables is " + text(variables) + ", expected 0 or more");
   std::vector<std::int32_t> of;
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     UnionFind joined(variables);
     for (const Scope& scope : scopes) {
       for (std::size_t i = 0; i < scope.size(); ++i)
@@ -35,7 +36,7 @@ Given<std::int32_t> components(std::int64_t variables, const std::vector<Scope>&
 Given<double> labelling_scores(const KeptFactors& factors, Integers label, std::int64_t rows) {
   std::vector<double> scores;
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     scores = scores_of_labellings(factors.view(), label, rows);
   }
   return give(std::move(scores));

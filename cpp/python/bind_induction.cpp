@@ -5,6 +5,7 @@
 #include "engine/induction/conjoin.hpp"
 #include "engine/induction/gains.hpp"
 #include "python/arrays.hpp"
+#include "python/released.hpp"
 #include "python/spans.hpp"
 
 namespace crfkit {
@@ -17,7 +18,7 @@ Conjoined conjoin(const Conjunctions& made, Pointers ptr, Integers id,
   if (value) check_length("value", value->size(), static_cast<std::int64_t>(id.size()));
   Conjunctions::Rows rows;
   {
-    nb::gil_scoped_release release;
+    Released release;
     rows = made.conjoin(ptr, id, data_or_null(value), threads);
   }
   return Conjoined(nb::make_tuple(give(std::move(rows.ptr)), give(std::move(rows.id)),
@@ -37,7 +38,7 @@ Found given(Gains&& found) {
 Found single(const GainSearch& search, double least, int threads) {
   Gains found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = search.single(least, threads);
   }
   return given(std::move(found));
@@ -47,7 +48,7 @@ Given<std::int64_t> diverse(const GainSearch& search, Integers left, Integers ri
                             Reals mu, std::int64_t most, double share) {
   std::vector<std::int64_t> found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = search.diverse(left, right, label, mu, most, share);
   }
   return give(std::move(found));
@@ -57,7 +58,7 @@ Found pairs(const GainSearch& search, std::span<const bool> left, std::span<cons
             double least, int threads) {
   Gains found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = search.pairs(left, right, least, threads);
   }
   return given(std::move(found));

@@ -8,6 +8,7 @@
 #include "engine/linear/ready_rows.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -61,7 +62,7 @@ nb::typed<nb::object, AnyArray> give_observed(const Transpose& t, Integers cell,
                                               const std::optional<KeptPointers>& ptr, int threads) {
   SeenPairs found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = observed(t, cell, weight, width, minimum, ptr, threads);
   }
   if (ptr) return nb::object(give(std::move(found.column)));
@@ -73,7 +74,7 @@ Tuple<Given<std::int64_t>, Given<std::int32_t>> give_pairs(Pointers ptr, Integer
                                                            int width, int threads) {
   SeenPairs found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = seen_pairs(ptr, attr, cell, attributes, width, threads);
   }
   return nb::make_tuple(give(std::move(found.ptr)), give(std::move(found.column)));

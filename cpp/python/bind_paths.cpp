@@ -4,6 +4,7 @@
 #include "graph/beliefs.hpp"
 #include "graph/message_labels.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -47,7 +48,7 @@ void bind_paths(nb::module_& m) {
           "__init__",
           [](MessagePlan* self, const KeptFactors& f, int schedule) {
             if (schedule < 0 || schedule > 2) refuse("schedule must be 0, 1 or 2");
-            const nb::gil_scoped_release unlocked;
+            const Released unlocked;
             new (self) MessagePlan(f.view(), static_cast<Schedule>(schedule));
           },
           "factors"_a, "schedule"_a)
@@ -86,7 +87,7 @@ void bind_paths(nb::module_& m) {
              std::vector<double> value(kept.run.factors.graphs);
              std::vector<double> node(kept.run.factors.label_ptr[kept.run.factors.variables]);
              {
-               const nb::gil_scoped_release unlocked;
+               const Released unlocked;
                Beliefs(kept.run).sum(value.data(), node.data());
              }
              return nb::make_tuple(give(std::move(value)), give(std::move(node)));
@@ -100,7 +101,7 @@ void bind_paths(nb::module_& m) {
             Array<double> out({static_cast<std::size_t>(f.group[group].count),
                                static_cast<std::size_t>(f.group[group].cells)});
             {
-              const nb::gil_scoped_release unlocked;
+              const Released unlocked;
               Beliefs(kept.run).clique(group, node.data(), out.data.get());
             }
             return out.give();
@@ -116,7 +117,7 @@ void bind_paths(nb::module_& m) {
             check_length("each", each.size(), of.count);
             std::vector<double> out(of.tables * of.cells);
             {
-              const nb::gil_scoped_release unlocked;
+              const Released unlocked;
               Beliefs(kept.run).counts(group, node.data(), each.data(), out.data());
             }
             return give(std::move(out));
@@ -129,7 +130,7 @@ void bind_paths(nb::module_& m) {
             check_length("node", node.size(), f.label_ptr[f.variables]);
             std::vector<double> out(f.graphs);
             {
-              const nb::gil_scoped_release unlocked;
+              const Released unlocked;
               Beliefs(kept.run).slack(node.data(), out.data());
             }
             return give(std::move(out));
@@ -138,7 +139,7 @@ void bind_paths(nb::module_& m) {
       .def("labels", [](const KeptRun& kept) {
         std::vector<std::int32_t> label(kept.run.factors.variables);
         {
-          const nb::gil_scoped_release unlocked;
+          const Released unlocked;
           std::vector<std::uint8_t> found(kept.run.factors.graphs);
           MessageLabels(kept.run).run(label.data(), found.data());
         }

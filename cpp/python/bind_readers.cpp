@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "python/arrays.hpp"
+#include "python/released.hpp"
 #include "python/row_reader.hpp"
 #include "python/strings.hpp"
 
@@ -79,7 +80,7 @@ void bind_readers(nb::module_& m) {
             const std::string_view text(chunk.c_str(), chunk.size());
             std::optional<Refused> refused;
             {
-              nb::gil_scoped_release release;
+              Released release;
               refused = reader.read(text, at, threads, least);
             }
             return told(refused);

@@ -7,6 +7,7 @@
 
 #include "python/checked.hpp"
 #include "python/frozen.hpp"
+#include "python/released.hpp"
 #include "shared/interrupts.hpp"
 
 namespace crfkit {
@@ -37,7 +38,7 @@ nb::bytes render_lines(nb::typed<nb::list, std::variant<Alphabet*, Frozen*>> alp
   }
   std::string lines;
   {
-    nb::gil_scoped_release release;
+    Released release;
     lines.reserve(static_cast<std::size_t>(P) * 8 * (ids.size() + 1));
     for (std::int64_t n = 0; n < N; ++n) {
       worked((seq_ptr[n + 1] - seq_ptr[n]) * 8 * static_cast<std::int64_t>(ids.size()));

@@ -5,6 +5,7 @@
 #include "graph/gibbs.hpp"
 #include "graph/mean_field.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 
@@ -18,7 +19,7 @@ Tuple<Given<std::int32_t>, Given<std::uint8_t>> first_labelling(const KeptFactor
   std::vector<std::int32_t> label(f.variables);
   std::vector<std::uint8_t> end(f.graphs);
   {
-    nb::gil_scoped_release release;
+    Released release;
     LabellingSearch search(f);
     const auto ends = search.find(random, seed, budget, label.data());
     for (std::int64_t n = 0; n < f.graphs; ++n) end[n] = static_cast<std::uint8_t>(ends[n]);
@@ -50,7 +51,7 @@ Parts gibbs_marginals(const Kernels& kernels, const KeptFactors& factors, const 
   std::vector<double> node(f.label_ptr[f.variables]), clique;
   std::optional<Halves> halves;
   {
-    nb::gil_scoped_release release;
+    Released release;
     VisitPlan plan(f, blocks);
     if (cliques) clique.resize(plan.clique_cells);
     halves = Chains(*kernels.sampling, plan, seed)
@@ -76,7 +77,7 @@ Parts gibbs_sample(const Kernels& kernels, const KeptFactors& factors, const Blo
   Array<std::int32_t> label({static_cast<std::size_t>(n), static_cast<std::size_t>(f.variables)});
   std::optional<Halves> halves;
   {
-    nb::gil_scoped_release release;
+    Released release;
     VisitPlan plan(f, blocks);
     halves = Chains(*kernels.sampling, plan, seed)
                  .sample(start.data(), chains, burn, thin, n, threads, label.data.get());
@@ -100,7 +101,7 @@ Tuple<Given<std::int32_t>, Given<double>, Given<std::uint8_t>> anneal(
   std::vector<double> score(f.graphs);
   std::vector<std::uint8_t> still(f.graphs);
   {
-    nb::gil_scoped_release release;
+    Released release;
     VisitPlan plan(f, blocks);
     Chains(*kernels.sampling, plan, seed)
         .anneal(start.data(), restarts, temperature.data(),
@@ -117,7 +118,7 @@ Parts average(const Kernels& kernels, const KeptFactors& factors, const Blocks& 
   check_length("start", start.size(), f.label_ptr[f.variables]);
   MeanFieldResult found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     const VisitPlan plan(f, blocks);
     found = mean_field(*kernels.sampling, plan, start.data(), tolerance, most, cliques, threads);
   }

@@ -8,6 +8,7 @@
 #include "engine/sequential/mistake_trainer.hpp"
 #include "engine/sequential/stochastic_trainer.hpp"
 #include "python/arrays.hpp"
+#include "python/released.hpp"
 #include "python/spans.hpp"
 
 namespace crfkit {
@@ -48,7 +49,7 @@ Totals run_dual(DualTrainer& trainer, const Kernels& kernels, Pointers order, do
                 double threshold, bool ramp, int threads) {
   PassTotals found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = trainer.run(kernels, order, relax, threshold, ramp, threads);
   }
   return totals(found);
@@ -58,7 +59,7 @@ Totals begin_dual(DualTrainer& trainer, const Kernels& kernels, Reals node, Real
                   const std::optional<KeptReals>& ends, Pointers order, int threads) {
   PassTotals found;
   {
-    nb::gil_scoped_release release;
+    Released release;
     found = trainer.begin(kernels, node, edge, ends, order, threads);
   }
   return totals(found);

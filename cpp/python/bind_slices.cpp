@@ -7,6 +7,7 @@
 #include "engine/checks.hpp"
 #include "graph/slices.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -31,7 +32,7 @@ Tuple<nb::typed<nb::list, AnyArray>, Given<bool>> sum(const Slices& slices, cons
   std::vector<Array<double>> made;
   std::vector<bool> lost;
   {
-    const nb::gil_scoped_release unlocked;
+    const Released unlocked;
     std::vector<double> sums(slices.pooled_cells());
     std::vector<double*> row;
     for (std::int64_t g = 0; weight && g < f.groups; ++g) {

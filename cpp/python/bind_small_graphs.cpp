@@ -4,6 +4,7 @@
 #include "engine/checks.hpp"
 #include "graph/small_graphs.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 namespace {
@@ -22,7 +23,7 @@ void marginals(const SmallGraphs& graphs, const Kernels& kernels, const KeptFact
     check_length("an array of clique", clique[g].size(), f.group[g].count * f.group[g].cells);
     places.push_back(clique[g].data());
   }
-  const nb::gil_scoped_release unlocked;
+  const Released unlocked;
   graphs.sums(*kernels.small_graphs, f, threads, value.data(), node.data(),
               places.empty() ? nullptr : places.data());
 }

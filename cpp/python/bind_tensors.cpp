@@ -13,6 +13,7 @@
 #include "engine/tensors/hessian.hpp"
 #include "engine/tensors/paths.hpp"
 #include "engine/tensors/sums.hpp"
+#include "python/released.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -88,7 +89,7 @@ void sum(const Kernels& kernels, const TensorChains& c, const std::optional<Labe
   task.scale = scale;
   task.value = pointer<double>(value);
   task.in_logs = pointer<std::uint8_t>(in_logs);
-  nb::gil_scoped_release release;
+  Released release;
   sum_chains(kernels, c, task, threads);
 }
 
@@ -101,7 +102,7 @@ void hessian(const Kernels& kernels, const TensorChains& c, const TensorChains& 
   task.weight = pointer<const double>(weight);
   task.gradient = &made;
   task.dot = pointer<double>(dot), task.value = pointer<double>(value);
-  nb::gil_scoped_release release;
+  Released release;
   hessian_of_chains(kernels, c, task, threads);
 }
 
@@ -114,7 +115,7 @@ void paths(const Kernels& kernels, const TensorChains& c, Query query, int k, st
   task.labels = pointer<std::int64_t>(labels);
   task.by_path = by_path, task.by_sequence = by_sequence;
   task.score = pointer<double>(score);
-  nb::gil_scoped_release release;
+  Released release;
   trace_chains(kernels, c, task, threads);
 }
 

@@ -3,6 +3,7 @@
 
 #include "graph/tree_ep.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 
@@ -15,7 +16,7 @@ Parts tree_ep(const KeptFactors& factors, double tolerance, std::int64_t most, d
   TreeEPResult found;
   double work = 0.0;
   {
-    nb::gil_scoped_release release;
+    Released release;
     const SpanningForest forest(factors.view());
     TreeEP ep(forest, budget);
     work = ep.work();

@@ -8,6 +8,7 @@
 #include "engine/checks.hpp"
 #include "engine/threads/parallel.hpp"
 #include "python/arrays.hpp"
+#include "python/released.hpp"
 #include "python/spans.hpp"
 #include "shared/kernels.hpp"
 
@@ -69,7 +70,7 @@ void combine(const Kernels& kernels, Reals coefficients, const std::vector<KeptR
   check_length("coefficients", coefficients.size(), vectors.size() + briefs.size());
   const std::vector<const double*> data = pointers(vectors, out.size());
   const std::vector<const std::uint16_t*> brief = pointers(briefs, out.size());
-  nb::gil_scoped_release release;
+  Released release;
   by_blocks(out.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
     kernels.combine_vectors(coefficients.data(), data.data(), static_cast<int>(data.size()),
                             brief.data(), static_cast<int>(brief.size()), first, last, out.data());
@@ -79,7 +80,7 @@ void combine(const Kernels& kernels, Reals coefficients, const std::vector<KeptR
 void shorten(const Kernels& kernels, Written x, WrittenBriefs out, int threads) {
   check_threads(threads);
   check_length("out", out.size(), brief_length(x.size()));
-  nb::gil_scoped_release release;
+  Released release;
   by_blocks(x.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
     kernels.shorten_vector(x.data(), first, last, out.data());
   });
@@ -95,7 +96,7 @@ Given<double> products(const Vectors& vectors, const std::vector<KeptReals>& oth
   const std::vector<const double*> right = pointers(others, F);
   Array<double> found({left.size(), right.size()});
   {
-    nb::gil_scoped_release release;
+    Released release;
     const std::vector<double> sums =
         by_blocks(F, left.size() * right.size(), threads,
                   [&](std::int64_t first, std::int64_t last, double* part) {
@@ -124,7 +125,7 @@ std::vector<double> add_l2(const Kernels& kernels, Reals l2, Reals w, Written gr
   const Strength strength("l2", l2, F);
   check_length("gradient", gradient.size(), F);
   if (direction) check_length("direction", direction->size(), F);
-  nb::gil_scoped_release release;
+  Released release;
   return by_blocks(F, 4, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
     kernels.add_l2(strength.value, strength.shared, w.data(),
                    direction ? direction->data() : nullptr, first, last, gradient.data(), sums);
@@ -138,7 +139,7 @@ std::vector<double> pseudo_gradient(const Kernels& kernels, Reals l1, Reals w, R
   const Strength strength("l1", l1, F);
   check_length("gradient", gradient.size(), F);
   check_length("out", out.size(), F);
-  nb::gil_scoped_release release;
+  Released release;
   return by_blocks(F, 2, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
     kernels.pseudo_gradient(strength.value, strength.shared, w.data(), gradient.data(), first, last,
                             out.data(), sums);
@@ -150,7 +151,7 @@ double align(const Kernels& kernels, Reals l1, Reals pseudo, Written direction, 
   const std::size_t F = pseudo.size();
   const Strength strength("l1", l1, F);
   check_length("direction", direction.size(), F);
-  nb::gil_scoped_release release;
+  Released release;
   return by_blocks(F, 1, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
     kernels.align(strength.value, strength.shared, pseudo.data(), first, last, direction.data(),
                   sums);
@@ -165,7 +166,7 @@ std::vector<double> move_in_orthant(const Kernels& kernels, Reals l1, Reals w, R
   check_length("pseudo", pseudo.size(), F);
   check_length("direction", direction.size(), F);
   check_length("out", out.size(), F);
-  nb::gil_scoped_release release;
+  Released release;
   return by_blocks(F, 3, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
     kernels.move_in_orthant(strength.value, strength.shared, w.data(), pseudo.data(),
                             direction.data(), length, first, last, out.data(), sums);

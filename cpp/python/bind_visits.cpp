@@ -1,6 +1,7 @@
 // Visits of variables for Python: TRW-S, dual ascent on forests, ICM.
 #include "graph/visits.hpp"
 #include "python/graph.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 
@@ -17,7 +18,7 @@ void bind_visits(nb::module_& m) {
       .def(
           "__init__",
           [](VisitOrder* self, const KeptFactors& f) {
-            nb::gil_scoped_release release;
+            Released release;
             new (self) VisitOrder(f.view());
           },
           "factors"_a)
@@ -29,14 +30,14 @@ void bind_visits(nb::module_& m) {
       .def(
           "sweep",
           [](VisitEngine& v, const Flags& active, bool choose, int threads) {
-            nb::gil_scoped_release release;
+            Released release;
             v.sweep(span_of(active), choose, threads);
           },
           "active"_a, "choose"_a, "threads"_a)
       .def(
           "improve",
           [](VisitEngine& v, const Flags& active, int rounds, int threads) {
-            nb::gil_scoped_release release;
+            Released release;
             return v.improve(span_of(active), rounds, threads);
           },
           "active"_a, "rounds"_a, "threads"_a)

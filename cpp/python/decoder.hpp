@@ -23,6 +23,7 @@
 #include "python/checked.hpp"
 #include "python/frozen.hpp"
 #include "python/items.hpp"
+#include "python/released.hpp"
 
 namespace crfkit {
 
@@ -206,7 +207,7 @@ class Decoder {
   template <class F>
   static void unlocked(std::int64_t cells, F f) {
     if (cells < kBrief) return f();
-    nb::gil_scoped_release release;
+    Released release;
     f();
   }
 

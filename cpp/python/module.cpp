@@ -20,6 +20,7 @@
 #include "engine/threads/run_task.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
+#include "python/released.hpp"
 #include "shared/padded.hpp"
 
 namespace nb = nanobind;
@@ -109,7 +110,7 @@ void say_memory(const std::exception_ptr& thrown, void*) {
 std::vector<double> answer(const Kernels& kernels, const Scored& s, const Task& task, bool credits,
                            int threads) {
   check_threads(threads);
-  nb::gil_scoped_release release;
+  Released release;
   return run_task(kernels, s.p, task, credits, threads);
 }
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "engine/kept.hpp"
+#include "python/released.hpp"
 #include "shared/no_memory.hpp"
 
 namespace crfkit {
@@ -154,6 +155,6 @@ struct type_caster<std::vector<crfkit::Kept<T>>> : Owned<std::vector<crfkit::Kep
 namespace crfkit {
 
 // Works without the GIL: for functions of the engine, which know nothing of Python.
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+using Unlocked = nb::call_guard<Released>;
 
 }  // namespace crfkit

@@ -125,9 +125,9 @@ class Aside:
 
 def _over(coming: Future[T], thread: str) -> bool:
     """Wait until a call is over, or until the thread that should make it is no more."""
-    from concurrent.futures import wait
-
     while not coming.done():
+        from concurrent.futures import wait  # nothing can be imported at the end of the process: all is done
+
         wait([coming], _LOOK)
         if not any(one.name.startswith(f"{thread}_") for one in threading.enumerate()):
             return coming.done()
