@@ -56,7 +56,7 @@ class Phases:
 def main() -> None:
     phases = Phases(float(sys.argv[1]))
     file = Path(sys.argv[2])
-    command = import_module("crfkit.cli.main")
+    command = import_module("crfkit.cli.commands")
     command.command_named("train")
     for name in ("crfkit.training.train", "crfkit.data", "crfkit.cli.learning"):
         import_module(name)
@@ -73,7 +73,7 @@ def main() -> None:
     phases.watch(import_module("crfkit.cli.keeping").Keeper, "save", "saving")
     sys.argv = ["crfkit", *sys.argv[3:]]
     try:
-        command.main()
+        command.run()
     finally:
         phases.change()
         file.write_text(json.dumps({"phases": phases.spent, "ended": time.perf_counter()}))

@@ -18,10 +18,10 @@ graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scop
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from crfkit.importing import wait_for_imports
 
+TYPE_CHECKING = False  # importing typing takes longer than all else here
 if TYPE_CHECKING:
     from crfkit import (
         compat,
@@ -233,7 +233,7 @@ _WITHIN = {
 os.register_at_fork(before=wait_for_imports)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOMES:
         module, called = _HOMES[name]
         value = getattr(import_module(module), called)

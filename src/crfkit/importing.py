@@ -8,7 +8,6 @@ first used: the first query or training of a process imports.
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from importlib import import_module
 
 __all__ = ["wait_for_imports"]
@@ -26,8 +25,10 @@ def wait_for_imports() -> None:
     """
     while names := _unfinished():
         for name in names:
-            with suppress(Exception):  # the thread that imports it is told
+            try:
                 import_module(name)
+            except Exception:  # the thread that imports it is told
+                continue
         if _unfinished() == names:
             return  # this thread imports them
 

@@ -167,7 +167,7 @@ def test_a_disk_without_room_for_what_blocks_need(
 def test_a_limit_of_file_sizes(folder: Path, tmp_path: Path, limit: int, option: str) -> None:
     code = (
         f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
-        "from crfkit.cli.main import main; sys.argv[0] = 'crfkit'; main()"
+        "from crfkit.cli import main; sys.argv[0] = 'crfkit'; main()"
     )
     command = ["train", str(folder / "train.txt"), "-o", "m.crf", *map(str, LEARN), option]
     done = subprocess.run(

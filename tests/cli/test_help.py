@@ -13,8 +13,8 @@ import pytest
 
 import crfkit
 from crfkit import metrics
+from crfkit.cli.commands import COMMANDS, command_named
 from crfkit.cli.learning import objective_of
-from crfkit.cli.main import COMMANDS, command_named
 from crfkit.objectives import OBJECTIVES
 from crfkit.training.choose import NAMES
 from tests.cases.cli import on_a_terminal, run

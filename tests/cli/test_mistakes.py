@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from crfkit.cli.main import COMMANDS, command_named, reported
+from crfkit.cli.commands import COMMANDS, command_named, reported
 from crfkit.cli.quick import arguments_of
 from tests.cases.cli import folder, run
 
@@ -140,7 +140,7 @@ NOT_FOR_TAGGING = {
 
 def test_tag_loads_what_it_needs(folder: Path) -> None:
     command = [sys.executable, "-m", "crfkit.cli", "tag", str(folder / "m.crf"), "--labels-only"]
-    code = "import sys, crfkit.cli.main; print(*sys.modules)"
+    code = "import sys, crfkit.cli.commands; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "rich", "pydantic"} & set(loaded.stdout.split())
     code = "import sys; from crfkit.cli import main; main(); print(*sys.modules, file=sys.stderr)"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crfkit import Model
-from crfkit.cli.main import command_named
+from crfkit.cli.commands import command_named
 from crfkit.cli.quick import arguments_of
 from tests.cases.cli import folder, run
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from crfkit.cli.main import reported
+from crfkit.cli.commands import reported
 from crfkit.cli.streams import Safe, json_line
 from crfkit.metrics import segment_scores, token_scores
 from crfkit.shown import cut, safe, shown

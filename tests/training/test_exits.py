@@ -17,9 +17,9 @@ from sklearn.model_selection import GridSearchCV
 from crfkit import ChainCRF, Model, Stop, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.demo.addresses import corpus
+from crfkit.interrupts import interrupts, listening
 from crfkit.training import Checkpoints
 from crfkit.training.events import Checkpointed, Event, Failed, Finished, History, Progress, Unsaved
-from crfkit.training.interrupt import interrupts, listening
 from crfkit.training.tree import write_tree
 from tests.cases.descent import Descent
 from tests.cases.estimators import X, Y
@@ -31,6 +31,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and limits of P
 RUN = """
 import resource, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if (size := int(sys.argv.pop(1))) >= 0:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 from crfkit.cli import main
@@ -59,8 +60,8 @@ def start(*arguments: object, limit: int = -1, stderr: Any = subprocess.PIPE) ->
 # ---- the command line
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_the_model_so_far(text: Path, tmp_path: Path, number: int, status: int) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_saves_the_model_so_far(text: Path, tmp_path: Path, number: signal.Signals) -> None:
     model = tmp_path / "m.crf"
     endless = ("--optimizer", "steepest", "--l2", "0", "--tolerance", "0", "--threads", "1")
     child = start("train", text, "-o", model, *endless)
@@ -71,11 +72,13 @@ def test_a_signal_saves_the_model_so_far(text: Path, tmp_path: Path, number: int
     said = "".join(lines)
     child.stderr.close()
     child.communicate(timeout=60.0)
-    assert child.returncode == status, said
+    assert child.returncode == 128 + number, said
     about = Model.load(model).training
     assert about is not None
     assert about.end == "interrupted"
-    assert about.reason == ("stopped by the user" if status == 130 else "ended by SIGTERM")
+    assert about.reason == (
+        "stopped by the user" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+    )
     assert f"{model}: " in said
 
 

@@ -24,6 +24,7 @@ LEVELS = {
     "importing": 0,
     "once": 0,
     "aside": 0,
+    "interrupts": 0,
     "checks": 0,
     "restored": 0,
     "shown": -1,
@@ -66,7 +67,7 @@ EXCEPTIONS = {
         "crfkit.papers.label_bias",
         "crfkit.demo.label_bias",
     ): "words are drawn from the network of the demonstration",
-    ("crfkit.demo.__main__", "crfkit.cli.main"): "`python -m crfkit.demo` is `crfkit demo`",
+    ("crfkit.demo.__main__", "crfkit.cli"): "`python -m crfkit.demo` is `crfkit demo`",
 }
 HEAVY = {"sklearn", "torch", "dask", "matplotlib", "fastapi", "pandas", "pyarrow", "scipy"}
 

@@ -117,7 +117,7 @@ def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
         "import resource, sys\n"
         "from pathlib import Path\n"
         "import crfkit, sklearn.linear_model, crfkit.cli.train, crfkit.training.train\n"
-        "from crfkit.cli.main import main\n"
+        "from crfkit.cli import main\n"
         "used = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()\n"
         "room = used + int(sys.argv.pop(1))\n"
         "resource.setrlimit(resource.RLIMIT_AS, (room, room))\n"

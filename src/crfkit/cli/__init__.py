@@ -1,9 +1,6 @@
 """The command line: one file per command, each calls public functions and prints."""
 
-from typing import TYPE_CHECKING, Any
-
-from crfkit.cli.main import main
-
+TYPE_CHECKING = False  # importing typing takes longer than all else here
 if TYPE_CHECKING:
     import typer
 
@@ -12,9 +9,22 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 
-def __getattr__(name: str) -> Any:
+def main() -> None:
+    """Run the command line; Ctrl-C is heard while its modules are loaded, too."""
+    try:
+        from crfkit.cli.commands import run
+
+        run()
+    except KeyboardInterrupt:
+        import sys
+
+        print("crfkit: interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+def __getattr__(name: str) -> object:
     if name == "app":  # loads all commands; running one command does not wait for the others
-        from crfkit.cli.main import typer_app
+        from crfkit.cli.commands import typer_app
 
         return typer_app()
     raise AttributeError(f"module 'crfkit.cli' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """``python -m crfkit.cli``."""
 
-from crfkit.cli.main import main
+from crfkit.cli import main
 
 if __name__ == "__main__":
     main()

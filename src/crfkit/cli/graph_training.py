@@ -94,11 +94,11 @@ def train_graphs(
     """Learn a model of graphs and save it; `options` are those of `crfkit.GraphCRF`."""
     from crfkit.estimators.graph import GraphCRF
     from crfkit.inference.methods.registry import method_of
+    from crfkit.interrupts import interrupts
     from crfkit.models.graph_columns import column_graphs, training_graphs
     from crfkit.training import Checkpoints
     from crfkit.training.checkpoint import held_checkpoints
     from crfkit.training.convergence import plain_warnings
-    from crfkit.training.interrupt import interrupts
     from crfkit.training.progress import Lenient
 
     if graph is None:

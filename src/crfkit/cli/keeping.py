@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from crfkit.interrupts import Interrupts, interrupts, listening
 from crfkit.training.events import Begin, Checkpointed, Event, Failed
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
-    from crfkit.training.interrupt import Interrupts
 
 __all__ = ["Keeper", "signals"]
 
@@ -49,9 +48,10 @@ class Keeper:
             self.say(f"{self.output}: the model of iteration {event.model.training.kept}, before it failed")
 
     def save(self, model: Model) -> None:
-        """Write the model, or say what is left where that fails."""
+        """Write the model, or say what is left where that fails; one signal meanwhile is only noted."""
         try:
-            model.save(self.output, **self.options)
+            with interrupts():
+                model.save(self.output, **self.options)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -66,14 +66,12 @@ class Keeper:
 
 @contextmanager
 def signals() -> Iterator[Interrupts]:
-    """Listen for Ctrl-C and SIGTERM; end with the status of the signal that came, 130 or 143."""
-    from crfkit.training.interrupt import listening
-
-    with listening(signal.SIGINT, signal.SIGTERM) as caught:
+    """Listen for signals; end with the status of the one that came: 130, 143 or 129."""
+    with listening() as caught:
         try:
             yield caught
         except KeyboardInterrupt:
-            print("crfkit: interrupted before there was anything to save", file=sys.stderr)
-            raise typer.Exit(128 + (caught.number or signal.SIGINT)) from None
+            print("crfkit: interrupted; no model is saved", file=sys.stderr)
+            raise typer.Exit(caught.status) from None
         if caught.asked:
-            raise typer.Exit(128 + caught.number)
+            raise typer.Exit(caught.status)

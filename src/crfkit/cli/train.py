@@ -95,8 +95,9 @@ def train(
     and items in JSON lines have attributes already. The file is written as a whole or not at all; of
     several runs that write it, that of the last one stays. A folder of checkpoints is for one run at a time.
 
-    Ctrl-C or SIGTERM ends training and saves the model so far; the exit status is then 130 or 143. A warning
-    says when training ended before it converged, and what to change.
+    Ctrl-C, SIGTERM or SIGHUP (the terminal is closed) ends training and saves the model so far; the exit
+    status is then 130, 143 or 129. A warning says when training ended before it converged, and what to
+    change.
 
     For example:
 
@@ -117,11 +118,11 @@ def train(
     def tell(text: str) -> None:
         say(text, quiet)
 
+    from crfkit.interrupts import interrupts
     from crfkit.training import Checkpoints
     from crfkit.training.checkpoint import held_checkpoints
     from crfkit.training.choose import check_blockwise
     from crfkit.training.convergence import plain_warnings
-    from crfkit.training.interrupt import interrupts
     from crfkit.training.progress import Lenient
     from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit

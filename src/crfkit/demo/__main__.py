@@ -2,7 +2,7 @@
 
 import sys
 
-from crfkit.cli.main import main
+from crfkit.cli import main
 
 if __name__ == "__main__":
     sys.argv.insert(1, "demo")

@@ -53,7 +53,7 @@ class End(str, Enum):
     BUDGET = "budget"  #: the time that the user gave is spent
     PATIENCE = "patience"  #: the dev score no longer rises
     LISTENER = "listener"  #: a listener has raised `StopTraining`
-    INTERRUPTED = "interrupted"  #: a signal: Ctrl-C, SIGTERM
+    INTERRUPTED = "interrupted"  #: a signal: Ctrl-C, SIGTERM, SIGHUP
     FAILED = "failed"  #: an exception, which is raised again
 
 

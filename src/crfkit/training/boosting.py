@@ -26,12 +26,12 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.batch import Batch
+from crfkit.interrupts import interrupts
 from crfkit.optimise.problem import Step
 from crfkit.structures import Chain
 from crfkit.training.boosting_round import Learning, Leaves, Round, grow_round
 from crfkit.training.events import Listener, Progress
 from crfkit.training.forest import Rows
-from crfkit.training.interrupt import interrupts
 
 __all__ = ["Boosted", "Boosting", "boost"]
 

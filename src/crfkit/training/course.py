@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.fields import Fields
+from crfkit.interrupts import interrupts
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped, closed
@@ -22,7 +23,6 @@ from crfkit.training.checkpoint import Checkpoints, Saver, held_checkpoints
 from crfkit.training.choose import by_name
 from crfkit.training.convergence import remedy_for, warn_of_end
 from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
-from crfkit.training.interrupt import interrupts
 from crfkit.training.loop import Facts, NothingLearnedError, Outcome, follow
 from crfkit.training.record import RunRecord
 from crfkit.training.stop import Stop

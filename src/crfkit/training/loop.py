@@ -19,10 +19,10 @@ import numpy as np
 
 from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
+from crfkit.interrupts import Interrupts, interrupts
 from crfkit.optimise.problem import End, Run, Step, Stopped
 from crfkit.training.certificate import certify
 from crfkit.training.events import Listener, Progress, StopTraining
-from crfkit.training.interrupt import Interrupts, interrupts
 from crfkit.training.record import RunRecord
 from crfkit.training.remaining import seconds_left
 from crfkit.training.stop import Stop

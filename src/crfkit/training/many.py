@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit.aside import Aside
+from crfkit.interrupts import Interrupts, interrupts
 from crfkit.models.model import Model
 from crfkit.native import threads_or_all
 from crfkit.optimise.problem import End
 from crfkit.training.convergence import MISSED, warn_of_end
 from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, Summary
 from crfkit.training.fit import Fit
-from crfkit.training.interrupt import Interrupts, interrupts
 from crfkit.training.progress import Display, display_for
 
 __all__ = ["Task", "Trained", "train_all"]

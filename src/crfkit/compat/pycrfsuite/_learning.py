@@ -20,6 +20,7 @@ from crfkit.compat.pycrfsuite._methods import METHODS, Method
 from crfkit.compat.pycrfsuite._params import Parameters
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
+from crfkit.interrupts import Interrupts, interrupts
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import score
 from crfkit.models.files.compact import compacted
@@ -28,7 +29,6 @@ from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.models.model import Model, Names
 from crfkit.structures import Chain
 from crfkit.training.convergence import has_converged, remedy_for, warn_of_end
-from crfkit.training.interrupt import Interrupts, interrupts
 
 __all__ = ["Example", "Learning"]
 

@@ -1,8 +1,9 @@
 """``crfkit COMMAND``: exit status 0, 2 for wrong input, 1 where something else went wrong.
 
-Ctrl-C ends a command with status 130; ``crfkit train`` saves the model so far first, also on SIGTERM (143).
-An error is one line on standard error that says what was expected, what came, and where. Commands import
-what they need when they run, so that ``crfkit tag`` starts at once.
+Ctrl-C ends a command with status 130, SIGTERM with 143, SIGHUP (the terminal is gone) with 129;
+``crfkit train`` saves the model so far first. An error is one line on standard error that says what was
+expected, what came, and where. Commands import what they need when they run, so that ``crfkit tag`` starts at
+once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typer.core import TyperCommand, TyperGroup
 from crfkit.cli.options import say
 from crfkit.cli.quick import arguments_of
 from crfkit.cli.streams import hush_unwritten, ready_streams, safe_streams
+from crfkit.interrupts import Interrupts, listening
 from crfkit.shown import cut
 
 #: Errors that other input cannot avoid.
@@ -52,7 +54,13 @@ _NO_ARGUMENTS: Any = getattr(sys.modules[_UsageError.__module__], "NoArgsIsHelpE
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors into a message and an exit status, never a traceback."""
+    """Turn errors and signals into a message and an exit status, never a traceback."""
+    with listening() as caught, _told(caught):
+        yield
+
+
+@contextmanager
+def _told(caught: Interrupts) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -64,7 +72,8 @@ def reported() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        with caught.waiting():
+            _fail("interrupted" if caught.status == 130 else caught.why, caught.status)
     except _UsageError as error:
         if isinstance(error, _NO_ARGUMENTS):
             raise
@@ -226,7 +235,7 @@ def _commands(
     """
 
 
-def main() -> None:
+def run() -> None:
     """Run the command line: directly where it is plain, through typer where it is not."""
     gc.set_threshold(_CYCLES)
     ready_streams()
