@@ -62,10 +62,10 @@ def calibrate(
     from crfkit.cli.tagging import Tagger
     from crfkit.models.calibration import calibrated, reliability
 
-    check_output(output)
+    check_output(output, read=[data, test])
     check_choice("--method", method, ("temperature", "isotonic"))
     if plot is not None:
-        check_output(plot, "--plot")
+        check_output(plot, "--plot", [model, data, test])
         _check_matplotlib()
     tagger = Tagger(model, reading.label_column, threads)
     labelled = _data(tagger, data, reading)

@@ -39,6 +39,11 @@ _REMEDIES = {
     errno.EDQUOT: "; make room within your quota, or write elsewhere",
     errno.EFBIG: "; raise the limit of file sizes (ulimit -f), or write elsewhere",
     errno.EIO: "; check the disk, or use another",
+    errno.EROFS: "; write elsewhere",
+    errno.ELOOP: "; remove the links that lead to each other",
+    errno.ENAMETOOLONG: "; give a shorter one",
+    errno.ENOTDIR: "; a part of the name is no folder",
+    errno.EMFILE: "; raise the limit of open files (ulimit -n)",
 }
 _SMALLER = (
     "crfkit forecast says what training takes, --block-positions learns from data on disk, and "
@@ -80,6 +85,8 @@ def _told(caught: Interrupts) -> Iterator[None]:
         asked = "crfkit" if error.ctx is None else error.ctx.command_path
         _fail(f"{error.format_message().rstrip('.')}; see {asked} --help", 2)
     except OSError as error:
+        if error.errno == errno.ENOENT and error.filename is None:
+            _fail("the folder that crfkit was started in is gone; change to another", 2)
         where = f"{error.filename}: " if error.filename is not None and error.strerror else ""
         number = error.errno or 0
         bare = error.strerror == os.strerror(number)  # where we wrote the words, they name a remedy

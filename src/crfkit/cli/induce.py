@@ -107,9 +107,9 @@ def induce(
       crfkit induce train.txt -o m.crf --start observed --margin 0.5
       crfkit induce items.jsonl -o m.crf --rounds 5 --longest 2 --json
     """
-    check_output(output)
+    check_output(output, read=[*data, dev, template])
     if report is not None:
-        check_output(report, "--report")
+        check_output(report, "--report", [*data, dev, template])
     check_choice("--start", start, ("nothing", "observed"))
     if metric is not None and dev is None:
         raise ValueError("--metric is for a dev set; give one with --dev FILE")

@@ -69,7 +69,7 @@ def infer(
         raise ValueError(f"--query is {query!r}, expected one of {', '.join(_QUERIES)}")
     chosen = _method(method, budget, option or (), seed)
     if output != "-":
-        check_output(output)
+        check_output(output, read=[model, evidence])
     started = time.perf_counter()
     from crfkit.structures.graph_files import load_graph
 

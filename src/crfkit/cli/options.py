@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from crfkit.cli.streams import hush_unwritten
 from crfkit.data.formats.registry import names
+from crfkit.data.sink import try_to_write
 from crfkit.shown import safe
 
 __all__ = [
@@ -102,17 +104,21 @@ def label_column(given: str) -> str | int:
     return int(given) if given.removeprefix("-").isdigit() else given
 
 
-def check_output(path: str, name: str = "--output") -> None:
-    """Refuse a place that cannot be written to, before hours of work."""
+def check_output(path: str, name: str = "--output", read: Iterable[str | None] = ()) -> None:
+    """Refuse a place that cannot be written to, or that is read, before hours of work."""
     if os.path.isdir(path):
         raise ValueError(f"{name} is {path}, which is a folder; give the name of a file")
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
         return  # standard output, a pipe or a device
-    folder = os.path.dirname(os.path.abspath(path))
+    for given in read:
+        if given and os.path.isfile(given) and os.path.isfile(path) and os.path.samefile(given, path):
+            raise ValueError(f"{name} is {path}, which is read too; give the name of another file")
+    folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise ValueError(f"{name} is {path}, but there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{name} is {path}, but nothing may be written to {folder}; choose another folder")
+    try_to_write(path)
 
 
 def check_choice(option: str, given: str, choices: tuple[str, ...]) -> str:

@@ -96,7 +96,7 @@ def tag(
     from crfkit.models.files import GraphFileError
 
     asked = Asked(marginals, kbest, labels_only, force, as_json, segments, spans, confidence)
-    check_output(output)
+    check_output(output, read=[model, data])
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
     try:

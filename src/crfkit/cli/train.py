@@ -112,7 +112,7 @@ def train(
       crfkit train train.txt -o names.crf --encoding bioes --order 2
       crfkit train train.txt -o both.crf --structure graph --graph pos-chunk.txt
     """
-    check_output(output)
+    check_output(output, read=[*data, dev, unlabelled, template, graph])
     given = reading.keywords
 
     def tell(text: str) -> None:

@@ -22,7 +22,7 @@ from weakref import WeakSet
 
 from crfkit.shown import cut, shown
 
-__all__ = ["LOCK", "HeldLock", "lock", "locked_folder", "take_lock"]
+__all__ = ["LOCK", "HeldLock", "lock", "locked_folder", "make_folder", "take_lock"]
 
 LOCK = "crfkit.lock"  #: the file in a folder that is locked by whoever uses the folder
 _LONGEST = 4096  # bytes of a note that are read
@@ -121,6 +121,22 @@ def take_lock(path: str) -> HeldLock | None:
             _write_note(handle)
             return held
         held.leave()  # released, and so removed, before it was locked here
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, where it does not exist.
+
+    Examples
+    --------
+    >>> make_folder(Path("/dev/null"))
+    Traceback (most recent call last):
+    NotADirectoryError: [Errno 20] is not a folder; give the name of one: '/dev/null'
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        words = "is not a folder; give the name of one"
+        raise NotADirectoryError(errno.ENOTDIR, words, str(folder)) from None
 
 
 @contextmanager

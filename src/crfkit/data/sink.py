@@ -14,14 +14,14 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 from crfkit.data.locks import lock
 from crfkit.data.source import Place
 
-__all__ = ["write_bytes"]
+__all__ = ["try_to_write", "write_bytes"]
 
 _ENDING = ".crfkit-tmp"
 _STEM = 80  # bytes of the name that the temporary one begins with; a name has 255 at most
@@ -40,16 +40,40 @@ def write_bytes(place: Place, pieces: Iterable[bytes]) -> None:
         _pour(place, pieces)
     else:
         name = os.fspath(place)
-        try:
+        with _named(name):
             if _is_special(name):
                 with open(name, "wb") as file:
                     _pour_as_named(name, file, pieces)
             else:
                 _replace(os.path.realpath(name), pieces)
-        except OSError as error:
-            if error.errno and (error.filename is None or str(error.filename).endswith(_ENDING)):
-                error.filename = name
-            raise
+
+
+def try_to_write(path: str) -> None:
+    """Raise what `write_bytes` would raise before its first byte; nothing changes.
+
+    Examples
+    --------
+    >>> try_to_write("/no such folder/model.crf")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: '/no such folder/model.crf'
+    """
+    with _named(path):
+        if not _is_special(path):
+            folder, name = os.path.split(os.path.realpath(path))
+            handle, temporary = _locked_temporary(folder, f".{_stem(name)}.", 0o600)
+            os.close(handle)
+            os.unlink(temporary)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Let errors name the file, not what it is called before it is whole."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno and (error.filename is None or str(error.filename).endswith(_ENDING)):
+            error.filename = name
+        raise
 
 
 def _replace(path: str, pieces: Iterable[bytes]) -> None:

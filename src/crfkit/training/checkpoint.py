@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crfkit.data.locks import locked_folder
+from crfkit.data.locks import locked_folder, make_folder
 from crfkit.fields import Fields
 from crfkit.training.convergence import warn_about
 from crfkit.training.events import Checkpointed, Event, Unsaved
@@ -82,7 +82,7 @@ class Checkpoints:
         """
         folder = Path(self.folder)
         new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         try:
             with locked_folder(folder, "wait until it ends, or give each run a folder of its own"):
                 yield _Held(self.folder, self.seconds, self.iterations)
@@ -120,7 +120,7 @@ class Checkpoints:
 
     def save(self, fingerprint: Mapping[str, str], tree: Mapping[str, Any]) -> None:
         """Write a checkpoint in place of the last one."""
-        Path(self.folder).mkdir(parents=True, exist_ok=True)
+        make_folder(Path(self.folder))
         write_tree(self.path, {"format": FORMAT, "fingerprint": dict(fingerprint), **tree})
 
 

@@ -19,7 +19,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.axes import axes
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
-from crfkit.data.locks import locked_folder
+from crfkit.data.locks import locked_folder, make_folder
 from crfkit.features import Conjunctions
 from crfkit.fields import Fields
 from crfkit.models.files.inspect import checked_alphabet
@@ -80,7 +80,7 @@ class BlockedData:
             way; each becomes a block. Empty ones are left out.
         """
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
         with locked_folder(place, "wait until it has written its blocks, or give another folder"):
             if (place / _INDEX).exists():
                 raise ValueError(f"{place} holds blocks already; open them, or give another folder")
