@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crfkit.expressions.parser import Item, Tree
+from crfkit.expressions.parser import Item, Tree, is_tree
 from crfkit.expressions.paths import short_steps
 
 __all__ = ["most_steps", "range_width", "reach", "short_reach", "size_of"]
@@ -37,7 +37,7 @@ def most_steps(tree: Tree, length: int, *, whole: bool) -> float:
     Examples
     --------
     >>> import re
-    >>> from crfkit.expressions.parser import parsed
+    >>> from crfkit.expressions.parser import is_tree, parsed
     >>> tree = parsed(re.compile("(a+)+$"))
     >>> most_steps(tree, 2, whole=True) < 100, most_steps(tree, 50, whole=True) > 1e12
     (True, True)
@@ -125,7 +125,7 @@ def _parts(value: object) -> list[Tree]:
     """Return the trees within an item."""
     entries = value if isinstance(value, tuple) else (value,)
     lists = [entry if isinstance(entry, list) else [entry] for entry in entries]
-    return [one for entry in lists for one in entry if isinstance(one, Tree)]
+    return [one for entry in lists for one in entry if is_tree(one)]
 
 
 def _anchored(tree: Tree) -> bool:

@@ -124,7 +124,7 @@ class Expression:
         )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)  # a recipe may have 1,000
 def expression_of(pattern: str | re.Pattern[str]) -> Expression:
     """Return the expression of a pattern, which is made once.
 

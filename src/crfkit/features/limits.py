@@ -6,6 +6,7 @@
 ``MOST_TEMPLATES``           of a recipe; a window ``word[-2..2]`` makes five
 ``MOST_FIELDS``              of a template
 ``LONGEST_WAPITI``           bytes of a regular expression of Wapiti (``%t``, ``%m``)
+``MOST_EXPRESSIONS``         of Python's regular expressions that differ, in a recipe
 ``MOST_NGRAMS``              characters that ``ngrams`` makes of one token, all together
 ===========================  ============================================================================
 
@@ -27,9 +28,11 @@ __all__ = [
     "LONGEST_LINE",
     "LONGEST_WAPITI",
     "MOST_CHARACTERS",
+    "MOST_EXPRESSIONS",
     "MOST_FIELDS",
     "MOST_NGRAMS",
     "MOST_TEMPLATES",
+    "Expressions",
     "check_fields",
     "check_lines",
     "check_templates",
@@ -43,6 +46,7 @@ LONGEST_LINE = 100_000
 MOST_TEMPLATES = 20_000
 MOST_FIELDS = 100
 LONGEST_WAPITI = 1000
+MOST_EXPRESSIONS = 1000
 MOST_NGRAMS = 1 << 20
 
 
@@ -95,6 +99,28 @@ def check_fields(fields: Sized) -> None:
     """
     if len(fields) > MOST_FIELDS:
         raise ValueError(f"a template has more than {MOST_FIELDS} fields; break it up")
+
+
+class Expressions:
+    """Counts the regular expressions of a recipe while it is read, each of which takes milliseconds.
+
+    Examples
+    --------
+    >>> expressions = Expressions()
+    >>> for i in range(1001):
+    ...     expressions.add(str(i))
+    Traceback (most recent call last):
+    ValueError: there are more than 1,000 regular expressions; leave some out
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def add(self, expression: str) -> None:
+        """Count an expression, unless it was there before."""
+        self._seen.add(expression)
+        if len(self._seen) > MOST_EXPRESSIONS:
+            raise ValueError(f"there are more than {MOST_EXPRESSIONS:,} regular expressions; leave some out")
 
 
 def check_wapiti(expression: str) -> None:

@@ -27,17 +27,18 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 from crfkit.features.fields import Field, parse_field
-from crfkit.features.limits import check_fields, check_templates, check_text
+from crfkit.features.limits import Expressions, check_fields, check_templates, check_text
 from crfkit.features.quoted import pieces
 from crfkit.features.views import NUMBERS, RESOURCES, SIMILARITIES
 from crfkit.shown import quoted
 
-__all__ = ["Field", "Recipe", "Template"]
+__all__ = ["Field", "Recipe", "Template", "expressions_in"]
 
 Kind: TypeAlias = Literal["node", "edge", "both", "begin", "end", "segment"]
 Dialect: TypeAlias = Literal["crfkit", "crfpp", "wapiti"]
@@ -154,11 +155,15 @@ class Recipe:
         """
         check_text(text, source)
         templates: list[Template] = []
+        expressions = Expressions()
         for number, line in enumerate(text.splitlines(), start=1):
             part = line
             try:
                 for part in _split(line):
-                    templates.extend(_parse_template(part))
+                    made = _parse_template(part)
+                    for expression in expressions_in(made):
+                        expressions.add(expression)
+                    templates.extend(made)
             except ValueError as error:
                 raise ValueError(f"{source}, line {number}: {quoted(part)}: {error}") from None
             check_templates(templates, f"{source}, line {number}")
@@ -177,6 +182,12 @@ class Recipe:
                         f"{source}: {f.name()} names a resource that is not given; given: {known}"
                     )
         return recipe
+
+
+def expressions_in(templates: Sequence[Template]) -> Iterator[str]:
+    """Yield Python's regular expressions in templates."""
+    fields = (f for template in templates for f in template.fields)
+    return (str(f.arguments[0]) for f in fields if f.view in ("regex", "is"))
 
 
 def _split(line: str) -> list[str]:

@@ -31,7 +31,13 @@ from crfkit.models.encoding import ENCODINGS
 from crfkit.models.files.bounds import room_for
 from crfkit.models.files.compact import compacted, without_idle
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_layout, plain_blocks
-from crfkit.models.files.recipes import conjunctions_of, plain_conjunctions, plain_recipe, recipe_of
+from crfkit.models.files.recipes import (
+    check_vectors,
+    conjunctions_of,
+    plain_conjunctions,
+    plain_recipe,
+    recipe_of,
+)
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names
@@ -244,6 +250,9 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     check_fits(layout, structure)
     named = Names(**names)
     named.check_fits(layout)
+    extractor = _extractor(described, arrays, names["attributes"])
+    if extractor is not None and extractor.recipe is not None:
+        check_vectors(extractor.recipe, layout.dense)
     if described.get("encoding") == HIDDEN:
         States(tuple(labels), None)  # refuses names that are not those of states
     texts = {name: described[name] for name in ("notes", "licence")}
@@ -255,7 +264,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         layout=layout,
         names=named,
         w=_weights(arrays["w"], layout.weights),
-        extractor=_extractor(described, arrays, names["attributes"]),
+        extractor=extractor,
         training=summary_of(described["training"], arrays),
         constraints=globals_of(described["constraints"], structure) if described["format"] > 3 else (),
         calibration=Isotonic.of_arrays(arrays),

@@ -15,14 +15,14 @@ import numpy as np
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Conjunctions, Field, Recipe, Template, parse_recipe
 from crfkit.features.fields import ANCHORS, MOST_OFFSET
-from crfkit.features.limits import check_fields, check_templates, check_text
-from crfkit.features.recipe import KINDS
+from crfkit.features.limits import Expressions, check_fields, check_templates, check_text
+from crfkit.features.recipe import KINDS, expressions_in
 from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.files.resources import PACK, UNPACK
 from crfkit.models.store import Array
 from crfkit.shown import quoted
 
-__all__ = ["conjunctions_of", "plain_conjunctions", "plain_recipe", "recipe_of"]
+__all__ = ["check_vectors", "conjunctions_of", "plain_conjunctions", "plain_recipe", "recipe_of"]
 
 _DIALECTS = ("crfkit", "crfpp", "wapiti")
 _ALL = re.compile(r"\[\s*\.\.\s*(?:\d+\s*)?\]")
@@ -98,19 +98,17 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
     if templates is None and _opens_windows(plain["dialect"], text):
         raise ValueError("the recipe is damaged: it has windows, which a model file keeps one by one")
     check_text(text, "the recipe")
-    resources = {}
+    resources, parts = {}, _by_resource(arrays)
     for i, (name, kind) in enumerate(kinds.items()):
         if kind not in UNPACK:
-            raise ValueError(f"the recipe names the unknown kind {quoted(kind)} of resource")
-        prefix = f"resource.{i}."
-        mine = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-        resources[name] = UNPACK[kind](name, mine)
+            raise ValueError(f"the recipe names the unknown kind {quoted(str(kind))} of resource")
+        resources[name] = UNPACK[kind](name, parts.get(str(i), {}))
     try:
         if templates is None:
             recipe = parse_recipe(text, plain["dialect"], resources, source="the recipe")
         else:
             check_templates(_list(templates), "the recipe")
-            recipe = Recipe(tuple(map(_template, _list(templates))), plain["dialect"], text, resources)
+            recipe = Recipe(_templates(_list(templates)), plain["dialect"], text, resources)
             if plain["dialect"] == "crfkit":
                 recipe = Recipe(recipe.templates, resources=resources)
     except (RecursionError, OverflowError, MemoryError) as error:
@@ -121,10 +119,40 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
     return recipe
 
 
+def check_vectors(recipe: Recipe, columns: int) -> None:
+    """Refuse vectors of words with more numbers, all together, than a model has columns of weights."""
+    vectors = [f for template in recipe.templates for f in template.fields if f.view == "embedding"]
+    made = sum(recipe.resources[str(f.arguments[0])].matrix.shape[1] for f in vectors)
+    if made > columns:
+        raise ValueError(
+            f"the vectors of its recipe have {made:,} numbers at a position, weights are for {columns:,}"
+        )
+
+
+def _by_resource(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """Return the arrays of each resource, by the number of the resource and the part of it."""
+    parts: dict[str, dict[str, Array]] = {}
+    for key, array in arrays.items():
+        owner, _, rest = key.partition(".")
+        if owner == "resource":
+            number, _, part = rest.partition(".")
+            parts.setdefault(number, {})[part] = array
+    return parts
+
+
 def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError("the recipe is damaged: a list is missing")
     return value
+
+
+def _templates(plain: list[Any]) -> tuple[Template, ...]:
+    made, expressions = [], Expressions()
+    for entry in plain:
+        made.append(_template(entry))
+        for expression in expressions_in(made[-1:]):
+            expressions.add(expression)
+    return tuple(made)
 
 
 _PARTS = [str, int, str, list, bool, bool]
