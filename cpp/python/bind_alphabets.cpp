@@ -77,6 +77,23 @@ std::size_t add_spans(Alphabet& names, const Bytes& text, Pointers begin, Pointe
   return names.add_spans(whole, begin.data(), end.data(), begin.size(), valid_utf8);
 }
 
+// Hashes of strings as CRFsuite's files have them; each ends with a NUL where the next one begins.
+Given<std::uint32_t> cqdb_hashes(const Bytes& text, Pointers begin) {
+  const char* bytes = reinterpret_cast<const char*>(text.data());
+  const std::int64_t* at = begin.data();
+  const std::size_t count = begin.size() ? begin.size() - 1 : 0;
+  for (std::size_t i = 0; i < count; ++i)
+    if (at[i] < 0 || at[i] >= at[i + 1] || at[i + 1] > static_cast<std::int64_t>(text.size()))
+      throw nb::value_error("a string lies outside the text, or is empty");
+  std::vector<std::uint32_t> hashes(count);
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < count; ++i)
+      hashes[i] = lookup3({bytes + at[i], static_cast<std::size_t>(at[i + 1] - at[i] - 1)});
+  }
+  return give(std::move(hashes));
+}
+
 // A string that may lie in a file that somebody overwrites: Python may read it twice.
 nb::str kept_string(std::string_view s) { return str_of(std::string(s)); }
 
@@ -262,6 +279,7 @@ void bind_alphabets(nb::module_& m) {
       // Raises where the alphabet lies in a mapped file that was cut short.
       .def("check_file", [](const Frozen& a) { a.origin.check(); });
 
+  m.def("cqdb_hashes", &cqdb_hashes, "text"_a, "begin"_a);
   m.def("crfsuite_rows", &crfsuite_rows, "file"_a, "features"_a, "feature_count"_a, "lists"_a,
         "list_bytes"_a, "attributes"_a, "labels"_a, "threads"_a = 1);
 }

@@ -21,6 +21,7 @@ from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe, Template, parse_recipe
 from crfkit.models.files import Kind, guess_kind, read_model, read_model_bytes, write_model
+from crfkit.models.files.assembly import Triples, assemble
 from crfkit.models.files.crfpp_write import crfpp_text as write_crfpp
 from crfkit.models.files.kinds import FOREIGN, Foreign, kinds, written
 from crfkit.models.files.wapiti_write import wapiti_text as write_wapiti
@@ -293,3 +294,15 @@ def test_a_kind_is_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(FOREIGN, "mine", replace(mine, write=None))
     with pytest.raises(ValueError, match=r"kind is 'mine'; crfkit, .* can be written"):
         write_model(model, path, "mine")
+
+
+@pytest.mark.parametrize("kind", ["crfsuite", "wapiti"])
+def test_what_is_written_can_be_read(kind: Kind) -> None:
+    labels = [f"L{i}" for i in range(4095)]
+    weight = Triples(np.array([0]), np.array([7]), np.array([1.0]))
+    recipe = parse_recipe("*\nu:%x[0,0]", "wapiti") if kind == "wapiti" else None
+    steps = np.zeros((4095, 4095))
+    steps[1, 2] = 1.0
+    model = assemble(labels, ["u:a"], weight, steps, recipe=recipe)
+    with pytest.raises(ValueError, match="its 4,095 labels have 16,769,025 steps, too many"):
+        FOREIGN[kind].writer()(model)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit import _native
 from crfkit.arrays import pointers
 
 __all__ = ["Spans", "lookup3", "read_spans", "read_strings", "write_strings"]
@@ -157,7 +158,7 @@ def _replaced(
 
 
 def lookup3(text: NDArray[np.uint8], begin: NDArray[np.int64]) -> Words:
-    r"""Return hashlittle (initial value 0) of the strings ``text[begin[i] : begin[i + 1]]``, none empty.
+    r"""Return hashlittle (initial value 0) of the strings ``text[begin[i] : begin[i + 1]]``, with their NUL.
 
     Examples
     --------
@@ -165,48 +166,4 @@ def lookup3(text: NDArray[np.uint8], begin: NDArray[np.int64]) -> Words:
     >>> [hex(h) for h in lookup3(text, np.array([0, 2, 4]))]
     ['0xcb6d5cb5', '0xc87780e6']
     """
-    length = np.diff(begin)
-    padded = np.concatenate([text, np.zeros(12, dtype=np.uint8)])
-    a = (0xDEADBEEF + length).astype(np.uint32)
-    state = [a, a.copy(), a.copy()]
-    blocks = np.maximum((length - 1) // 12, 0)  # whole blocks before the last one
-    longest = np.argsort(-blocks, kind="stable")
-    reached = len(blocks) - np.searchsorted(
-        blocks[longest[::-1]], np.arange(int(blocks.max(initial=0))), "right"
-    )
-    for block, count in enumerate(reached.tolist()):
-        some = longest[:count]
-        part = [register[some] for register in state]
-        for i in range(3):
-            part[i] += _words(padded, begin[some] + 12 * block + 4 * i)
-        _mix(part)
-        for register, mixed in zip(state, part, strict=True):
-            register[some] = mixed
-    last = begin[:-1] + 12 * blocks
-    left = (length - 12 * blocks)[:, None] > np.arange(12)  # [n, 12]
-    tail = np.where(left, padded[np.minimum(last[:, None] + np.arange(12), len(padded) - 1)], 0)
-    words = np.ascontiguousarray(tail, dtype=np.uint8).view("<u4")  # [n, 3]
-    for i in range(3):
-        state[i] += words[:, i]
-    _finish(state)
-    return state[2]
-
-
-def _rotated(x: Words, k: int) -> Words:
-    turned: Words = (x << np.uint32(k)) | (x >> np.uint32(32 - k))
-    return turned
-
-
-def _mix(s: list[Words]) -> None:
-    for step, k in enumerate((4, 6, 8, 16, 19, 4)):
-        x, y, z = step % 3, (step + 1) % 3, (step + 2) % 3
-        s[x] -= s[z]
-        s[x] ^= _rotated(s[z], k)
-        s[z] += s[y]
-
-
-def _finish(s: list[Words]) -> None:
-    order = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
-    for u, v, k in order:
-        s[u] ^= s[v]
-        s[u] -= _rotated(s[v], k)
+    return _native.cqdb_hashes(text, begin)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crfkit.arrays import Pointers, pointers
+from crfkit.models.files.assembly import check_steps
 from crfkit.models.files.compact import compacted
 from crfkit.models.files.cqdb import write_strings
 from crfkit.models.files.crfsuite import FEATURE
@@ -59,6 +60,7 @@ def crfsuite_bytes(model: Model) -> bytes:
     size = at_states + len(afrf)
     if size >= 1 << 32:
         raise ValueError("the file would have 4 GiB or more, which CRFsuite's format cannot hold")
+    check_steps(L, size)  # what cannot be read back is not written
     head = b"lCRF" + _words(size) + b"FOMC" + _words(100, 0, L, A)
     head += _words(48, at_labels, at_attributes, at_lists, at_states)
     return b"".join([head, feat, strings, lfrf, afrf])

@@ -10,6 +10,7 @@ import numpy as np
 
 from crfkit.arrays import pointers
 from crfkit.features.wapiti import parse_wapiti, pattern_lines
+from crfkit.models.files.assembly import check_steps
 from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.files.wapiti import CRF, MAXENT, MEMM
@@ -85,7 +86,10 @@ def wapiti_text(model: Model) -> bytes:
     lines += [b"#qrk#%d\n" % len(names), *(_netstring(name, "observation") for name in names)]
     weights = zip(at[order].tolist(), w[order].tolist(), strict=True)
     lines += [b"%d=%b\n" % (i, _hexadecimal(weight)) for i, weight in weights]
-    return b"".join(lines)
+    text = b"".join(lines)
+    if kind != MAXENT:
+        check_steps(L, len(text))  # what cannot be read back is not written
+    return text
 
 
 def _patterns(model: Model) -> tuple[list[str], str | None]:
