@@ -7,6 +7,8 @@ from collections.abc import Set as AnySet
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from crfkit.shown import cut
+
 __all__ = ["NotFiniteError", "check_choice", "check_number", "in_order"]
 
 T = TypeVar("T")
@@ -58,8 +60,8 @@ def check_number(name: str, given: object, least: float | None = 0, *, whole: bo
     if whole and not isinstance(given, Integral):
         raise TypeError(f"{name} is {given!r}, expected a whole number")
     number: Any = given
-    if whole and number >= 2**64:
-        raise ValueError(f"{name} is {given}, expected less than 2**64")
+    if isinstance(given, Integral) and number >= 2**64:
+        raise ValueError(f"{name} is {cut(str(given), 40)}, expected less than 2**64")
     if least is not None and not number >= least:
         raise ValueError(f"{name} is {given}, expected {least} or more")
 

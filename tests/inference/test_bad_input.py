@@ -220,6 +220,8 @@ STRUCTURES: dict[str, tuple[Callable[[], object], str]] = {
     "order": (lambda: Chain(2, order=-1), "order is -1"),
     "order too high": (lambda: Chain(2, order=9), "order is 9"),
     "no length": (lambda: SemiMarkov(2, 0), "max_length of '0' is 0, expected 1 or more"),
+    "a length too large": (lambda: SemiMarkov(["a"], {"a": 10**20}), "max_length of 'a' is above 2,147"),
+    "a length without labels": (lambda: SemiMarkov(max_length=10**20), "max_length has a number above"),
     "no minimum": (lambda: SemiMarkov(2, 2, 0), "min_length of '0' is 0"),
     "minimum above maximum": (
         lambda: SemiMarkov(["a", "b"], [2, 2], [1, 3]),
@@ -246,6 +248,9 @@ WOOD = Tree([-1, 0], [2, 3]).potentials([np.zeros(2), np.zeros(3)])
 ARGUMENTS: dict[str, tuple[Callable[[], object], str]] = {
     "k": (lambda: inference.kbest(ONE, 0), "k is 0, expected 1 or more"),
     "k negative": (lambda: inference.kbest(ONE, -3), "k is -3"),
+    "k too large": (lambda: inference.kbest(ONE, 2**31), "k is 2,147,483,648, expected 2,147"),
+    "k huge": (lambda: inference.kbest(ONE, 10**400), r"k is 1000.*0, expected less than 2\*\*64"),
+    "n too large": (lambda: inference.sample(ONE, 10**12), "n is 1,000,000,000,000, expected 2,147,483,647"),
     "n": (lambda: inference.sample(ONE, 0), "n is 0, expected 1 or more"),
     "seed": (lambda: inference.sample(ONE, 1, -1), "seed is -1"),
     "seed too large": (lambda: inference.sample(ONE, 1, 2**64), f"seed is {2**64}"),

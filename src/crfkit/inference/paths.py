@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from crfkit.checks import check_number
 from crfkit.inference.engines import for_any_structure
 from crfkit.inference.results import Space, cut_labellings, demand_finite, demand_labelling, in_logs
 from crfkit.inference.sums import log_partition, marginals
@@ -16,6 +17,8 @@ from crfkit.structures.potentials import Potentials, one_or_all
 from crfkit.structures.results import Labelling
 
 __all__ = ["decode", "kbest", "log_prob", "sample", "score", "span_probability"]
+
+_MOST_PATHS = (1 << 31) - 1  # as native calls count them
 
 
 @for_any_structure
@@ -82,10 +85,17 @@ def kbest(potentials: Potentials, k: int, *, threads: int | None = None) -> Any:
     >>> [(y.labels.tolist(), y.score) for y in inference.kbest(scores, 3)]
     [([1, 0], 1.5), ([1, 1], 1.0), ([0, 0], 0.5)]
     """
+    _check_count("k", k)
     scores, paths, begins = kernels.kbest(potentials.problem, k, threads_or_all(threads))
     (demand_labelling if potentials.constrained else demand_finite)(scores[:, 0])
     found = cut_labellings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
+
+
+def _check_count(name: str, count: int) -> None:
+    check_number(name, count, 1, whole=True)
+    if count > _MOST_PATHS:
+        raise ValueError(f"{name} is {count:,}, expected {_MOST_PATHS:,} at most")
 
 
 @for_any_structure
@@ -110,6 +120,7 @@ def sample(
     """
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed}, expected 0 to 2**64 - 1")
+    _check_count("n", n)
     scores, paths, begins = kernels.sample(
         potentials.problem, n, seed, in_logs(space), threads_or_all(threads)
     )

@@ -46,6 +46,7 @@ __all__ = ["SemiMarkov", "SemiMarkovPotentials"]
 
 _UNBOUNDED = 1 << 30  # no segment is so long
 
+_LONGEST = (1 << 31) - 1
 Lengths = int | Mapping[str, int] | Sequence[int] | NDArray[np.int64]
 
 
@@ -375,6 +376,8 @@ def _check_lengths(lengths: Lengths, argument: str) -> None:
     for value in given:
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{argument} has {value!r}, expected whole numbers of 1 or more")
+        if int(value) > _LONGEST:
+            raise ValueError(f"{argument} has a number above {_LONGEST:,}")
 
 
 def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArray[np.int64]:
@@ -382,7 +385,7 @@ def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArr
         unknown = [name for name in lengths if name not in names]
         if unknown:
             raise ValueError(f"{argument} names {unknown[0]!r}, which is not a label")
-        values = np.array([lengths.get(name, 1) for name in names], dtype=np.int64)
+        values = np.array([min(lengths.get(name, 1), _LONGEST + 1) for name in names], dtype=np.int64)
     else:
         values = np.asarray(lengths)
         if values.dtype.kind not in "iu" or values.ndim > 1:
@@ -393,6 +396,8 @@ def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArr
     for name, value in zip(names, values, strict=True):
         if value < 1:
             raise ValueError(f"{argument} of {name!r} is {value}, expected 1 or more")
+        if value > _LONGEST:
+            raise ValueError(f"{argument} of {name!r} is above {_LONGEST:,}")
     return values
 
 
