@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Model
 from crfkit.structures import GraphBatch
 
-__all__ = ["MADE", "damaged_states"]
+__all__ = ["MADE", "SCORES", "damaged_states"]
 
 X = [[["the"], ["dog"]], [["a"], ["dog"], ["barks"]]]
 Y = [["D", "N"], ["D", "N", "V"]]
@@ -45,6 +46,32 @@ def graph_model() -> GraphModel:
     return GraphCRF(graph_batch().graph).fit(graph_batch()).model_
 
 
+def scores(name: str) -> Any:
+    """Return potentials of a kind, of which something was asked already."""
+    node = np.array([[0.0, 1.0], [2.0, 0.0], [0.5, 0.0]])
+    made: dict[str, Callable[[], Any]] = {
+        "ChainPotentials": lambda: Chain(["B", "I"]).potentials(node, edge=np.eye(2)),
+        "SemiMarkovPotentials": lambda: SemiMarkov(["B", "I"], max_length=2).potentials(
+            np.stack([node, node], axis=1), edge=np.eye(2)
+        ),
+        "TreePotentials": lambda: Tree([-1, 0, 0], [2, 2, 3]).potentials(
+            [[0.0, 1.0], [2.0, 0.0], [0.0, 0.0, 1.0]]
+        ),
+        "GraphPotentials": lambda: graph_batch().potentials(word=[0.0, 1.0]),
+    }
+    one = made[name]()
+    crfkit.inference.log_partition(one, threads=1)
+    return one
+
+
+def number() -> Any:
+    """Return log Z of one graph, which says how it was found."""
+    one = Graph({"token": 2}, word=["token"]).batch(sizes={"token": 2})
+    return crfkit.inference.log_partition(one.potentials(word=[0.0, 1.0]), threads=1)
+
+
+SCORES = ("ChainPotentials", "SemiMarkovPotentials", "TreePotentials", "GraphPotentials")
+
 #: What is called NAME -> makes one.
 MADE: dict[str, Callable[[], Any]] = {
     "Batch": lambda: dataset().batch,
@@ -66,6 +93,10 @@ MADE: dict[str, Callable[[], Any]] = {
     "ChainCRF": lambda: ChainCRF(threads=1).fit(X, Y),
     "GraphCRF": lambda: GraphCRF(graph_batch().graph).fit(graph_batch()),
     "CRF": lambda: CRF().fit(X, Y),
+    **{name: partial(scores, name) for name in SCORES},
+    "GraphMarginals": lambda: crfkit.inference.marginals(scores("GraphPotentials"), threads=1),
+    "Number": number,
+    "Numbers": lambda: crfkit.inference.log_partition(scores("GraphPotentials"), threads=1),
 }
 
 _WRONG: tuple[Any, ...] = (7, -1, "x", b"x", object(), [], {}, [None], np.zeros((2, 2)), np.array([9**9] * 3))

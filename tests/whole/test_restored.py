@@ -15,7 +15,7 @@ import pytest
 
 import crfkit
 from crfkit.data.alphabet import Alphabet, _rebuild
-from tests.cases.restored import MADE, X, damaged_states, graph_batch
+from tests.cases.restored import MADE, SCORES, X, damaged_states, graph_batch
 
 
 def by_joblib(made: Any) -> Any:
@@ -54,6 +54,13 @@ def used(name: str, made: Any) -> Any:
     if name == "Tree":
         scores = made.potentials([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0, 1.0]])
         return crfkit.inference.decode(scores).labels.tolist()
+    if name in SCORES:
+        found = crfkit.inference.marginals(made, threads=1)
+        return str(found), str(crfkit.inference.decode(made, threads=1))
+    if name == "GraphMarginals":
+        return str(made), str(made.how), str(made.log_partition)
+    if name in ("Number", "Numbers"):
+        return np.asarray(made).tolist(), str(made.how)
     return str(made)
 
 
@@ -86,7 +93,10 @@ def test_what_is_public_can_be_copied_and_pickled(name: str) -> None:
         assert repr(way(made)) == repr(made)
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if name not in ("Alphabet", "Tagger")])
+WITHOUT_STATE = ("Alphabet", "Tagger", "GraphMarginals", "Number", "Numbers")
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name not in WITHOUT_STATE])
 def test_damaged_states_are_refused(name: str) -> None:
     made = MADE[name]()
     refused = 0

@@ -16,7 +16,7 @@ from crfkit.structures.expansion import Expansion
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
 from crfkit.structures.pieces import Pieces, pieces_of_chains
-from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
+from crfkit.structures.potentials import KeptScores, edge_slot, one_or_all, score_of_gold, wrong_labels
 from crfkit.structures.results import Labelling, Marginals
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def shared_out(credits: Sequence[Floats]) -> list[Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class ChainPotentials:
+class ChainPotentials(KeptScores):
     """Scores of a chain, ready for `crfkit.inference`; made by `Chain.potentials`."""
 
     structure: Chain

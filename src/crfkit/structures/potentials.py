@@ -7,7 +7,9 @@ those arrays and the labels and shapes of the structure.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,13 +17,22 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers, dot
+from crfkit.restored import Restored, restoring
 from crfkit.structures.gold import Path
 from crfkit.structures.results import Marginals
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Potentials", "edge_slot", "one_or_all", "score_of_gold", "weighted_sum", "wrong_labels"]
+__all__ = [
+    "KeptScores",
+    "Potentials",
+    "edge_slot",
+    "one_or_all",
+    "score_of_gold",
+    "weighted_sum",
+    "wrong_labels",
+]
 
 
 class Potentials(Protocol):
@@ -131,6 +142,25 @@ def score_of_gold(potentials: Potentials, gold: Any, weight: Floats) -> float:
     counts = {slot: np.zeros_like(array) for slot, array in scores.items()}
     potentials.add_counts(gold, weight, counts)
     return sum(weighted_sum(counts[slot], array) for slot, array in scores.items())
+
+
+@dataclass(frozen=True, eq=False)
+class KeptScores(Restored):
+    """Potentials whose copies and pickles hold scores alone, and are checked when they are opened.
+
+    What the kernels see of them is made anew: it is not for other processes.
+    """
+
+    @property
+    @abstractmethod
+    def problem(self) -> object:
+        """The arrays as native code sees them, checked."""
+
+    def __setstate__(self, state: object) -> None:
+        """Take the scores, checked as the first query checks them."""
+        super().__setstate__(state)
+        with restoring(type(self).__name__):
+            _ = self.problem
 
 
 def edge_slot(tables: Sequence[Floats]) -> dict[str, Floats]:

@@ -14,7 +14,7 @@ from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by
 from crfkit.once import once
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
-from crfkit.structures.potentials import edge_slot, one_or_all, score_of_gold, wrong_labels
+from crfkit.structures.potentials import KeptScores, edge_slot, one_or_all, score_of_gold, wrong_labels
 from crfkit.structures.results import Labelling, Marginals
 from crfkit.structures.semimarkov_gold import begins_of
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class SemiMarkovPotentials:
+class SemiMarkovPotentials(KeptScores):
     """Scores of segments, ready for `crfkit.inference`; made by `SemiMarkov.potentials`."""
 
     structure: SemiMarkov

@@ -32,7 +32,7 @@ from crfkit.once import once
 from crfkit.restored import Restored, restoring, taken
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
-from crfkit.structures.potentials import one_or_all, score_of_gold
+from crfkit.structures.potentials import KeptScores, one_or_all, score_of_gold
 from crfkit.structures.results import Labelling, Marginals
 
 __all__ = ["Tree", "TreePotentials"]
@@ -134,7 +134,7 @@ def _small_integers(values: ArrayLike, argument: str) -> NDArray[np.int32]:
 
 
 @dataclass(frozen=True, eq=False)
-class TreePotentials:
+class TreePotentials(KeptScores):
     """Scores of a tree, ready for `crfkit.inference`; made by `Tree.potentials`."""
 
     structure: Tree

@@ -87,17 +87,25 @@ class Number(float):
         made.how = how
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what copies and pickles are made of."""
+        return Number, (float(self), self.how)
+
 
 class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
     """An array of doubles [N] that says how it was found."""
 
     how: How | None
 
-    def __new__(cls, values: Floats, how: How) -> Numbers:
+    def __new__(cls, values: Floats, how: How | None) -> Numbers:
         """Return the values with what is said of them."""
         made = np.asarray(values, dtype=np.float64).view(cls)
         made.how = how
         return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what copies and pickles are made of."""
+        return Numbers, (np.asarray(self), self.how)
 
     def __array_finalize__(self, other: Any) -> None:
         """Keep how the values were found in views and copies."""
