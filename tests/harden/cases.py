@@ -54,7 +54,7 @@ CASES: tuple[Case, ...] = (
     ),
     fault("full disks", "limits of files and a small file system under commands", Disks),
     fault("no threads", "commands where no thread can start", NoThreads),
-    fault("interrupts", "SIGINT at random moments of commands", Interrupts),
+    fault("interrupts", "SIGINT, SIGTERM and SIGHUP at random moments of commands", Interrupts),
     fault("pipes", "standard input and output closed, broken or full", Pipes),
     fault(
         "forks",

@@ -162,7 +162,7 @@ def _without_threads() -> None:
 
 
 class Interrupts(Commands):
-    """SIGINT at a random moment after the first sign of life: the command ends soon, with status 130."""
+    """A signal at a random moment after the first sign of life: the command ends soon, with its status."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -171,12 +171,14 @@ class Interrupts(Commands):
 
     def draw(self, chance: random.Random) -> list[Any]:
         what = chance.choice(["train", "blocks", "tag", "tag", "cv"])
-        return [what, chance.choice([0.0, chance.uniform(0.0, 3.0)])]
+        number = chance.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+        return [what, chance.choice([0.0, chance.uniform(0.0, 3.0)]), number]
 
     def happen(self, drawn: list[Any]) -> Ended:
-        what, seconds = drawn
+        what, seconds, number = drawn
         out = self.folder / "out.crf"
         out.unlink(missing_ok=True)
+        before = set(os.listdir(self.folder))
         training: list[object] = ["train", self.large, "-o", out, "--tolerance", "0"]
         child = start(
             *command(
@@ -193,8 +195,10 @@ class Interrupts(Commands):
         assert child.stderr is not None
         select.select([child.stdout, child.stderr], [], [], 20.0)
         time.sleep(seconds)
-        child.send_signal(signal.SIGINT)
-        done = ended(child, 30.0).plainly(130)
+        child.send_signal(number)
+        done = ended(child, 30.0).plainly(128 + number)
+        if left := set(os.listdir(self.folder)) - before - {out.name}:
+            raise FailureError(f"{', '.join(sorted(left))} was left behind")
         if out.exists():
             load(out)
         return done
