@@ -66,3 +66,18 @@ def test_smaller_models_answer_the_same(smaller: object) -> None:
     again = Model.from_bytes(given.to_bytes())
     np.testing.assert_array_equal(again.marginals(shown)[0], given.marginals(shown)[0])
     assert len(again.names.segment_attributes) < len(all_names)
+
+
+@pytest.mark.parametrize(("longest", "positions", "refused"), [(9000, 9000, True), (900, 90_000, False)])
+def test_a_segment_of_all_data_is_no_bound_for_lengths(longest: int, positions: int, refused: bool) -> None:
+    begin = np.ones(positions, np.bool_)
+    begin[1:longest] = False
+    label = np.where(np.arange(positions) < longest, 0, 1).astype(np.int32)
+    none = np.zeros(0, np.int32)
+    ptr = np.zeros(positions + 1, np.int64)
+    batch = Batch(np.array([0, positions]), ptr, none, label=label, begin=begin)
+    if refused:
+        with pytest.raises(ValueError, match=r"has 9,000 positions, .* at 81,000,000"):
+            SemiMarkov(["X", "O"]).settled([batch])
+    else:
+        assert SemiMarkov(["X", "O"]).settled([batch]).max_length == (900, 1)

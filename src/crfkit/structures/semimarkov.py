@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crfkit.arrays import Bools, Floats, Pointers, as_finite_scores, as_scores, as_seq_ptr
 from crfkit.checks import in_order
@@ -23,6 +22,7 @@ from crfkit.restored import Restored
 from crfkit.structures.constraints import Constraint, Resolved, resolve
 from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
 from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
+from crfkit.structures.lengths import Lengths, check_found, check_lengths, per_label
 from crfkit.structures.rules import constraints_of, plain_constraints
 from crfkit.structures.semimarkov_gold import (
     add_segment_counts,
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["SemiMarkov", "SemiMarkovPotentials"]
 
 _UNBOUNDED = 1 << 30  # no segment is so long
-
-_LONGEST = (1 << 31) - 1
-Lengths = int | Mapping[str, int] | Sequence[int] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -92,16 +89,16 @@ class SemiMarkov(Restored):
         if max_length is None or (isinstance(max_length, tuple) and not max_length):
             max_length = ()  # to be found in the data
         if labels is None or (isinstance(labels, tuple) and not labels):
-            _check_lengths(max_length, "max_length")
-            _check_lengths(min_length, "min_length")
+            check_lengths(max_length, "max_length")
+            check_lengths(min_length, "min_length")
             self._keep((), max_length, min_length, constraints, None)  # as given, until there are labels
             return
         names = label_names(labels)
         if isinstance(max_length, tuple) and not max_length:
             self._keep(names, (), min_length, constraints, None)
             return
-        longest = _per_label(max_length, names, "max_length")
-        shortest = _per_label(min_length, names, "min_length")
+        longest = per_label(max_length, names, "max_length")
+        shortest = per_label(min_length, names, "min_length")
         resolved = resolve(constraints, names, segments=True) if constraints else None
         if resolved:
             limit = np.where(resolved.max_length > 0, resolved.max_length, longest)
@@ -214,7 +211,8 @@ class SemiMarkov(Restored):
         """
         if not self._open:
             return self
-        longest = np.array(_per_label(self.min_length, self.labels, "min_length"))
+        longest = np.array(per_label(self.min_length, self.labels, "min_length"))
+        positions = 0
         for batch in batches:
             gold = gold_of(batch, len(self.labels))
             if not isinstance(gold, Path):
@@ -227,6 +225,8 @@ class SemiMarkov(Restored):
                 begin = begins_of(gold.seq_ptr, gold.label, (_UNBOUNDED,) * len(self.labels))
             found = segments_of(Path(gold.seq_ptr, gold.label, begin))
             np.maximum.at(longest, found.label, found.length)
+            positions += batch.positions
+        check_found(int(longest.max(initial=0)), positions)
         return type(self)(self.labels, longest, self.min_length, self.constraints)
 
     @property
@@ -368,37 +368,6 @@ class SemiMarkov(Restored):
                 raise ValueError(f"{name} is not a length for each of the {len(labels)} labels")
         longest, shortest = lengths
         return cls(labels, longest, shortest, constraints_of(plain["constraints"], labels))
-
-
-def _check_lengths(lengths: Lengths, argument: str) -> None:
-    """Refuse lengths below 1 before labels are known."""
-    given = lengths.values() if isinstance(lengths, Mapping) else np.atleast_1d(np.asarray(lengths)).tolist()
-    for value in given:
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{argument} has {value!r}, expected whole numbers of 1 or more")
-        if int(value) > _LONGEST:
-            raise ValueError(f"{argument} has a number above {_LONGEST:,}")
-
-
-def _per_label(lengths: Lengths, names: tuple[str, ...], argument: str) -> NDArray[np.int64]:
-    if isinstance(lengths, Mapping):
-        unknown = [name for name in lengths if name not in names]
-        if unknown:
-            raise ValueError(f"{argument} names {unknown[0]!r}, which is not a label")
-        values = np.array([min(lengths.get(name, 1), _LONGEST + 1) for name in names], dtype=np.int64)
-    else:
-        values = np.asarray(lengths)
-        if values.dtype.kind not in "iu" or values.ndim > 1:
-            raise ValueError(f"{argument} is {lengths!r}, expected whole numbers")
-        if values.ndim == 1 and len(values) != len(names):
-            raise ValueError(f"{argument} has {len(values)} entries, expected {len(names)}")
-        values = np.broadcast_to(values, (len(names),)).astype(np.int64)
-    for name, value in zip(names, values, strict=True):
-        if value < 1:
-            raise ValueError(f"{argument} of {name!r} is {value}, expected 1 or more")
-        if value > _LONGEST:
-            raise ValueError(f"{argument} of {name!r} is above {_LONGEST:,}")
-    return values
 
 
 def _no_scores(P: int, D: int, L: int) -> Floats:
