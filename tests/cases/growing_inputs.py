@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.cases.growing_graphs import graph_cases
 from tests.cases.growing_models import model_cases
+from tests.cases.growing_native import native_cases
 from tests.cases.growing_texts import text_cases
 from tests.cases.growth import GrowthCase
 
@@ -12,4 +13,4 @@ __all__ = ["growth_cases"]
 
 def growth_cases() -> list[GrowthCase]:
     """Return all cases; their names are READER: DIMENSION."""
-    return [*text_cases(), *graph_cases(), *model_cases()]
+    return [*text_cases(), *graph_cases(), *model_cases(), *native_cases()]
