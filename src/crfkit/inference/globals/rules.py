@@ -175,10 +175,11 @@ class Weighted(Totals):
         everywhere = slice(None)
         first, last = _Placed(steps.place), _Placed(steps.after)
         for table, position, number in self.terms:
-            if position is None:
-                some: Any = everywhere
-            else:
+            some: Any = everywhere
+            if position is not None:
                 some = first.at(position) if position >= 0 else last.at(-1 - position)
+                if not some.size:
+                    continue
             weight[some] += np.where(table[steps.before[some], steps.label[some]], number, 0.0)
         at = np.flatnonzero(weight)
         return at, np.zeros(len(at), np.int64), weight[at]
