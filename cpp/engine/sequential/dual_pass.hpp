@@ -121,7 +121,7 @@ class DualPass {
     for (;;) {
       if (me == 0) fill();
       barrier_.wait();
-      if (ended_ || failed_) return;
+      if (ended_) return;  // not failed_: whoever is quicker may have failed since
       answer(me);
       barrier_.wait();
       if (failed_) return;
@@ -152,6 +152,7 @@ class DualPass {
     }
     ended_ = filled == 0;
     attempt([] { worked(1 << 12); });
+    if (failed_) ended_ = true;
     std::stable_sort(chosen, chosen + filled,
                      [&](std::int64_t a, std::int64_t b) { return length(a) > length(b); });
     for (Group& g : group_) g.count = 0;
