@@ -20,6 +20,10 @@ def main() -> None:
 
         print("crfkit: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+    finally:
+        # Python ends by SIGINT, not with our status, where KeyboardInterrupt has come out of an `exec` (those
+        # of dataclasses), unless there is another one after it.
+        exec("")
 
 
 def __getattr__(name: str) -> object:
