@@ -11,6 +11,7 @@ namespace crfkit {
 
 void bind_memory(nb::module_& m) {
   using namespace nb::literals;
+  room_is_limited();  // what it reads once is not to be read while another thread forks
   m.def("set_most_memory", &set_most_memory, "bytes"_a);
   m.def("most_memory", &most_memory);
   m.def("check_memory", &check_memory, "what"_a, "bytes"_a);

@@ -8,12 +8,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "engine/threads/interrupts.hpp"
@@ -36,10 +34,8 @@ class Team {
     for (int t = 1; t <= wanted; ++t) {
       change_running(1);
       try {
-        auto room = std::make_unique<Addresses>(kBeginning);
-        if (!room->held()) throw std::bad_alloc();
-        threads_.emplace_back([this, work, t, room = std::move(room)] {
-          room->release();
+        threads_.emplace_back([this, work, t, room = room_to_begin()] {
+          if (room) room->release();
           settle_thread();
           attempt([&] { work(t); }, true);
           change_running(-1);
