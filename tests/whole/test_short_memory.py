@@ -64,6 +64,11 @@ def test_trainings_do_not_wait_for_threads_of_blas(calls: dict[str, Callable[[],
         assert bad_outcomes(memory_sweep(calls["train by perceptron"], [48 << 20])) == []
 
 
+def test_rows_of_segments_are_found_without_a_crash(calls: dict[str, Callable[[], Any]]) -> None:
+    """NumPy may crash where it has no memory to index by numbers of 32 bits."""
+    assert bad_outcomes(memory_sweep(calls["segments"], range(550_000, 950_000, 20_000))) == []
+
+
 def test_the_sweep_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     def takes(mb: int) -> Callable[[], object]:
         return lambda: np.empty(mb << 17)

@@ -227,7 +227,7 @@ def places_of(layout: Layout, batch: Batch, D: int) -> Places:
             assert items is not None
             known = (items.id >= 0) & (items.id < rows)
             weights = np.append(np.diff(layout.block[name].ptr), 0) if rows else np.zeros(1, dtype=np.int64)
-            known &= weights[np.where(known, items.id, rows)] > 0  # [nnz]
+            known &= weights.take(np.where(known, items.id, rows)) > 0  # [nnz]
             before = np.concatenate([[0], np.cumsum(known)])
             count = before[items.ptr[1:]] - before[items.ptr[:-1]]  # [places]
             if name == "segment":
