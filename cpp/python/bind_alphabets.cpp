@@ -87,7 +87,7 @@ Given<std::uint32_t> cqdb_hashes(const Bytes& text, Pointers begin) {
       throw nb::value_error("a string lies outside the text, or is empty");
   std::vector<std::uint32_t> hashes(count);
   {
-    const nb::gil_scoped_release release;
+    const Released released;
     for (std::size_t i = 0; i < count; ++i)
       hashes[i] = lookup3({bytes + at[i], static_cast<std::size_t>(at[i + 1] - at[i] - 1)});
   }
