@@ -175,7 +175,7 @@ class _Parser:
         words = " ".join(tokens)
         found = re.fullmatch(
             r"(?P<name>\w+)(?:\s*=\s*column\s+(?P<column>\w+))?"
-            r"(?:\s+hidden\s+(?P<hidden>\d{1,9})|\s+unknown\s+(?P<unknown>\S+))?",
+            r"(?:\s+hidden\s+(?P<hidden>\d{1,18})|\s+unknown\s+(?P<unknown>\S+))?",
             words,
         )
         if found is None or (found["column"] and found["hidden"]):
