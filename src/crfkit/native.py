@@ -99,7 +99,7 @@ def check_memory(what: str, *shape: int, each: int = 8) -> None:
 
     Examples
     --------
-    >>> check_memory("scores", 10**9, 10**9)
+    >>> check_memory("scores", 10**12, 10**12)
     Traceback (most recent call last):
     MemoryError: there is not enough memory: scores would take more than any machine has
     """
