@@ -77,11 +77,18 @@ def _in_child(call: Callable[[], object], room: int, writes: int) -> int:
         call()
     except BaseException as error:
         del reserve
-        mapped = isinstance(error, OSError) and error.errno == errno.ENOMEM
-        status = _SHORT if mapped or isinstance(error, MemoryError) else _WRONG
+        status = _SHORT if _is_short(error) else _WRONG
         said = repr(error).encode()
     os.write(writes, said[:4000])
     return status
+
+
+def _is_short(error: BaseException) -> bool:
+    """Whether an error says that memory is short; Python itself may lose its MemoryError on the way."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    lost = isinstance(error, SystemError) and "without" in str(error) and "nanobind" not in str(error)
+    return lost or isinstance(error, MemoryError)
 
 
 def _leave(room: int) -> None:
