@@ -15,6 +15,8 @@ from sklearn.exceptions import NotFittedError
 import crfkit
 from crfkit import Chain, ChainCRF, VotedPerceptron
 from crfkit.constraints import Forbid
+from crfkit.data.batch import Batch
+from crfkit.linear.score import score
 from crfkit.models.store import ModelFileError, pack
 from crfkit.objectives import Perceptron
 from crfkit.optimise import AveragedPerceptron
@@ -93,16 +95,14 @@ def test_passes_without_a_mistake_vote_as_if_they_were_made() -> None:
 @pytest.mark.parametrize("voting", ["positions", "labellings"])
 def test_predictions_are_votes(voting: Any) -> None:
     data = batch(values=True)
-    sequences = [crfkit.data.batch.Batch.select(data, slice(n, n + 1)) for n in range(data.sequences)]
+    sequences = [Batch.select(data, slice(n, n + 1)) for n in range(data.sequences)]
     voted = VotedPerceptron(votes=9, voting=voting, max_passes=2).fit(data)
     assert voted.voters_.shape == (9, len(voted.model_.w))
     found = voted.predict(data)
     for n, one in enumerate(sequences):
         each = []
         for w in voted.voters_:
-            potentials = voted.model_.structure.potentials_of(
-                crfkit.linear.score.score(voted.model_.layout, w, one), one
-            )
+            potentials = voted.model_.structure.potentials_of(score(voted.model_.layout, w, one), one)
             best = crfkit.inference.decode(potentials)
             each.append(tuple((best[0] if isinstance(best, list) else best).labels.tolist()))
         if voting == "labellings":
