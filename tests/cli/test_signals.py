@@ -78,7 +78,7 @@ def test_the_first_import_of_a_command_is_short() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert {"crfkit", "crfkit.cli"} <= loaded
-    assert not loaded & {"typing", "contextlib", "re", "typer", "numpy"}
+    assert not loaded & {"typing", "re", "typer", "numpy"}
 
 
 @pytest.mark.parametrize("number", NUMBERS)
