@@ -6,6 +6,8 @@ has and would be lost is an error, not a silent change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from crfkit.arrays import Pointers, pointers
@@ -17,7 +19,7 @@ from crfkit.models.files.refusals import refuse_lost
 from crfkit.models.model import Model
 from crfkit.shown import quoted
 
-__all__ = ["crfsuite_bytes"]
+__all__ = ["crfsuite_bytes", "encoded"]
 
 
 def crfsuite_bytes(model: Model) -> bytes:
@@ -44,8 +46,8 @@ def crfsuite_bytes(model: Model) -> bytes:
     features["source"][kept:] = layout.transition_cell // L
     features["label"][kept:] = layout.transition_cell % L
     features["weight"] = model.w
-    labels = write_strings([_name(name, "label") for name in model.labels])
-    attributes = write_strings([_name(name, "attribute") for name in model.attributes])
+    labels = write_strings(encoded(model.labels.strings(), "label"))
+    attributes = write_strings(encoded(model.attributes.strings(), "attribute"))
     feat = b"FEAT" + _words(12 + features.nbytes, len(features)) + features.tobytes()
     at_labels = 48 + len(feat)
     at_attributes = at_labels + len(labels)
@@ -66,10 +68,22 @@ def crfsuite_bytes(model: Model) -> bytes:
     return b"".join([head, feat, strings, lfrf, afrf])
 
 
-def _name(name: str, what: str) -> bytes:
-    if "\0" in name:
-        raise ValueError(f"the {what} {quoted(name)} holds a NUL, which CRFsuite's format cannot hold")
-    return name.encode()
+def encoded(names: Sequence[str], what: str) -> list[bytes]:
+    """Return names as bytes; a ValueError names one that CRFsuite's format cannot hold.
+
+    Examples
+    --------
+    >>> encoded(["the", "dog", "the"], "attribute")
+    Traceback (most recent call last):
+    ValueError: the attribute 'the' occurs twice, which CRFsuite's format cannot hold
+    """
+    seen: set[str] = set()
+    for name in names:
+        if "\0" in name or name in seen:
+            wrong = "occurs twice" if name in seen else "holds a NUL"
+            raise ValueError(f"the {what} {quoted(name)} {wrong}, which CRFsuite's format cannot hold")
+        seen.add(name)
+    return [name.encode() for name in names]
 
 
 def _words(*numbers: int) -> bytes:
