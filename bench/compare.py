@@ -43,7 +43,7 @@ from bench.runs import table
 MARGIN = 0.03  # what counts as slower, beyond the noise
 HIGHER = 2e-4  # of an objective; training certifies 1e-4
 LEAST = 3  # repeats for a verdict
-KINDS = ("training", "evaluation", "tagging", "command")
+KINDS = ("training", "evaluation", "tagging", "queries", "command")
 TEXT = "text"  # the corpus whose features are made from columns
 
 Answer = dict[str, Any]
@@ -78,7 +78,8 @@ def write_data(folder: Path, quick: bool) -> list[Job]:
             continue
         _write_lines(folder / f"{corpus.name}.jsonl", zip(*corpus.featured(), strict=True))
         jobs.append({"what": "training", "corpus": corpus.name, "l2": corpus.l2})
-    jobs += [{"what": "evaluation"}, {"what": "tagging", "corpus": TEXT}, {"what": "command"}]
+    jobs += [{"what": "evaluation"}, {"what": "tagging", "corpus": TEXT}]
+    jobs += [{"what": "queries"}, {"what": "command"}]
     pace = {"steps": 6, "seconds": 0.05} if quick else {"steps": 16}
     return [{**job, **pace, "folder": str(folder)} for job in jobs]
 

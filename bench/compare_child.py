@@ -3,8 +3,8 @@
     python -m bench.compare_child '{"what": "training", "folder": "...", "corpus": "random60"}'
 
 It runs in this tree and in the older one, so it uses only what both have: `crfkit.data.read`, `crfkit.train`,
-`crfkit.features`, `crfkit.load`, `Model`, `Tagger`, `ChainCRF` and the command line. Times are seconds of the
-processor on one thread, the least of several calls: see `Job.least`. The parent writes the
+`crfkit.features`, `crfkit.load`, `Model`, `Tagger`, `ChainCRF`, `inference` and the command line. Times are
+seconds of the processor on one thread, the least of several calls: see `Job.least`. The parent writes the
 files of data.
 """
 
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.clocks import Clock, HighWater
+from bench.compare_queries import query_calls
 
 MB = 1 << (20 if sys.platform == "darwin" else 10)  # in units of ru_maxrss
 
@@ -204,6 +205,15 @@ def tagging(job: Job) -> Found:
     return figures, {"labels by Tagger": hashlib.sha256(predicted.encode()).hexdigest()}
 
 
+def queries(job: Job) -> Found:
+    """Ask chains and graphs of given scores, and read a text of CRFsuite."""
+    text = Path(job.file(f"{job.side}-rows.crfsuite"))
+    calls = query_calls(Path(job.file("test.jsonl")), text)
+    for call in calls.values():
+        call()
+    return {f"{name}|s": job.timed(call) for name, call in calls.items()}, {}
+
+
 def command_line(job: Job) -> Found:
     """Run the command line: train, tag, and start."""
     crfkit, model = (sys.executable, "-m", "crfkit.cli"), job.model("command")
@@ -241,6 +251,7 @@ MEASUREMENTS: dict[str, Callable[[Job], Found]] = {
     "training": training,
     "evaluation": evaluation,
     "tagging": tagging,
+    "queries": queries,
     "command": command_line,
 }
 
