@@ -26,6 +26,7 @@ LEVELS = {
     "aside": 0,
     "interrupts": 0,
     "checks": 0,
+    "errors": -1,
     "restored": 0,
     "shown": -1,
     "expressions": 0,
