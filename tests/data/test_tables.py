@@ -10,6 +10,7 @@ import pytest
 
 from crfkit import data
 from crfkit.data import Columns, FormatError
+from crfkit.features import Extractor, Recipe
 
 ROWS: list[list[tuple[str, ...]]] = [
     [("the", "D"), ('"a,b"\n', "N")],
@@ -76,8 +77,8 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         data.read(io.BytesIO(b"PAR1"))
     with pytest.raises(TypeError, match="not list"):
         data.from_table([1, 2])
-    with pytest.raises(ValueError, match="kind is 'polars'"):
-        data.to_table(made(), kind="polars")
+    with pytest.raises(ValueError, match="kind is 'spark', expected one of pandas, polars, pyarrow"):
+        data.to_table(made(), kind="spark")
 
 
 def test_data_frames() -> None:
@@ -89,10 +90,63 @@ def test_data_frames() -> None:
     assert (again.names, list(again)) == (("word", "tag"), ROWS)
     frame = pandas.DataFrame({"sequence": ["x", "x"], "w": [1, 2]})
     assert list(data.from_table(frame)) == [[("1",), ("2",)]]
-    with pytest.raises(FormatError, match=r"line 2: has .* in column 'w'"):
-        data.from_table(pandas.DataFrame({"sequence": [1, 1], "w": ["a", None]}))
+    with pytest.raises(FormatError, match=r"line 2: has 0.5 in column 'w'"):
+        data.from_table(pandas.DataFrame({"sequence": [1, 1], "w": ["a", 0.5]}))
     with pytest.raises(FormatError, match="no rows"):
         data.from_table(pandas.DataFrame({"sequence": [], "w": []}))
+
+
+MIXED: list[list[object]] = [
+    ["the", "dog", None],  # strings
+    [1, None, 3],  # in pandas a column of floats
+]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb"])
+@pytest.mark.parametrize("cells", MIXED)
+def test_missing_values_of_all_libraries_are_empty(library: str, cells: list[object]) -> None:
+    module = pytest.importorskip("pyarrow" if library == "duckdb" else library)
+    make = module.DataFrame if library in ("pandas", "polars") else module.table
+    table = make({"sequence": [1, 1, 2], "w": cells, "tag": ["X", None, "Y"]})
+    if library == "duckdb":
+        table = pytest.importorskip("duckdb").from_arrow(table)
+    words = ["" if cell is None else str(cell) for cell in cells]
+    found = data.from_table(table)
+    assert list(found) == [[(words[0], "X"), (words[1], "")], [(words[2], "Y")]]
+
+
+def test_missing_values_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    cells = ["a", None, float("nan"), pandas.NA, pandas.NaT, 7, 8.0]
+    frame = pandas.DataFrame({"sequence": ["x"] * len(cells), "w": cells})
+    assert [row[0] for row in data.from_table(frame).sequence(0)] == ["a", "", "", "", "", "7", "8"]
+    with pytest.raises(FormatError, match="line 2: has no value in column 'sequence'"):
+        data.from_table(pandas.DataFrame({"sequence": ["x", None], "w": ["a", "b"]}))
+    with pytest.raises(FormatError, match="same column name twice, 'w'"):
+        data.from_table(pandas.DataFrame([[1, "a", "b"]], columns=["sequence", "w", "w"]))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_columns_go_to_a_table_and_back(kind: str) -> None:
+    pytest.importorskip(kind)
+    again = data.from_table(data.to_table(made(), kind=kind))
+    assert (again.names, list(again)) == (("word", "tag"), ROWS)
+
+
+def test_lazy_frames_are_asked_to_be_collected() -> None:
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"not LazyFrame; call its collect\(\) first"):
+        data.from_table(polars.LazyFrame({"sequence": [1], "w": ["a"]}))
+
+
+def test_a_label_that_is_missing_in_a_table_is_unknown() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"sequence": [1, 1, 2, 2], "word": ["the", "dog", "a", "cat"], "tag": ["D", "N", "D", None]}
+    )
+    extracted = Extractor(Recipe.parse("word[0]"), label="tag")(data.from_table(frame))
+    assert extracted.batch.label is not None
+    assert (extracted.batch.label.tolist(), extracted.labels.strings()) == ([0, 1, 0, -1], ["D", "N"])
 
 
 def test_arrow_and_parquet(tmp_path: Path) -> None:

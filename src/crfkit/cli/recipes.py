@@ -222,9 +222,8 @@ def labels_alone(columns: Columns, label: str | int | None) -> Dataset:
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
 
-    place = columns.place(-1 if label is None else label)
     labels = Alphabet()
-    gold = labels.merge(columns.alphabets[place])[columns.ids[place]]
+    gold = columns.gold(-1 if label is None else label, labels)
     none = np.zeros(columns.positions + 1, dtype=np.int64)
     return Dataset(
         Batch(columns.seq_ptr, none, np.zeros(0, np.int32), label=gold), labels, Alphabet(), Alphabet()

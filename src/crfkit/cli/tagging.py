@@ -137,8 +137,7 @@ class Tagger:
             return [names[y] for y in label.tolist()]
         which = "label" if self.label is None and "label" in block.names else self.label
         place = check_gold(block, which, self.model.recipe, self.source)
-        strings: list[str | None] = block.strings()[place].tolist()
-        return strings
+        return [label or None for label in block.strings()[place].tolist()]
 
     @property
     def known(self) -> list[str]:

@@ -224,8 +224,7 @@ class Extractor:
                 found[kind] = found[kind]._replace(id=ids_of[found[kind].id])
         label = None
         if self.label is not None:
-            place = columns.found(self.label)
-            label = self.labels.merge(columns.alphabets[place])[columns.ids[place]]
+            label = columns.gold(columns.found(self.label), self.labels)
         extra: dict[str, Any] = {
             f"{kind}_{part}": array
             for kind in _KINDS[1:]

@@ -85,7 +85,7 @@ def gold_columns(form: GraphForm, data: Columns) -> dict[str, list[str | None]]:
     for kind, where in form.kinds.items():
         if where.column is not None:
             strings = named.strings()[_place(form, named, where.column, f"kind {kind}")].tolist()
-            found[kind] = [None if label == where.unknown else label for label in strings]
+            found[kind] = [None if label in ("", where.unknown) else label for label in strings]
     return found
 
 
@@ -148,7 +148,7 @@ def _label_ids(form: GraphForm, data: Columns, kind: str, names: Alphabet) -> Id
     ids = np.full(len(used), -1, dtype=np.int32)
     for i in order.tolist():
         label = alphabet[int(used[i])]
-        if label != where.unknown:
+        if label not in ("", where.unknown):
             ids[i] = names.add(label)
     return ids[back.reshape(-1)]
 

@@ -134,6 +134,29 @@ class Columns:
         named = isinstance(name, str) and name in self.names
         return self.place(int(name) if isinstance(name, str) and not named and name.isdecimal() else name)
 
+    def gold(self, which: str | int, labels: Alphabet) -> Ids:
+        """Return the ids of a column of labels [P], which are added to a growing alphabet.
+
+        An empty label is an unknown one, -1.
+
+        Examples
+        --------
+        >>> labels = Alphabet()
+        >>> Columns.from_rows([[("a", "X"), ("b", ""), ("c", "Y")]]).gold(-1, labels).tolist()
+        [0, -1, 1]
+        >>> labels.strings()
+        ['X', 'Y']
+        """
+        place = self.place(which)
+        names = self.alphabets[place]
+        if names.find("") < 0:
+            return labels.merge(names)[self.ids[place]]
+        strings = names.strings()
+        known = np.array([bool(string) for string in strings])
+        made: Ids = np.full(len(strings), -1, dtype=np.int32)
+        made[known] = labels.ids(string for string in strings if string)
+        return made[self.ids[place]]
+
     def sequence(self, n: int) -> list[tuple[str, ...]]:
         """Return one sequence as a list of rows (negative: from the last)."""
         if not -len(self) <= n < len(self):

@@ -1,8 +1,9 @@
-"""Tables with one row per token: pandas and pyarrow in memory, CSV and Parquet on disk.
+"""Tables with one row per token: data frames in memory, CSV and Parquet on disk.
 
 One column, `sequence` unless named otherwise, says which sequence a token belongs to; rows of one sequence
-stand together. Cells are strings (whole numbers are written out); a missing cell is an error. pandas and
-pyarrow are imported only when used: ``pip install pandas pyarrow``. CSV needs neither.
+stand together. Cells are strings (whole numbers are written out). Missing values (None, NaN, nulls) become
+empty strings, as CSV has them; an empty label is an unknown one. Data frames of pandas and Polars are read
+by themselves, all others through pyarrow by the Arrow PyCapsule protocol. CSV needs none of these.
 """
 
 from __future__ import annotations
@@ -28,38 +29,78 @@ __all__ = [
     "to_table",
 ]
 
+#: Libraries of data frames, and what makes one of a dict of columns there.
+_FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+
 
 def from_table(
     table: Any, *, sequence: str = "sequence", columns: Sequence[str] | None = None, source: str = "table"
 ) -> Columns:
-    """Make columns from a pandas DataFrame or a pyarrow Table.
+    """Make columns from a data frame of pandas, Polars, pyarrow, DuckDB or another Arrow library.
 
     Parameters
     ----------
     table
-        One row per token.
+        One row per token: a DataFrame of pandas or Polars, or anything with ``__arrow_c_stream__``.
     sequence
         The column that says which sequence a row belongs to.
     columns
         The columns to take, in order; all others by default.
     source
         What to call the table in errors.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame(
+    ...     {"sequence": [7, 7, 8], "word": ["the", "dog", "dogs"], "tag": ["D", "N", None]}
+    ... )
+    >>> list(from_table(frame))
+    [[('the', 'D'), ('dog', 'N')], [('dogs', '')]]
     """
-    if hasattr(table, "column_names"):
-        cells = {name: table.column(name).to_pylist() for name in table.column_names}
-    elif hasattr(table, "columns"):
-        cells = {str(name): table[name].tolist() for name in table.columns}
+    if hasattr(table, "iloc") and hasattr(
+        table, "columns"
+    ):  # pandas: columns of mixed types do not fit Arrow
+        names = [str(name) for name in table.columns]
+        found = [table.iloc[:, c].tolist() for c in range(len(names))]
+    elif hasattr(table, "get_columns"):  # Polars: needs no pyarrow
+        names = list(table.columns)
+        found = [column.to_list() for column in table.get_columns()]
+    elif hasattr(table, "__arrow_c_stream__"):
+        arrow = _need("pyarrow").table(table)
+        names = list(arrow.column_names)
+        found = [column.to_pylist() for column in arrow.columns]
     else:
-        raise TypeError(f"expected a pandas DataFrame or a pyarrow Table, not {type(table).__name__}")
-    return _from_cells(cells, sequence, columns, source, "table", 0)
+        remedy = "; call its collect() first" if hasattr(table, "collect") else ""
+        raise TypeError(
+            "expected a data frame (pandas, Polars, pyarrow, DuckDB or another one that speaks Arrow), "
+            f"not {type(table).__name__}{remedy}"
+        )
+    try:
+        check_columns(names)
+    except ValueError as error:
+        raise FormatError(source, None, str(error)) from None
+    return _from_cells(dict(zip(names, found, strict=True)), sequence, columns, source, "table", 0)
 
 
 def to_table(data: Columns, *, sequence: str = "sequence", kind: str = "pandas") -> Any:
-    """Return columns as a pandas DataFrame, or with ``kind="pyarrow"`` as a pyarrow Table."""
-    if kind not in ("pandas", "pyarrow"):
-        raise ValueError(f'kind is {kind!r}, expected "pandas" or "pyarrow"')
-    cells = _to_cells(data, sequence)
-    return _need("pandas").DataFrame(cells) if kind == "pandas" else _need("pyarrow").table(cells)
+    """Return columns as a data frame.
+
+    Parameters
+    ----------
+    data : Columns
+    sequence : str
+        The name of the column that numbers the sequences from 0.
+    kind : {"pandas", "polars", "pyarrow"}
+
+    Examples
+    --------
+    >>> to_table(Columns.from_rows([[("the", "D")], [("dogs", "N")]], ["word", "tag"])).values.tolist()
+    [[0, 'the', 'D'], [1, 'dogs', 'N']]
+    """
+    if kind not in _FRAMES:
+        raise ValueError(f"kind is {kind!r}, expected one of {', '.join(_FRAMES)}")
+    return getattr(_need(kind), _FRAMES[kind])(_to_cells(data, sequence))
 
 
 def read_csv(source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None) -> Columns:
@@ -154,6 +195,9 @@ def _from_cells(
     seen = set()
     numbers = _column(cells[sequence], sequence, source, header)
     for i, id in enumerate(numbers):
+        if not id:
+            what = f"has no value in column {sequence!r}; every row needs the sequence that it belongs to"
+            raise FormatError(source, i + 1 + header, what)
         if i and id == numbers[i - 1]:
             continue
         if id in seen:
@@ -178,6 +222,10 @@ def _cell(cell: object, name: str, source: str, line: int) -> str:
         return cell
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
         return str(cell)
+    if cell is None or str(cell) in ("nan", "NaT", "<NA>"):  # as pandas has missing values
+        return ""
+    if isinstance(cell, float) and cell.is_integer():  # whole numbers beside missing ones, in pandas
+        return str(int(cell))
     what = f"has {cell!r} in column {name!r}; make every cell a string or a whole number"
     raise FormatError(source, line, what)
 
