@@ -209,15 +209,6 @@ nb::str string_at(const AlphabetView& a, std::int64_t i) {
   return kept_string(a.at(static_cast<std::uint64_t>(i)));
 }
 
-// What a look-up in a frozen alphabet says, unless its file was cut short meanwhile.
-template <class Ask>
-auto answered(const Frozen& a, Ask ask) {
-  a.origin.check();
-  auto answer = ask(a.view());
-  a.origin.check();
-  return answer;
-}
-
 }  // namespace
 
 void bind_alphabets(nb::module_& m) {
@@ -252,32 +243,17 @@ void bind_alphabets(nb::module_& m) {
       .def_static("from_arrays", &freeze, "bytes"_a, "begin"_a, "slots"_a)
       .def_static("of_database", &freeze_database, "file"_a, "at"_a, "count"_a, "threads"_a = 1)
       .def("__len__", [](const Frozen& a) { return a.view().size; })
-      .def("__getitem__",
-           [](const Frozen& a, std::int64_t i) {
-             return answered(a, [&](const AlphabetView& names) { return string_at(names, i); });
-           })
-      .def("strings", [](const Frozen& a) { return answered(a, all_strings); })
-      .def("find",
-           [](const Frozen& a, nb::str s) {
-             return answered(a, [&](const AlphabetView& names) { return names.find(bytes_of(s)); });
-           })
-      .def("find_all",
-           [](const Frozen& a, Strings strings) {
-             return answered(a,
-                             [&](const AlphabetView& names) { return find_all(names, strings); });
-           })
+      .def("__getitem__", [](const Frozen& a, std::int64_t i) { return string_at(a.view(), i); })
+      .def("strings", [](const Frozen& a) { return all_strings(a.view()); })
+      .def("find", [](const Frozen& a, nb::str s) { return a.view().find(bytes_of(s)); })
+      .def("find_all", [](const Frozen& a, Strings strings) { return find_all(a.view(), strings); })
       // Ids here of all strings of another alphabet, -1 of unknown ones.
       .def("merge",
-           [](const Frozen& a, const Alphabet& other) {
-             return answered(a, [&](const AlphabetView& names) { return found_of(names, other); });
-           })
-      .def("arrays",
-           [](const Frozen& a) -> AlphabetArrays {
-             if (!a.database) return nb::make_tuple(a.bytes, a.begin, a.slots);
-             return answered(a, [](const AlphabetView& names) { return arrays_of(grown(names)); });
-           })
-      // Raises where the alphabet lies in a mapped file that was cut short.
-      .def("check_file", [](const Frozen& a) { a.origin.check(); });
+           [](const Frozen& a, const Alphabet& other) { return found_of(a.view(), other); })
+      .def("arrays", [](const Frozen& a) -> AlphabetArrays {
+        if (!a.database) return nb::make_tuple(a.bytes, a.begin, a.slots);
+        return arrays_of(grown(a.view()));
+      });
 
   m.def("cqdb_hashes", &cqdb_hashes, "text"_a, "begin"_a);
   m.def("crfsuite_rows", &crfsuite_rows, "file"_a, "features"_a, "feature_count"_a, "lists"_a,

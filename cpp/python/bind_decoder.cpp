@@ -102,11 +102,6 @@ Names names_of(const AnyNames& names) {
   return std::get<Hasher*>(names);
 }
 
-Origin origin_of(const AnyNames& names) {
-  const auto* frozen = std::get_if<const Frozen*>(&names);
-  return frozen ? (*frozen)->origin : Origin();
-}
-
 }  // namespace
 
 void bind_decoder(nb::module_& m) {
@@ -123,8 +118,8 @@ void bind_decoder(nb::module_& m) {
           [](Decoder* self, const Kernels& kernels, const AnyNames& names, const ReadyRows& rows,
              std::vector<Scores> tables, std::optional<Scores> start, std::optional<Scores> stop,
              Labels labels) {
-            new (self) Decoder(kernels, names_of(names), origin_of(names), rows, std::move(tables),
-                               start, stop, std::move(labels));
+            new (self) Decoder(kernels, names_of(names), rows, std::move(tables), start, stop,
+                               std::move(labels));
           },
           "kernels"_a, "names"_a, "rows"_a, "tables"_a, "start"_a.none(), "stop"_a.none(),
           "labels"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())

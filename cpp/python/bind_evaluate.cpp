@@ -1,12 +1,12 @@
 // The likelihood of a batch for Python: made once, evaluated many times.
 #include <cmath>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "engine/checked_pairs.hpp"
 #include "engine/likelihood/evaluator.hpp"
 #include "engine/linear/row_plan.hpp"
-#include "engine/threads/fork_mutex.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
 #include "python/released.hpp"
@@ -36,7 +36,7 @@ struct BoundEvaluator {
   std::optional<Matrix> soft;
   std::optional<Mask> allowed;
   std::unique_ptr<Evaluator> evaluator;
-  ForkMutex guard;  // one evaluation at a time
+  std::mutex guard;  // one evaluation at a time
 
   BoundEvaluator(const BoundRows& rows_, const std::optional<BoundRows>& edge_rows_,
                  const std::optional<Matrix>& soft_, const std::optional<Mask>& allowed_)
@@ -213,8 +213,7 @@ Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights,
   Loss loss;
   {
     Released release;
-    bool forked;  // evaluations begin anew in any case
-    const auto lock = bound.guard.lock(&forked);
+    const std::lock_guard<std::mutex> lock(bound.guard);
     const Evaluator::Shared shared{edge.data(),
                                    start ? start->data() : nullptr,
                                    stop ? stop->data() : nullptr,

@@ -22,7 +22,6 @@ void look_for_signals() {
 
 // Threads that call `run` are asked to end by `ask`: native calls raise KeyboardInterrupt.
 nb::object run(const Stop& stop, nb::typed<nb::callable, nb::object()> call) {
-  settle_thread();
   const Watching watching(stop);
   return call();
 }
@@ -31,7 +30,6 @@ nb::object run(const Stop& stop, nb::typed<nb::callable, nb::object()> call) {
 
 void bind_interrupts(nb::module_& m) {
   using namespace nb::literals;
-  settle_thread();
   set_interrupt_hook(&look_for_signals);
   nb::register_exception_translator(
       [](const std::exception_ptr& thrown, void*) {

@@ -18,7 +18,6 @@
 
 #include "engine/handles.hpp"
 #include "engine/linear/ready_rows.hpp"
-#include "engine/mapped.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"
 #include "python/frozen.hpp"
@@ -43,15 +42,11 @@ struct Workspace {
 
 class Decoder {
  public:
-  // `origin` is that of the names.
-  Decoder(const Kernels& kernels, Names names, Origin origin, const ReadyRows& rows,
-          std::vector<Scores> tables, const std::optional<Scores>& start,
-          const std::optional<Scores>& stop, Labels labels)
+  Decoder(const Kernels& kernels, Names names, const ReadyRows& rows, std::vector<Scores> tables,
+          const std::optional<Scores>& start, const std::optional<Scores>& stop, Labels labels)
       : kernels_(kernels),
         names_(names),
-        names_origin_(origin),
         rows_(rows.view()),
-        rows_origin_(rows_.weight),
         labels_(std::move(labels)),
         mapping_(nb::module_::import_("collections.abc").attr("Mapping")),
         transitions_(transitions(rows.view().width, tables, start, stop)),
@@ -104,8 +99,6 @@ class Decoder {
     unlocked(o.ptr[T] * labels(), [&] {
       finite = kernels_.score(rows_, o, nullptr, 0, T, node.data(), read.scratch.get());
     });
-    names_origin_.check();
-    rows_origin_.check();
     if (!finite) refuse_scores(node, T);
   }
 
@@ -230,9 +223,7 @@ class Decoder {
 
   const Kernels& kernels_;
   Names names_;
-  Origin names_origin_;
   Rows rows_;
-  Origin rows_origin_;
   Labels labels_;  // as Python strings, by id
   nb::object mapping_;
   std::unique_ptr<Scored> transitions_;

@@ -1,5 +1,5 @@
 // A frozen alphabet together with the arrays, or the file of CRFsuite, that it looks up in, which
-// may be memory-mapped.
+// may lie in a mapped file.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/mapped.hpp"
 #include "text/alphabet.hpp"
 
 namespace crfkit {
@@ -22,7 +21,6 @@ struct Frozen {
   Bytes bytes;
   Words begin, slots;
   Database database = {};  // within bytes, in place of the other arrays
-  Origin origin = Origin(begin.size() ? static_cast<const void*>(begin.data()) : bytes.data());
 
   AlphabetView view() const {
     if (database) return AlphabetView::of(database);

@@ -38,7 +38,6 @@ void bind_induction(nb::module_& m);
 void bind_interrupts(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
-void bind_mapped(nb::module_& m);
 void bind_memory(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_render(nb::module_& m);
@@ -277,7 +276,6 @@ NB_MODULE(_native, m) {
   bind_interrupts(m);
   bind_items(m);
   bind_layout(m);
-  bind_mapped(m);
   bind_memory(m);
   bind_sequential(m);
   bind_vectors(m);

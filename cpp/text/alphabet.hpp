@@ -39,8 +39,8 @@ inline std::uint64_t hash_bytes(std::string_view s) {
   return h ^ (h >> 32);
 }
 
-// A frozen alphabet: looks up in arrays that it does not own.  Trusts nothing in them: they may lie
-// in a file that somebody overwrites, so every number is read once, and checked before it is used.
+// A frozen alphabet: looks up in arrays that it does not own, and checks what it finds there before
+// it uses it.
 struct AlphabetView {
   const char* bytes;
   std::uint64_t byte_count;
@@ -68,11 +68,11 @@ struct AlphabetView {
   }
   // The same for what it reads next: where a string begins, and then the string.
   void fetch_begin(const std::uint64_t* slot) const {
-    if (const std::uint64_t id = id_in(settled(*slot)); id < size) __builtin_prefetch(begin + id);
+    if (const std::uint64_t id = id_in(*slot); id < size) __builtin_prefetch(begin + id);
   }
   void fetch_bytes(const std::uint64_t* slot) const {
-    if (const std::uint64_t id = id_in(settled(*slot)); id < size)
-      if (const std::uint64_t a = settled(begin[id]); a < byte_count) __builtin_prefetch(bytes + a);
+    if (const std::uint64_t id = id_in(*slot); id < size)
+      if (const std::uint64_t a = begin[id]; a < byte_count) __builtin_prefetch(bytes + a);
   }
 
   std::string_view at(std::uint64_t id) const {
@@ -86,7 +86,7 @@ struct AlphabetView {
 
   // The string of an id below `size`, of the arrays; one without data where it lies outside.
   std::string_view string(std::uint64_t id) const {
-    const std::uint64_t a = settled(begin[id]), b = settled(begin[id + 1]);
+    const std::uint64_t a = begin[id], b = begin[id + 1];
     if (a > b || b > byte_count) return {};
     return {bytes ? bytes + a : "", b - a};
   }
@@ -136,7 +136,7 @@ struct AlphabetView {
     if (slot_count == 0) return -1;
     const std::uint64_t mark = hash >> 32;
     for (std::uint64_t i = 0; i < farthest; ++i) {
-      const std::uint64_t slot = settled(slots[(mark + i) & (slot_count - 1)]);
+      const std::uint64_t slot = slots[(mark + i) & (slot_count - 1)];
       if (slot == 0) return -1;
       const std::uint64_t id = id_in(slot);
       if (slot >> 32 == mark && id < size)

@@ -68,8 +68,7 @@ inline std::uint32_t lookup3(std::string_view s) {
 }
 
 // The strings with the ids 0 to size - 1 of a database that it does not own.  Trusts nothing in it:
-// it may lie in a file that somebody overwrites, so every word is read once, and checked before it
-// is used.
+// every word is checked before it is used.
 struct Database {
   const char* bytes = nullptr;  // null where no database is given
   std::uint64_t byte_count = 0;
@@ -127,9 +126,7 @@ struct Database {
     std::uint64_t slot_at() const { return at + 8 * slot; }
   };
 
-  std::uint32_t word(std::uint64_t offset) const { return settled(little_word(bytes + offset)); }
-  // The same where nothing but a comparison depends on it.
-  std::uint32_t compared(std::uint64_t offset) const { return little_word(bytes + offset); }
+  std::uint32_t word(std::uint64_t offset) const { return little_word(bytes + offset); }
   bool inside(std::uint64_t from, std::uint64_t length) const {
     return from <= byte_count && length <= byte_count - from;
   }

@@ -67,7 +67,7 @@ class DatabaseCheck {
   const Database& d_;
 
   std::uint64_t slot(std::uint64_t at) const {
-    return std::uint64_t{d_.compared(at + 4)} << 32 | d_.compared(at);
+    return std::uint64_t{d_.word(at + 4)} << 32 | d_.word(at);
   }
 
   // Whether a search for the string of a slot surely ends at this slot, within four.  Two of three
@@ -105,7 +105,7 @@ class DatabaseCheck {
   // Whether no more than longest_run slots in a row are taken.  With an empty slot in each part of
   // half as many that is certain; else all slots are counted, the first ones after the last ones.
   bool passable(const Database::Table& t) const {
-    const auto taken = [&](std::uint64_t i) { return d_.compared(t.at + 8 * i + 4) != 0; };
+    const auto taken = [&](std::uint64_t i) { return d_.word(t.at + 8 * i + 4) != 0; };
     const std::uint64_t parts = t.slots / (longest_run / 2) + 1;
     bool sure = true;
     for (std::uint64_t part = 0, i = 0; part < parts && sure; ++part) {

@@ -87,9 +87,7 @@ class FileRows {
   std::uint64_t end_;
   std::uint32_t labels_;
 
-  std::uint32_t word(std::uint64_t offset) const {
-    return settled(little_word(file_.data() + offset));
-  }
+  std::uint32_t word(std::uint64_t offset) const { return little_word(file_.data() + offset); }
   std::uint64_t list_of(std::uint64_t a) const { return word(at_.lists + 12 + 4 * a); }
 };
 

@@ -11,14 +11,6 @@ namespace crfkit {
 // Bytes of a token, a label or a name of an attribute in a text: templates repeat them many times.
 inline constexpr std::size_t kLongestToken = std::size_t{1} << 20;
 
-// A number that was read from memory that others may change at any time, such as a mapped file.
-// What is checked afterwards is what is used: the compiler cannot read it a second time.
-template <class T>
-inline T settled(T number) {
-  asm("" : "+r"(number));
-  return number;
-}
-
 // Four bytes of a file, little-endian, at any place.
 inline std::uint32_t little_word(const char* p) {
   std::uint32_t word;

@@ -16,10 +16,7 @@ graphs          `Graph`, `Clique`, `GraphCRF`, `load_graph`, `save_graph`; `scop
 ==============  ========================================================================================
 """
 
-import os
 from importlib import import_module
-
-from crfkit.importing import wait_for_imports
 
 TYPE_CHECKING = False  # importing typing takes longer than all else here
 if TYPE_CHECKING:
@@ -229,8 +226,6 @@ _WITHIN = {
     "explain": "crfkit.models.explain",
     "reference": "crfkit.inference.reference",
 }
-
-os.register_at_fork(before=wait_for_imports)
 
 
 def __getattr__(name: str) -> object:

@@ -2,8 +2,6 @@
 
 Native code notices that it is no longer wanted (`crfkit._native.Stop`), so that nobody waits long for a
 thread that is given up. There are no daemons: one in native code would bring the process down at its end.
-Where memory is short, a thread may end without a word, even before it has begun: a call that nobody is at any
-more is made by whoever wants its result.
 """
 
 from __future__ import annotations
@@ -23,26 +21,21 @@ __all__ = ["Aside", "Later", "ahead"]
 
 T = TypeVar("T")
 
-_LOOK = 0.5  # seconds between looks at whether the thread that is waited for lives
-
 
 class Later(Generic[T]):
     """What a call returns, perhaps on another thread."""
 
-    def __init__(self, call: Callable[[], T], coming: Future[T] | None = None, thread: str = "") -> None:
-        self._call, self._coming, self._process = call, coming, os.getpid()
-        self._thread = thread  # its name
+    def __init__(self, call: Callable[[], T], coming: Future[T] | None = None) -> None:
+        self._call, self._coming = call, coming
 
     @property
     def running(self) -> bool:
         """Whether a thread is at it, or about to be."""
-        return self._coming is not None and self._process == os.getpid() and not self._coming.done()
+        return self._coming is not None and not self._coming.done()
 
     def result(self) -> T:
         """Wait for the call, or make it here where no thread does; raises what it raises."""
-        if self._coming is None or (self._process != os.getpid() and not self._coming.done()):
-            return self._call()
-        return self._coming.result() if _over(self._coming, self._thread) else self._call()
+        return self._call() if self._coming is None else self._coming.result()
 
 
 class Aside:
@@ -61,7 +54,6 @@ class Aside:
     def __init__(self) -> None:
         self._stop = _native.Stop()
         self._thread: ThreadPoolExecutor | None = None
-        self._name = f"crfkit-aside-{id(self):x}"
         self._calls: list[Future[Any]] = []  # that may not be over
         self._process, self._its_number = os.getpid(), set[int]()
 
@@ -76,16 +68,14 @@ class Aside:
             return cast("T", stop.run(call))
 
         if self._thread is None:
-            if not _native.threads_with_room(1):  # Python's `start` waits for ever for one that finds none
-                return Later(call)
-            self._thread = ThreadPoolExecutor(1, self._name)
+            self._thread = ThreadPoolExecutor(1, "crfkit-aside")
         try:
             coming = self._thread.submit(make)
         except RuntimeError:  # no thread to be had
             self._thread = None
             return Later(call)
         self._calls = [*(one for one in self._calls if not one.done()), coming]
-        return Later(call, coming, self._name)
+        return Later(call, coming)
 
     def close(self) -> None:
         """End the thread; what a signal raises meanwhile is raised afterwards."""
@@ -99,7 +89,10 @@ class Aside:
         raised: BaseException | None = None
         while self._calls:
             try:
-                _over(self._calls[-1], self._name)  # not `join`: interrupted, it takes the thread for ended
+                if not self._calls[-1].done():
+                    from concurrent.futures import wait  # nothing is imported at the end of the process
+
+                    wait(self._calls)  # not `join`: interrupted, it takes the thread for ended
                 self._calls.pop()
             except BaseException as error:
                 raised = error
@@ -121,17 +114,6 @@ class Aside:
         """Close it, where nobody has."""
         if getattr(self, "_thread", None) is not None:
             self.close()
-
-
-def _over(coming: Future[T], thread: str) -> bool:
-    """Wait until a call is over, or until the thread that should make it is no more."""
-    while not coming.done():
-        from concurrent.futures import wait  # nothing can be imported at the end of the process: all is done
-
-        wait([coming], _LOOK)
-        if not any(one.name.startswith(f"{thread}_") for one in threading.enumerate()):
-            return coming.done()
-    return True
 
 
 def ahead(parts: Iterator[T]) -> Generator[T, None, None]:

@@ -9,7 +9,6 @@ from tests.harden.case import Case, Trials
 from tests.harden.costs import Growth, Memory
 from tests.harden.faults import Disks, Interrupts, NoThreads, Pipes
 from tests.harden.kills import Kills
-from tests.harden.living import Forks, Replacements
 from tests.harden.models import Bytes, Fields
 from tests.harden.patterns import Patterns
 from tests.harden.readers import All
@@ -56,11 +55,4 @@ CASES: tuple[Case, ...] = (
     fault("no threads", "commands where no thread can start", NoThreads),
     fault("interrupts", "SIGINT, SIGTERM and SIGHUP at random moments of commands", Interrupts),
     fault("pipes", "standard input and output closed, broken or full", Pipes),
-    fault(
-        "forks",
-        "forks while threads train and ask",
-        Forks,
-        why="tests/whole/test_forks.py forks in one process",
-    ),
-    fault("replacements", "model files changed in place while they are used", Replacements),
 )

@@ -38,13 +38,13 @@ class Growth:
 
 
 class Memory:
-    """Calls of all parts, on threads, under a limit of memory: done, or a MemoryError in plain words."""
+    """Calls of all parts, on one thread, under a limit of memory: done, or a MemoryError in plain words."""
 
     def __init__(self, folder: Path) -> None:
         if not sys.platform.startswith("linux"):
             raise SkippedError("only Linux limits addresses")
         threadpool_limits(1)  # OpenBLAS waits for ever for threads that find no memory
-        self.calls = make_calls(folder, threads=4)
+        self.calls = make_calls(folder, threads=1)
 
     def make(self, i: int, chance: random.Random) -> Input:
         low, high = LEAST, 4 * max(LIMITS)  # where there are threads, too

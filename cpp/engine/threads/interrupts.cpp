@@ -2,7 +2,6 @@
 #include "engine/threads/interrupts.hpp"
 
 #include <chrono>
-#include <exception>
 
 namespace crfkit {
 namespace {
@@ -39,8 +38,6 @@ void worked(std::int64_t cells) {
   Looking& here = looking;
   if ((here.left -= cells) < 0) look(here);
 }
-
-void settle_thread() { looking.left = kBetween - std::uncaught_exceptions(); }
 
 void look_for_interrupts() { look(looking); }
 

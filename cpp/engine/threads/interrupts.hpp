@@ -44,10 +44,6 @@ class Watching {
   bool ours_before_;
 };
 
-// Uses the variables that a thread has of its own, here and in the C++ library, for the first time:
-// to be called where there is room for them (thread_room.hpp).
-void settle_thread();
-
 // Looks at once, at most every tenth of a second for the hook; throws where an end was asked for.
 void look_for_interrupts();
 

@@ -1,8 +1,8 @@
 // Threads of one call: whoever starts them waits for them, on every way out.
 //
-// They are started for each call; there is no pool to outlive a fork.  Where no more can be had, or
-// there is little room for them, there are fewer, perhaps none.  The first exception of all ends
-// the others at their next look (shared/interrupts.hpp) and is thrown again by `finish`.
+// They are started for each call; there is no pool to outlive a fork.  Where no more can be had
+// there are fewer, perhaps none.  The first exception of all ends the others at their next look
+// (shared/interrupts.hpp) and is thrown again by `finish`.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "engine/threads/interrupts.hpp"
-#include "engine/threads/thread_room.hpp"
 
 namespace crfkit {
 
@@ -29,14 +28,11 @@ class Team {
   // Starts up to `wanted` threads that attempt work(1), work(2), ...; returns how many there are.
   template <class Work>
   int start(int wanted, Work work) {
-    wanted = threads_with_room(wanted);
     if (wanted > 0) threads_.reserve(wanted);
     for (int t = 1; t <= wanted; ++t) {
       change_running(1);
       try {
-        threads_.emplace_back([this, work, t, room = room_to_begin()] {
-          if (room) room->release();
-          settle_thread();
+        threads_.emplace_back([this, work, t] {
           attempt([&] { work(t); }, true);
           change_running(-1);
         });

@@ -6,11 +6,10 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <new>
+#include <mutex>
 #include <optional>
 #include <vector>
 
-#include "engine/threads/fork_mutex.hpp"
 #include "engine/threads/parallel.hpp"
 #include "graph/elimination/best.hpp"
 #include "graph/elimination/components.hpp"
@@ -199,9 +198,7 @@ class Elimination {
 
   // The plan of the last call; `next`, if given, takes its place.
   std::shared_ptr<const Kept> last(std::shared_ptr<const Kept> next) {
-    bool forked;
-    const auto lock = guard_.lock(&forked);
-    if (forked) new (&kept_) std::shared_ptr<const Kept>();  // perhaps half written: not read
+    const std::lock_guard<std::mutex> lock(guard_);
     if (next) kept_.swap(next);
     return kept_;
   }
@@ -296,7 +293,7 @@ class Elimination {
   }
 
   double budget_;
-  ForkMutex guard_;
+  std::mutex guard_;
   std::shared_ptr<const Kept> kept_;
 };
 

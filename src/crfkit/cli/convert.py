@@ -58,7 +58,7 @@ def convert(
     from crfkit.models.files import guess_kind, read_model, write_model
     from crfkit.models.files.compact import compacted
     from crfkit.models.files.pickled import refuse_pickle
-    from crfkit.models.store import map_file, unzipped
+    from crfkit.models.store import file_bytes, unzipped
 
     wanted = (
         target.removesuffix(".gz").rpartition(".")[2] if to is None else check_choice("--to", to, written())
@@ -66,7 +66,7 @@ def convert(
     chosen = wanted if wanted in written() else OWN
     given = None if kind is None else check_choice("--from", kind, kinds())
     check_output(target, "TARGET")
-    content = unzipped(map_file(source), source)
+    content = unzipped(file_bytes(source), source)
     found = given or guess_kind(content)
     if found is None:
         refuse_pickle(content, source)

@@ -39,7 +39,7 @@ def show(
     """
     from crfkit.models.files import guess_kind, load
     from crfkit.models.model import Model
-    from crfkit.models.store import map_file, unzipped
+    from crfkit.models.store import file_bytes, unzipped
 
     found = load(model)
     if not isinstance(found, Model):
@@ -51,7 +51,7 @@ def show(
             )
         show_graph(model, found, as_json, top=0 if quiet else top)
         return
-    kind = guess_kind(unzipped(map_file(model), model)) or "crfkit"
+    kind = guess_kind(unzipped(file_bytes(model), model)) or "crfkit"
     names = list(found.structure.labels)
     for one in label or ():
         if one not in names:

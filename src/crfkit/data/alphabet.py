@@ -89,11 +89,6 @@ class Alphabet:
         """Return all strings, by id."""
         return self._native.strings()
 
-    def check_file(self) -> None:
-        """Raise where the arrays lie in a mapped model file that was cut short."""
-        if isinstance(self._native, _native.FrozenAlphabet):
-            self._native.check_file()
-
     def __len__(self) -> int:
         return len(self._native)
 

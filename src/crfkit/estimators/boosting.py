@@ -25,7 +25,7 @@ from crfkit.linear.layout import Layout
 from crfkit.models.model import Metric, Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
-from crfkit.models.store import ModelFileError, map_file, pack, unpack
+from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
 from crfkit.structures import Chain
 from crfkit.training.boosting import Boosted, Boosting, boost
 from crfkit.training.boosting_round import windowed
@@ -202,7 +202,7 @@ class BoostedCRF(ChainQueries, PartParams):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Open a file that `save` wrote."""
         source = os.fspath(path)
-        arrays, about = unpack(map_file(path), source, kind=_KIND)
+        arrays, about = unpack(file_bytes(path), source, kind=_KIND)
         try:
             model = Model.from_bytes(arrays["model"].tobytes())
             slots = [slot for slot in ("node", "edge") if f"{slot}.ptr" in arrays]

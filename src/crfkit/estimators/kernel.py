@@ -206,10 +206,10 @@ class KernelChainCRF(ChainQueries, PartParams):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the estimator of a file that `save` wrote, ready to predict."""
         from crfkit.models.files.inspect import checked_alphabet
-        from crfkit.models.store import ModelFileError, map_file, unpack
+        from crfkit.models.store import ModelFileError, file_bytes, unpack
 
         source = os.fspath(path)
-        arrays, about = unpack(map_file(path), source, kind=_KIND)
+        arrays, about = unpack(file_bytes(path), source, kind=_KIND)
         model = Model.from_bytes(arrays["model"].tobytes())
         attributes = checked_alphabet(arrays, "attributes")
         try:

@@ -19,7 +19,7 @@ from crfkit.data.sink import write_bytes
 from crfkit.estimators.chain import ChainCRF
 from crfkit.linear.features import Features
 from crfkit.models.model import Metric, Model
-from crfkit.models.store import ModelFileError, map_file, pack, unpack
+from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
 from crfkit.objectives import Perceptron
 from crfkit.optimise.sequential.voted import Ballot, VotedTraining
 from crfkit.structures import Chain
@@ -146,7 +146,7 @@ class VotedPerceptron(ChainCRF):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Open a file that `save` wrote."""
         source = os.fspath(path)
-        arrays, about = unpack(map_file(path), source, kind=_KIND)
+        arrays, about = unpack(file_bytes(path), source, kind=_KIND)
         try:
             model = replace(Model.from_bytes(arrays["model"].tobytes()), w=arrays["average"])
             voters, votes, voting = arrays["voters"], arrays["votes"], about["voting"]

@@ -1,20 +1,30 @@
-r"""Regular expressions of strangers on texts of strangers, at a cost that is bounded.
+r"""Regular expressions of strangers, run by Python's `re`: those that could take long are refused by name.
 
-Syntax and answers are those of Python's `re`, which goes back and tries again: ``(a+)+$`` takes it 2^n steps
-on n letters. So an `Expression` foresees the most steps that `re` can take on a text of so many characters
-(`crfkit.expressions.costs`). Where these are few, `re` does it: that is so for words and all common
-expressions. Where they are many, the expression becomes a program (`crfkit.expressions.program`) that is run
-once over the text, from its end (`crfkit.expressions.sweep`), in states x characters steps. Back-references
-and conditions have no program; texts on which `re` could take more than `MOST_STEPS` steps are refused.
+`re` goes back and tries again: ``(a+)+$`` takes it 2^n steps on n letters. So the most steps that it can take
+on a text are foreseen from the expression alone (`crfkit.expressions.parts`). An expression that is searched
+for in texts of any length may take so many for each of their characters, all expressions of a recipe together
+(`MOST_RATE`); one that is matched with known texts, as patterns of constraints are with labels, so many on
+the longest (`MOST_STEPS`).
 """
 
 from crfkit.expressions.expression import (
     LONGEST,
     MOST_RANGES,
+    MOST_RATE,
     MOST_STEPS,
     Expression,
     compiled,
     expression_of,
 )
+from crfkit.expressions.parser import MOST_NESTED
 
-__all__ = ["LONGEST", "MOST_RANGES", "MOST_STEPS", "Expression", "compiled", "expression_of"]
+__all__ = [
+    "LONGEST",
+    "MOST_NESTED",
+    "MOST_RANGES",
+    "MOST_RATE",
+    "MOST_STEPS",
+    "Expression",
+    "compiled",
+    "expression_of",
+]

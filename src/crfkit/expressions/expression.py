@@ -1,31 +1,27 @@
-"""Expressions that are matched at a bounded cost."""
+"""Expressions that `re` runs, and what they cost at most."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from crfkit.expressions.costs import most_steps, range_width, reach, short_reach, size_of
-from crfkit.expressions.parser import parsed
-from crfkit.expressions.program import Program, UnknownError, program_of
-from crfkit.expressions.sweep import ends_of
-from crfkit.shown import quoted
+from crfkit.expressions.parser import Reader, named, parsed, range_width
+from crfkit.expressions.parts import entered, total
 
-__all__ = ["LONGEST", "MOST_RANGES", "MOST_STEPS", "Expression", "compiled", "expression_of"]
+__all__ = ["LONGEST", "MOST_RANGES", "MOST_RATE", "MOST_STEPS", "Expression", "compiled", "expression_of"]
 
 LONGEST = 10_000  #: characters of an expression that is given as text
 MOST_RANGES = 1_000_000  #: characters of all ranges such as a-z together
-MOST_STEPS = 1_000_000  #: of `re` on one text, for expressions without a program
-_MOST_CELLS = 10_000_000  # states x characters of a sweep: some seconds
-_QUICK, _QUICK_CHARACTER = 50_000, 500  # steps of `re`, on a text and on each character, for a sweep's time
+MOST_RATE = 100_000  #: steps for each character of a text, of all expressions of a recipe
+MOST_STEPS = 1_000_000  #: on one text of a known length
 
-_ESCAPED = re.compile(r"\\\W")
-_REPEATS = frozenset("*+?{(")  # an expression without them is a choice of strings, which is linear
+_LENGTHS = [1 << i for i in range(21)]  # of texts: tokens are not longer
+_REMEDY = "write {1,20} for + and {0,20} for *, or leave out repeats within repeats"
 
 
 class Expression:
-    r"""A regular expression of Python, whose answers are those of `re` and whose cost is bounded.
+    r"""A regular expression of Python whose cost is known before it is run.
 
     Parameters
     ----------
@@ -36,92 +32,59 @@ class Expression:
     --------
     >>> Expression(r"\d+").search("in 1999")
     '1999'
-    >>> Expression("(a+)+").fullmatch("a" * 1000 + "b")
-    False
-    >>> try:
-    ...     Expression(r"(.*),\1").search("," * 10_000)
-    ... except ValueError as error:
-    ...     print(str(error).partition(" on ")[0])
-    the regular expression '(.*),\\1' takes too long
+    >>> Expression(r"^\d+(,\d+)*$").rate < 50, Expression("(a+)+$").rate > 1e50
+    (True, True)
     """
 
     def __init__(self, pattern: str | re.Pattern[str]) -> None:
         self.pattern = pattern if isinstance(pattern, re.Pattern) else compiled(pattern)
-        self._simple = _REPEATS.isdisjoint(_ESCAPED.sub("", self.pattern.pattern))
-        self._reach = {False: 1 << 62, True: 1 << 62}  # the longest texts for `re`, to search and as a whole
-        if self._simple:
-            return
-        try:
-            self._tree = parsed(self.pattern)
-            self._by_character = _QUICK_CHARACTER + 10 * size_of(self._tree)
-            for whole in self._reach:
-                self._reach[whole] = reach(self._tree, _QUICK, self._by_character, whole=whole)
-        except RecursionError:
-            raise ValueError(f"{_name(self.pattern.pattern)} has too many groups within groups") from None
-        self._close: set[bool] = set()  # for which the reach has been counted closely
-        self._program: Program | None = None
-        self._unknown = ""  # why there is none
+        reader = Reader(parsed(self.pattern))
+        self._part, self._failing = reader.part, reader.failing
 
     def search(self, text: str) -> str | None:
         """Return the first part of a text that matches, as ``re.search(...)[0]``; None where none does."""
-        if len(text) <= self._reach[False] or (program := self._needed(text, whole=False)) is None:
-            found = self.pattern.search(text)
-            return None if found is None else found[0]
-        ends = ends_of(program, text, whole=False)
-        return next((text[begin:end] for begin, end in enumerate(ends) if end >= 0), None)
-
-    def fullmatch(self, text: str) -> bool:
-        """Return whether the whole text matches, as ``re.fullmatch`` says."""
-        if len(text) <= self._reach[True] or (program := self._needed(text, whole=True)) is None:
-            return self.pattern.fullmatch(text) is not None
-        return ends_of(program, text, whole=True)[0] >= 0
+        found = self.pattern.search(text)
+        return None if found is None else found[0]
 
     def fullmatches(self, texts: Sequence[str]) -> list[bool]:
-        """Return `fullmatch` of each text."""
-        if max(map(len, texts), default=0) > self._reach[True]:
-            return [self.fullmatch(text) for text in texts]
+        """Return whether each text matches as a whole, as ``re.fullmatch`` says."""
+        if (steps := self.steps(longest := max(map(len, texts), default=0))) > MOST_STEPS:
+            raise ValueError(
+                f"{named(self.pattern.pattern)} could take {_many(steps)} steps on a text of {longest:,} "
+                f"characters, more than {MOST_STEPS:,}; {_REMEDY}"
+            )
         fullmatch = self.pattern.fullmatch
         return [fullmatch(text) is not None for text in texts]
 
     def steps(self, length: int) -> float:
         """Return the most steps that matching a whole text of so many characters takes."""
-        if self._simple:
-            return len(self.pattern.pattern) + length
-        program = None if length <= self._reach[True] else self._made()
-        if program is None:
-            return most_steps(self._tree, length, whole=True)
-        return 10.0 * program.size * (length + 1)
+        return total(self._part, length) + length
 
-    def _needed(self, text: str, *, whole: bool) -> Program | None:
-        """Return the program that must be run, None where `re` will do; refuse what takes too long."""
-        if whole not in self._close:
-            close = short_reach(self._tree, _QUICK, self._by_character, whole=whole)
-            self._reach[whole] = max(self._reach[whole], close)
-            self._close.add(whole)
-        if len(text) <= self._reach[whole]:
-            return None
-        program = self._made()
-        if program is None:
-            if most_steps(self._tree, len(text), whole=whole) <= MOST_STEPS:
-                return None
-            raise self._long(text, self._unknown)
-        if program.size * (len(text) + 1) > _MOST_CELLS:
-            raise self._long(text, f"it has {program.size:,} states")
-        return program
+    @cached_property
+    def rate(self) -> float:
+        """The most steps that a search takes for each character of a text, up to 2^20 of them."""
+        return max(self._search(length) / length for length in _LENGTHS)
 
-    def _made(self) -> Program | None:
-        if self._program is None and not self._unknown:
-            try:
-                self._program = program_of(self._tree)
-            except UnknownError as error:
-                self._unknown = str(error)
-        return self._program
+    def check_search(self) -> None:
+        """Raise a ValueError where a search could take more than `MOST_RATE` steps for each character.
 
-    def _long(self, text: str, why: str) -> ValueError:
-        return ValueError(
-            f"{_name(self.pattern.pattern)} takes too long on {quoted(text, 20)}, which has {len(text):,} "
-            f"characters: {why}; begin it with ^, or write {{0,20}} for *"
-        )
+        Examples
+        --------
+        >>> Expression("^a+$").check_search()
+        >>> Expression("(a+)+$").check_search()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: the regular expression '(a+)+$' could take far more steps than a text has characters; ...
+        """
+        if self.rate > MOST_RATE:
+            raise ValueError(
+                f"{named(self.pattern.pattern)} could take far more steps than a text has characters; "
+                f"begin it with ^, {_REMEDY}"
+            )
+
+    def _search(self, length: int) -> float:
+        once = total(self._part, length)
+        again = entered(self._part) if self._part.anchored else total(self._failing, length)
+        return once + (length + 1) * (1 + again)
 
 
 @lru_cache(maxsize=1024)  # a recipe may have 1,000
@@ -146,14 +109,15 @@ def compiled(text: str, flags: int = 0) -> re.Pattern[str]:
     ValueError: the regular expression 'a(' is wrong: missing ), unterminated subpattern at position 1
     """
     if len(text) > LONGEST:
-        raise ValueError(f"{_name(text)} has {len(text):,} characters, more than {LONGEST:,}; shorten it")
+        raise ValueError(f"{named(text)} has {len(text):,} characters, more than {LONGEST:,}; shorten it")
     try:
-        if range_width(parsed(text)) > MOST_RANGES:
-            raise ValueError(f"{_name(text)} has ranges of over {MOST_RANGES:,} characters; use \\w or .")
+        tree = parsed(text, flags)
+        if range_width(tree) > MOST_RANGES:
+            raise ValueError(f"{named(text)} has ranges of over {MOST_RANGES:,} characters; use \\w or .")
         return re.compile(text, flags)
-    except (re.error, RecursionError, OverflowError, MemoryError) as error:
-        raise ValueError(f"{_name(text)} is wrong: {error}") from None
+    except (re.error, OverflowError, MemoryError) as error:
+        raise ValueError(f"{named(text)} is wrong: {error}") from None
 
 
-def _name(text: str) -> str:
-    return f"the regular expression {quoted(text)}"
+def _many(steps: float) -> str:
+    return f"{steps:,.0f}" if steps < 1e15 else "more than 10^15"

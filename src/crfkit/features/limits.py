@@ -6,15 +6,15 @@
 ``MOST_TEMPLATES``           of a recipe; a window ``word[-2..2]`` makes five
 ``MOST_FIELDS``              of a template
 ``LONGEST_WAPITI``           bytes of a regular expression of Wapiti (``%t``, ``%m``)
-``MOST_EXPRESSIONS``         of Python's regular expressions that differ, in a recipe
+``MOST_EXPRESSIONS``         of Python's regular expressions that differ, in a recipe; together they take at
+                             most `crfkit.expressions.MOST_RATE` steps for each character of a token
 ``MOST_NGRAMS``              characters that ``ngrams`` makes of one token, all together
 ===========================  ============================================================================
 
 Further bounds: offsets (`crfkit.features.fields.MOST_OFFSET`), regular expressions of Python
 (`crfkit.expressions`); in native code, an attribute that is kept has 2^20 bytes at most, those of a position
 have 2^24 together, and a template makes 100,000 of them there, the product of the values of its fields. What
-is left is a product: a position costs all templates, and a new token all regular expressions, each its items
-x the bytes of the token.
+is left is a product: a position costs all templates.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence, Sized
 
+from crfkit.expressions import MOST_RATE, expression_of
 from crfkit.shown import quoted
 
 __all__ = [
@@ -102,7 +103,7 @@ def check_fields(fields: Sized) -> None:
 
 
 class Expressions:
-    """Counts the regular expressions of a recipe while it is read, each of which takes milliseconds.
+    """Counts the regular expressions of a recipe while it is read, and what they cost together.
 
     Examples
     --------
@@ -114,13 +115,23 @@ class Expressions:
     """
 
     def __init__(self) -> None:
-        self._seen: set[str] = set()
+        self._rates: dict[str, float] = {}
 
     def add(self, expression: str) -> None:
         """Count an expression, unless it was there before."""
-        self._seen.add(expression)
-        if len(self._seen) > MOST_EXPRESSIONS:
+        if expression in self._rates:
+            return
+        self._rates[expression] = expression_of(expression).rate
+        if len(self._rates) > MOST_EXPRESSIONS:
             raise ValueError(f"there are more than {MOST_EXPRESSIONS:,} regular expressions; leave some out")
+        if sum(self._rates.values()) > MOST_RATE:
+            worst = sorted(self._rates, key=self._rates.__getitem__, reverse=True)[:3]
+            named = ", ".join(f"{quoted(one, 40)} {self._rates[one]:,.0f}" for one in worst)
+            raise ValueError(
+                f"the regular expressions of the recipe could take more than {MOST_RATE:,} steps for each "
+                f"character of a token, most of them {named}; begin them with ^, write {{1,20}} for + and "
+                "{0,20} for *, or leave some out"
+            )
 
 
 def check_wapiti(expression: str) -> None:

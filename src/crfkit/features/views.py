@@ -143,7 +143,7 @@ def check_arguments(name: str, arguments: tuple[Argument, ...]) -> None:
     if any(isinstance(argument, int) and not 1 <= argument <= 1000 for argument in arguments):
         raise ValueError(f"{name}{cut(str(arguments), 99)}: lengths must be 1 or more, and at most 1000")
     if name in ("regex", "is"):
-        expression_of(str(arguments[0]))
+        expression_of(str(arguments[0])).check_search()
 
 
 def make_view(

@@ -169,7 +169,6 @@ class Model(Predictions, Probabilities):
         return replace(self, constraints=tuple(check_globals(constraints)))
 
     def __getstate__(self) -> dict[str, Any]:
-        self.names.check_file()
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __setstate__(self, state: object) -> None:
@@ -240,15 +239,14 @@ class Model(Predictions, Probabilities):
         write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, licence=licence))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mapped: bool = True) -> Model:
+    def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
         """Open a file that `save` wrote.
 
         Parameters
         ----------
         path : path
         mapped : bool
-            Leave weights and names in the file, which must stay as it is; see `crfkit.load`. With False they
-            are read into memory.
+            Map the file, which must then stay as it is, instead of reading it into memory; see `crfkit.load`.
         """
         from crfkit.models.files.native import open_model
 

@@ -62,11 +62,6 @@ class Names(Restored):
                         "names; name all or none"
                     )
 
-    def check_file(self) -> None:
-        """Raise where names lie in a mapped file that was cut short, and with it what else lies there."""
-        for alphabet in (self.labels, self.attributes, self.edge_attributes, self.segment_attributes):
-            alphabet.check_file()
-
     def renamed(self, data: Dataset, weighted: Weighted = (True, True, True)) -> Batch:
         """Return the batch of a data set with the ids of these names.
 

@@ -70,11 +70,6 @@ class Reader:
             Take the gold from the model's column of labels where y is None and X has that column.
         threads : int, optional
         """
-        data = self._labelled(X, y, gold, threads)
-        self.model.names.check_file()
-        return data
-
-    def _labelled(self, X: Any, y: Any, gold: bool, threads: int | None) -> Dataset:
         model, names = self.model, self.model.names
         if isinstance(X, Batch):
             data = Dataset(X, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)

@@ -109,12 +109,7 @@ class Scoring:
 
     def potentials(self, batch: Batch, *, threads: int | None = None) -> Any:
         """Return the scores of a batch with the ids of this model, for `crfkit.inference`."""
-        try:
-            scores = score(
-                self.layout, self.w, batch, threads=threads, ready=lambda b: self.ready(b, threads)
-            )
-        finally:
-            self.names.check_file()  # both ids and scores come from the file of the model
+        scores = score(self.layout, self.w, batch, threads=threads, ready=lambda b: self.ready(b, threads))
         return self.structure.potentials_of(scores, batch)
 
     def ready(self, block: str, threads: int | None = None) -> _native.ReadyRows:

@@ -1,4 +1,4 @@
-"""The container of models, checkpoints and blocks: arrays and a description in one mapped safetensors file.
+"""The container of models, checkpoints and blocks: arrays and a description in one safetensors file.
 
     8 bytes: size of the header · header: JSON · the bytes of all arrays
 
@@ -7,34 +7,29 @@ string, as safetensors wants it). Any safetensors library can read the file. Not
 sizes, offsets and types are checked before an array is made, and sums of each array and of the header detect
 damage (they are not a signature: whoever writes a file can write its sums).
 
-A mapped file may be overwritten at any time, and what was checked is then no longer there. So arrays are
-copied before they are looked at, but for those whose reader says that they may stay: numbers that nothing is
-indexed by, and alphabets, which check whatever they read (``cpp/text/alphabet.hpp``). A mapped file that is
-cut short reads as zeros from then on, and `check_file` raises (``cpp/engine/mapped.hpp``).
+Files are read into memory, or mapped where that is asked for; arrays are views of the bytes. A mapped file is
+checked as it is opened, as all are, and must not change afterwards.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import _native
-
 __all__ = [
     "LONGEST_HEADER",
     "Array",
     "ModelFileError",
-    "check_file",
     "file_bytes",
     "looks_like_model_file",
-    "map_file",
     "pack",
     "unpack",
     "unzipped",
@@ -89,41 +84,25 @@ def looks_like_model_file(beginning: bytes) -> bool:
     return len(beginning) > 9 and beginning[8:9] == b"{" and int.from_bytes(beginning[:8], "little") < 1 << 32
 
 
-def map_file(path: str | os.PathLike[str]) -> memoryview:
-    """Return the bytes of a file, mapped: they come into memory as they are used.
+def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes | memoryview:
+    """Return the bytes of a file: read into memory, or mapped, so that they come as they are used.
 
-    Where the file is cut short afterwards they become zeros, and `check_file` raises.
+    A mapped file must not be changed in place, as with any other program that maps files: answers would be
+    wrong, and where it is cut short the system ends the process (SIGBUS).
     """
     name = os.fsdecode(path)
     if os.path.isdir(name):
         raise ModelFileError(name, "is a folder", "give the file of a model")
     with open(name, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size == 0:
-            raise ModelFileError(name, "is empty")
-        shown = name.encode(errors="backslashreplace").decode()
-        return _native.map_bytes(file.fileno(), size, shown).data
-
-
-def file_bytes(path: str | os.PathLike[str], *, mapped: bool = True) -> bytes | memoryview:
-    """Return the bytes of a file, mapped or read into memory."""
-    data = map_file(path)
-    if mapped:
-        return data
-    read = bytes(data)
-    check_file(data)
-    return read
-
-
-def check_file(data: bytes | memoryview) -> None:
-    """Raise a ValueError where data are those of a mapped file that was cut short since.
-
-    Examples
-    --------
-    >>> check_file(b"not mapped")
-    """
-    if isinstance(data, memoryview):
-        _native.check_file(np.frombuffer(data, dtype=np.uint8))
+        if not mapped:
+            data: bytes | memoryview = file.read()
+        elif os.fstat(file.fileno()).st_size:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        else:
+            data = b""
+    if not len(data):
+        raise ModelFileError(name, "is empty")
+    return data
 
 
 def unzipped(data: bytes | memoryview, source: str) -> bytes | memoryview:
@@ -138,6 +117,11 @@ def unzipped(data: bytes | memoryview, source: str) -> bytes | memoryview:
     if not member.eof:
         what = "is larger than 1 GiB when unpacked" if len(plain) == _MOST_UNPACKED else "is cut off gzip"
         raise ModelFileError(source, what, "unpack it with gunzip and give that file")
+    if member.unused_data:
+        count = len(member.unused_data)
+        raise ModelFileError(
+            source, f"has {count:,} bytes behind the end of its gzip", "fetch or compress it again"
+        )
     return plain
 
 
@@ -192,7 +176,6 @@ def unpack(
     *,
     kind: str = "crfkit",
     sums: bool = True,
-    stays: Callable[[str], bool] = lambda name: False,
 ) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return the arrays and the description, all checked.
 
@@ -205,8 +188,6 @@ def unpack(
         What kind of file is expected.
     sums : bool
         Compare the sums of the arrays, for which they have to be read.
-    stays : function of a name
-        Whether an array may be a view of the data though these may change, as those of a mapped file do.
 
     Raises
     ------
@@ -237,13 +218,8 @@ def unpack(
     arrays = _arrays(memoryview(data)[8 + size :], header, source)
     sums_given = about.pop("sums", None)
     for name, array in arrays.items():
-        if not isinstance(data, bytes) and not stays(name):
-            array = arrays[name] = array.copy()
-            array.setflags(write=False)
         if sums and (not isinstance(sums_given, dict) or sums_given.get(name) != _sum(array)):
-            check_file(data)
             _damaged(source, f"the sum of {name} is wrong")
-    check_file(data)
     return arrays, about
 
 

@@ -209,7 +209,7 @@ def matcher_steps(matcher: Matcher, lengths: Mapping[int, int]) -> float:
     Examples
     --------
     >>> matcher_steps("B-PER", {5: 1}), matcher_steps(re.compile("abc"), {5: 10})
-    (0.0, 80)
+    (0.0, 100)
     """
     if isinstance(matcher, str):
         return 0.0

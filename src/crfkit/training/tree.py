@@ -49,7 +49,7 @@ def read_tree(path: Path, remedy: str = "remove it") -> Fields:
     try:
         data = np.fromfile(path, dtype=np.uint8)
         data.setflags(write=False)
-        arrays, _ = unpack(data.data, str(path), kind=_KIND, stays=lambda name: True)
+        arrays, _ = unpack(data.data, str(path), kind=_KIND)
         if "tree" not in arrays:
             raise ValueError("it has no tree")
         plain = json.loads(arrays["tree"].tobytes(), object_pairs_hook=_single)

@@ -1,6 +1,6 @@
 """Tagging one sequence at a time with a model of CRFsuite.
 
-A file is mapped and checked when it is opened; attributes are looked up in its own hash tables. Rows of
+A file is read and checked when it is opened; attributes are looked up in its own hash tables. Rows of
 weights and the table of transitions are made ready once, for the first sequence. A call then walks the
 items, looks up, scores and decodes natively, on one thread. Measured by `bench.tag`.
 """
@@ -19,7 +19,7 @@ from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_text, parsed
 from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.models.files.crfsuite import read_crfsuite
 from crfkit.models.model import Model
-from crfkit.models.store import check_file, map_file
+from crfkit.models.store import file_bytes
 
 __all__ = ["Tagger"]
 
@@ -101,7 +101,7 @@ class Tagger:
         """Open a model file; the result closes it at the end of a with block."""
         if not isinstance(name, str | bytes):
             raise TypeError(f"expected str or bytes, {type(name).__name__} found")
-        data = map_file(os.fsdecode(name)) if os.path.getsize(name) else memoryview(b"")
+        data = file_bytes(os.fsdecode(name)) if os.path.getsize(name) else b""
         if bytes(data[:4]) != b"lCRF":
             raise ValueError(f"Invalid model file {name!r}")
         if len(data) <= 48:
@@ -125,7 +125,6 @@ class Tagger:
             head = bytes(data[:48])
             none = head[8:12] == b"FOMC" and head[20:24] == bytes(4)
             opened = _Empty(head) if none else _Opened(read_crfsuite(data), head)
-            check_file(data)
         except ValueError as error:
             raise ValueError(f"{trouble}: {error}") from error
         self._opened = opened

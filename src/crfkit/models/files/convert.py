@@ -12,7 +12,7 @@ from crfkit.models.files.kinds import FOREIGN, OWN, Kind, kinds, written
 from crfkit.models.files.native import any_model_of, model_of
 from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import Model
-from crfkit.models.store import ModelFileError, check_file, file_bytes, looks_like_model_file, unzipped
+from crfkit.models.store import ModelFileError, file_bytes, looks_like_model_file, unzipped
 
 __all__ = ["guess_kind", "load", "read_model", "read_model_bytes", "write_model"]
 
@@ -37,7 +37,7 @@ def read_model(
     kind: Kind | None = None,
     *,
     encoding: str = "utf-8",
-    mapped: bool = True,
+    mapped: bool = False,
 ) -> Model:
     """Read a model file of any kind, gzip or plain.
 
@@ -50,11 +50,10 @@ def read_model(
     encoding : str
         Of the names in foreign files.
     mapped : bool
-        Leave weights and names in the file, where they are used: opening takes milliseconds, and processes
-        share the memory. The file must then stay as it is. Put another one in its place by renaming
-        (``os.replace``), as crfkit's own ``save`` does: models that are open keep the old one. A file that is
-        overwritten gives other answers, and one that is cut short an error. With False the file is read into
-        memory, and may change afterwards.
+        Map the file instead of reading it into memory: processes share what they use of it. Do not change the
+        file while it is mapped: answers would be wrong, and where it is cut short the system ends the process
+        (SIGBUS). Put another one in its place by renaming (``os.replace``), as crfkit's own ``save`` does:
+        models that are open keep the old one.
 
     Raises
     ------
@@ -71,12 +70,12 @@ def load(
     kind: Kind | None = None,
     *,
     encoding: str = "utf-8",
-    mapped: bool = True,
+    mapped: bool = False,
 ) -> Any:
     """Read a model file of any kind, gzip or plain: a `Model`, or a `GraphModel` where it is one of graphs.
 
-    Parameters and errors are those of `read_model`, which reads models of sequences only. The file is mapped:
-    replace it by renaming (``os.replace``), never in place, or load it with ``mapped=False``.
+    Parameters and errors are those of `read_model`, which reads models of sequences only. The file is read
+    into memory; with ``mapped=True`` it is mapped, and must not be changed while the model is in use.
 
     Examples
     --------
@@ -129,16 +128,13 @@ def read_model_bytes(
         return model_of(data, source)
     try:
         with np.errstate(all="ignore"):  # texts that are not numbers are found by looking for them
-            made = FOREIGN[kind].reader()(data, encoding=encoding)
+            return FOREIGN[kind].reader()(data, encoding=encoding)
     except (ValueError, OverflowError, RecursionError) as error:
-        check_file(data)
         raise ModelFileError(
             source,
             f"cannot be read as a model of {FOREIGN[kind].program}: {error}",
             "if it should be one, copy it again from where it came, or write it anew",
         ) from None
-    check_file(data)
-    return made
 
 
 def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit") -> None:

@@ -1,4 +1,4 @@
-"""crfkit's own model file: everything that tagging needs, in one file that is mapped into memory.
+"""crfkit's own model file: everything that tagging needs, in one file.
 
 Arrays (see `crfkit.models.store` for the container): the alphabets (``labels``, ``attributes``, ...) as three
 arrays each (``.bytes``, ``.begin``, ``.slots``), ``NAME_ptr`` and ``NAME_cell`` of every block of the layout,
@@ -6,9 +6,8 @@ the weights ``w`` in the order of the blocks, what the recipe names, ``conjuncti
 the history of training, and ``room`` where tables are large (`bounds`). The description holds the rest: the
 structure by its kind, the blocks by slot and occurrences. No pickle, no code.
 
-Opening a file looks at every array once. Weights of double precision, alphabets and vectors of words stay in
-the file; all that something is indexed by is copied out of it first, so that no change of the file can lead
-astray what was checked (`crfkit.models.store`).
+Opening a file looks at every array once and checks all that something is indexed by. Arrays are views of the
+bytes, which are read into memory or mapped (`crfkit.models.store`).
 """
 
 from __future__ import annotations
@@ -45,9 +44,7 @@ from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import (
     Array,
     ModelFileError,
-    check_file,
     file_bytes,
-    map_file,
     pack,
     unpack,
     unzipped,
@@ -136,11 +133,10 @@ def pieces(
     }
     if new:
         described["constraints"] = plain_globals(model.constraints, model.structure)
-    model.names.check_file()
     return pack(arrays, described)
 
 
-def open_model(path: str | os.PathLike[str], *, mapped: bool = True) -> Model:
+def open_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
     """Open a model file; `Model.load` says what `mapped` is."""
     source = os.fsdecode(path)
     return model_of(unzipped(file_bytes(path, mapped=mapped), source), source)
@@ -162,30 +158,22 @@ def model_of(data: bytes | memoryview, source: str) -> Model:
 
 def any_model_of(data: bytes | memoryview, source: str) -> Model | GraphModel:
     """Return the model in the bytes of a file, of sequences or of graphs, all of it checked."""
-    arrays, described = unpack(data, source, stays=_stays)
+    arrays, described = unpack(data, source)
     try:
         with np.errstate(all="ignore"):
             _check_format(described)
-            made = _graph_model(arrays, described) if _is_graph(described) else _model(arrays, described)
+            return _graph_model(arrays, described) if _is_graph(described) else _model(arrays, described)
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        check_file(data)
         what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(source, f"does not hold a valid model: {what}") from None
-    check_file(data)
-    return made
-
-
-def _stays(name: str) -> bool:
-    """Return whether an array may stay in a file that may change: nothing is indexed by it unchecked."""
-    return name == "w" or name.endswith((".bytes", ".begin", ".slots", ".matrix"))
 
 
 def about(path: str | os.PathLike[str]) -> About:
     """Return what a model file says of itself: licence, notes, sizes."""
     source = os.fsdecode(path)
-    arrays, described = unpack(unzipped(map_file(path), source), source)
+    arrays, described = unpack(unzipped(file_bytes(path), source), source)
     try:
         _check_format(described)
         labels, attributes = _sizes(arrays, described)
