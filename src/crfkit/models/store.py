@@ -5,7 +5,8 @@
 The header gives type, shape and place of each array, and under ``__metadata__`` the description (JSON in a
 string, as safetensors wants it). Any safetensors library can read the file. Nothing in a file is trusted:
 sizes, offsets and types are checked before an array is made, and sums of each array and of the header detect
-damage (they are not a signature: whoever writes a file can write its sums).
+damage, bytes that change places among it (XXH64, ``cpp/engine/xxh64.hpp``; not a signature: whoever writes a
+file can write its sums).
 
 A mapped file may be overwritten at any time, and what was checked is then no longer there. So arrays are
 copied before they are looked at, but for those whose reader says that they may stay: numbers that nothing is
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +33,7 @@ __all__ = [
     "LONGEST_HEADER",
     "Array",
     "ModelFileError",
+    "OldFileError",
     "check_file",
     "file_bytes",
     "looks_like_model_file",
@@ -58,6 +61,7 @@ _TYPES = {
     "F64": "<f8",
 }
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
+_OLD_SUM = re.compile("[0-9a-f]{8}")  # CRC-32 of the header, beside sums of arrays that only added up
 _REMEDY = "copy it again from where it came, or save the model anew"
 
 
@@ -76,6 +80,10 @@ class ModelFileError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.source} {self.what}; {self.remedy}"
+
+
+class OldFileError(ModelFileError):
+    """A file has the sums of an earlier crfkit, which this one does not read."""
 
 
 def looks_like_model_file(beginning: bytes) -> bool:
@@ -169,7 +177,7 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
         end = at + array.nbytes
         header[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": [at, end]}
         at = end
-    sums = {name: _sum(array) for name, array in flat.items()}
+    sums = {name: _sum(_as_stored(array)) for name, array in flat.items()}
     metadata = {"format": kind, "about": json.dumps({**about, "sums": sums}, allow_nan=False)}
     metadata["sum"] = _header_sum(header, metadata)
     text = json.dumps({"__metadata__": metadata, **header}, separators=(",", ":")).encode()
@@ -182,8 +190,7 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
     yield len(text).to_bytes(8, "little") + text
     for array in flat.values():
         if array.size:
-            little = array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
-            yield cast(bytes, little.reshape(-1).view(np.uint8).data)  # as good, and no copy
+            yield cast(bytes, _as_stored(array).data)  # as good, and no copy
 
 
 def unpack(
@@ -230,7 +237,10 @@ def unpack(
         )
     if not all(isinstance(text, str) for text in metadata.values()) or "about" not in metadata:
         _damaged(source, "its metadata are not strings")
-    claimed = metadata.pop("sum", None)
+    claimed = metadata.pop("sum", "")
+    if _OLD_SUM.fullmatch(claimed):
+        what = "was written by an earlier crfkit, whose sums did not see the order of bytes"
+        raise OldFileError(source, what, "train the model again")
     if claimed != _header_sum(header, metadata):
         _damaged(source, "the sum of its header is wrong")
     about = _parsed(metadata["about"], source)
@@ -240,7 +250,7 @@ def unpack(
         if not isinstance(data, bytes) and not stays(name):
             array = arrays[name] = array.copy()
             array.setflags(write=False)
-        if sums and (not isinstance(sums_given, dict) or sums_given.get(name) != _sum(array)):
+        if sums and (not isinstance(sums_given, dict) or sums_given.get(name) != _sum(_as_stored(array))):
             check_file(data)
             _damaged(source, f"the sum of {name} is wrong")
     check_file(data)
@@ -302,18 +312,19 @@ def _sizes(values: object) -> bool:
     return isinstance(values, list) and all(type(n) is int and 0 <= n < 1 << 48 for n in values)
 
 
-def _sum(array: Array) -> str:
-    """Add up the bytes as 64-bit numbers: any flipped bit changes it, at the speed of memory."""
-    data = array.reshape(-1).view(np.uint8)
-    whole = len(data) // 8 * 8
-    total = int(np.add.reduce(data[:whole].view("<u8"), dtype=np.uint64))
-    rest = int.from_bytes(data[whole:].tobytes(), "little")
-    return f"{(total + rest) % (1 << 64):x}"
+def _as_stored(array: Array) -> NDArray[np.uint8]:
+    """Return the bytes of an array as a file has them."""
+    little = array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
+    return little.reshape(-1).view(np.uint8)
+
+
+def _sum(data: NDArray[np.uint8]) -> str:
+    return f"{_native.xxh64(data):016x}"
 
 
 def _header_sum(header: Mapping[str, Any], metadata: Mapping[str, str]) -> str:
     text = json.dumps([sorted(header.items()), sorted(metadata.items())], separators=(",", ":"))
-    return f"{zlib.crc32(text.encode()):08x}"
+    return "xxh64:" + _sum(np.frombuffer(text.encode(), dtype=np.uint8))
 
 
 def _damaged(source: str, what: str) -> NoReturn:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crfkit.data.sink import write_bytes
 from crfkit.fields import Fields
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import ModelFileError, OldFileError, pack, unpack
 
 __all__ = ["read_tree", "write_tree"]
 
@@ -54,6 +54,8 @@ def read_tree(path: Path, remedy: str = "remove it") -> Fields:
             raise ValueError("it has no tree")
         plain = json.loads(arrays["tree"].tobytes(), object_pairs_hook=_single)
         tree = _unflatten(plain, _pieces(arrays), 0)
+    except OldFileError as error:
+        raise ValueError(f"{path} {error.what}; {remedy}") from None
     except (ValueError, RecursionError) as error:
         why = error.what if isinstance(error, ModelFileError) else error
         raise ValueError(f"{path} is damaged or was not written by crfkit ({why}); {remedy}") from None
