@@ -16,18 +16,21 @@ cut short reads as zeros from then on, and `check_file` raises (``cpp/engine/map
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import stat
 import sys
-import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit.data import source as sources
+from crfkit.data.opening import NotAFileError, open_file
 
 __all__ = [
     "LONGEST_HEADER",
@@ -98,19 +101,35 @@ def looks_like_model_file(beginning: bytes) -> bool:
 
 
 def map_file(path: str | os.PathLike[str]) -> memoryview:
-    """Return the bytes of a file, mapped: they come into memory as they are used.
+    """Return the bytes of a file, mapped: they come into memory as they are used. Pipes are read.
 
     Where the file is cut short afterwards they become zeros, and `check_file` raises.
     """
     name = os.fsdecode(path)
-    if os.path.isdir(name):
-        raise ModelFileError(name, "is a folder", "give the file of a model")
-    with open(name, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size == 0:
+    try:
+        opened = open_file(name, pipes=True)
+    except NotAFileError as error:
+        remedy = "give the file of a model" if error.remedy == "give a file" else error.remedy
+        raise ModelFileError(name, error.what, remedy) from None
+    with opened as file:
+        status = os.fstat(file.fileno())
+        if stat.S_ISFIFO(status.st_mode):
+            return memoryview(_piped(file, name))
+        if status.st_size == 0:
             raise ModelFileError(name, "is empty")
         shown = name.encode(errors="backslashreplace").decode()
-        return _native.map_bytes(file.fileno(), size, shown).data
+        return _native.map_bytes(file.fileno(), status.st_size, shown).data
+
+
+def _piped(file: BinaryIO, name: str) -> bytes:
+    """Return all that comes through a pipe."""
+    read = file.read(sources.MOST_PIPED + 1)
+    if not read:
+        raise ModelFileError(name, "is empty")
+    if len(read) > sources.MOST_PIPED:
+        what = f"is a pipe, and gives more than {sources.MOST_PIPED:,} bytes"
+        raise ModelFileError(name, what, "write it to a file and give that")
+    return read
 
 
 def file_bytes(path: str | os.PathLike[str], *, mapped: bool = True) -> bytes | memoryview:
@@ -134,19 +153,15 @@ def check_file(data: bytes | memoryview) -> None:
         _native.check_file(np.frombuffer(data, dtype=np.uint8))
 
 
-def unzipped(data: bytes | memoryview, source: str) -> bytes | memoryview:
-    """Return the data as they are, or unpacked where they are gzip."""
-    if bytes(data[:2]) != b"\x1f\x8b":
+def unzipped(data: bytes | memoryview, name: str) -> bytes | memoryview:
+    """Return the data of a file as they are, or unpacked where they are gzip, all members of it."""
+    if bytes(data[:2]) != sources.GZIP:
         return data
-    member = zlib.decompressobj(wbits=31)
     try:
-        plain = member.decompress(data, _MOST_UNPACKED)
-    except zlib.error as error:
-        raise ModelFileError(source, f"is damaged gzip ({error})", "fetch or compress it again") from None
-    if not member.eof:
-        what = "is larger than 1 GiB when unpacked" if len(plain) == _MOST_UNPACKED else "is cut off gzip"
-        raise ModelFileError(source, what, "unpack it with gunzip and give that file")
-    return plain
+        return sources.Input(name, io.BytesIO(data).read, most=_MOST_UNPACKED).whole()
+    except sources.FormatError as error:
+        what, _, remedy = error.what.partition("; ")
+        raise ModelFileError(name, what, remedy) from None
 
 
 def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "crfkit") -> Iterator[bytes]:

@@ -143,14 +143,18 @@ def open_model(path: str | os.PathLike[str], *, mapped: bool = True) -> Model:
 class GraphFileError(ModelFileError):
     """A file holds a model of graphs where one of sequences is asked for."""
 
+    model: GraphModel  #: what it holds: a pipe can be read only once
+
 
 def model_of(data: bytes | memoryview, source: str) -> Model:
     """Return the model in the bytes of a file, all of it checked; one of graphs is refused."""
     found = any_model_of(data, source)
     if not isinstance(found, Model):
-        raise GraphFileError(
+        error = GraphFileError(
             source, "holds a model of graphs, not of sequences", "open it with crfkit.load in Python"
         )
+        error.model = found
+        raise error
     return found
 
 
