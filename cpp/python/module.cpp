@@ -39,6 +39,7 @@ void bind_interrupts(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_memory(nb::module_& m);
+void bind_sum(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_render(nb::module_& m);
 void bind_cuts(nb::module_& m);
@@ -277,6 +278,7 @@ NB_MODULE(_native, m) {
   bind_items(m);
   bind_layout(m);
   bind_memory(m);
+  bind_sum(m);
   bind_sequential(m);
   bind_vectors(m);
 

@@ -94,9 +94,6 @@ def test_a_file_keeps_constraints(model: Model, tmp_path: Path) -> None:
     assert [type(one) for one in again.constraints] == [type(one) for one in EVERY]
     assert json.loads(json.dumps(plain)) == plain
     assert pickle.loads(pickle.dumps(kept)).constraints == kept.constraints
-    _, about = unpack(model.to_bytes(), "memory")
-    assert about["format"] == 3  # an older crfkit reads models without them
-    assert unpack(kept.to_bytes(), "memory")[1]["format"] == 4
 
 
 @pytest.mark.parametrize(

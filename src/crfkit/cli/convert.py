@@ -55,7 +55,7 @@ def convert(
       crfkit convert chunks.crf chunks.txt --to crfpp
       crfkit convert model.wapiti small.crf --float32 --notes "trained by hand"
     """
-    from crfkit.models.files import guess_kind, read_model, write_model
+    from crfkit.models.files import guess_kind, read_model_bytes, write_model
     from crfkit.models.files.compact import compacted
     from crfkit.models.files.pickled import refuse_pickle
     from crfkit.models.store import file_bytes, unzipped
@@ -66,14 +66,15 @@ def convert(
     chosen = wanted if wanted in written() else OWN
     given = None if kind is None else check_choice("--from", kind, kinds())
     check_output(target, "TARGET")
-    content = unzipped(file_bytes(source), source)
+    stored = file_bytes(source)  # once: it may be a pipe
+    content = unzipped(stored, source)
     found = given or guess_kind(content)
     if found is None:
         refuse_pickle(content, source)
         raise ValueError(
             f"{source} is not a model that crfkit knows; if it is one, give its kind with --from"
         )
-    model = read_model(source, found, encoding=encoding)
+    model = read_model_bytes(content, found, encoding=encoding, source=source)
     if chosen != OWN:
         texts = {"--notes": notes is not None, "--licence": licence is not None}
         for name, asked in {"--float32": single, **texts}.items():
@@ -87,7 +88,7 @@ def convert(
         model.save(target, dtype=dtype, compact=compact, notes=notes, licence=licence)
     if target == "-":
         return
-    before, after = os.path.getsize(source), os.path.getsize(target)
+    before, after = len(stored), os.path.getsize(target)
     if as_json:
         made = {"source": source, "from": found, "target": target, "to": chosen, "bytes": after}
         print(json.dumps({**made, "weights": model.layout.weights}, ensure_ascii=False))

@@ -15,6 +15,7 @@ from crfkit.cli.reads import LabelledReading, Reading, with_reading
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
+    from crfkit.models.graph_model import GraphModel
 
 Labels = list[list[str]]
 
@@ -88,10 +89,12 @@ def evaluate(
     else:
         try:
             gold, systems = _of_models(titles, data, reading, threads, keeping, quiet)
-        except GraphFileError:
+        except GraphFileError as error:
             if against is not None or keeping.constraints or metric is not None:
                 raise
-            _of_graphs(model, data, reading, None if tokens else known[scheme.lower()], threads, as_json)
+            _of_graphs(
+                model, error.model, data, reading, None if tokens else known[scheme.lower()], threads, as_json
+            )
             return
     if not gold:
         raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labelled data")
@@ -180,14 +183,20 @@ def _of_models(
 
 
 def _of_graphs(
-    path: str, data: str, reading: Reading, scheme: str | None, threads: int | None, as_json: bool
+    path: str,
+    model: GraphModel,
+    data: str,
+    reading: Reading,
+    scheme: str | None,
+    threads: int | None,
+    as_json: bool,
 ) -> None:
     """Print the scores of a model of graphs: of each kind, and how many sequences are right in all."""
     from crfkit.cli.graph_answers import GraphTagger
     from crfkit.cli.tagging import check_shared
     from crfkit.training.validation import metric_for
 
-    tagger = GraphTagger(path, threads)
+    tagger = GraphTagger(path, model, threads)
     gold, found = tagger.judged(reading, data)
     if not any(gold.values()):
         raise ValueError(f"{data} holds no sequence; give labelled data")

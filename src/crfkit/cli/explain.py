@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.models.explain import Decision
+    from crfkit.models.graph_model import GraphModel
 
 
 @with_reading
@@ -52,8 +53,8 @@ def explain(
 
     try:
         tagger = Tagger(model, threads=threads)
-    except GraphFileError:
-        seen = _explain_graphs(model, data, reading, top, sequence, threads, as_json)
+    except GraphFileError as error:
+        seen = _explain_graphs(model, error.model, data, reading, top, sequence, threads, as_json)
         _check_seen(data, seen, sequence, quiet)
         return
     seen = 0
@@ -86,6 +87,7 @@ def _check_seen(data: str, seen: int, sequence: int | None, quiet: bool) -> None
 
 def _explain_graphs(
     model: str,
+    found: GraphModel,
     data: str,
     reading: Reading,
     top: int,
@@ -96,7 +98,7 @@ def _explain_graphs(
     """Explain the labels of a model of graphs, kind by kind; return how many sequences were read."""
     from crfkit.cli.graph_answers import GraphTagger, plain_decision, print_decision
 
-    tagger, seen = GraphTagger(model, threads), 0
+    tagger, seen = GraphTagger(model, found, threads), 0
     for block in tagger.blocks(reading, data):
         for n in range(len(block)):
             seen += 1

@@ -13,15 +13,14 @@ from crfkit.cli.streams import json_line
 from crfkit.cli.tagging import sequences
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
-from crfkit.models.files import load
 from crfkit.models.graph_columns import column_graphs, gold_columns
-from crfkit.models.graph_model import GraphModel
 from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.cli.reads import Reading
     from crfkit.models.explain_graphs import GraphDecision
     from crfkit.models.graph_form import GraphForm
+    from crfkit.models.graph_model import GraphModel
     from crfkit.structures.graph_batch import GraphBatch
 
 __all__ = ["GraphTagger", "plain_decision", "print_decision"]
@@ -35,20 +34,19 @@ class GraphTagger:
     Parameters
     ----------
     path : str
+    model : GraphModel
+        What the file holds.
     threads : int, optional
     """
 
-    def __init__(self, path: str, threads: int | None = None) -> None:
-        self.source, self.threads = path, threads
-        found = load(path)
-        assert isinstance(found, GraphModel)
-        self.model = found
-        if found.form is None:
+    def __init__(self, path: str, model: GraphModel, threads: int | None = None) -> None:
+        self.source, self.model, self.threads = path, model, threads
+        if model.form is None:
             raise ValueError(
                 f"{path} is a model of graphs without a text form, so that columns do not become its graphs; "
                 "open it with crfkit.load in Python"
             )
-        self.form: GraphForm = found.form
+        self.form: GraphForm = model.form
         self.kinds = [kind for kind, where in self.form.kinds.items() if where.column is not None]
 
     def blocks(self, reading: Reading, data: str, docstart: str | None = None) -> Iterator[Columns]:

@@ -37,11 +37,12 @@ def show(
       crfkit show usaddr.crfsuite --label StreetName --label ZipCode
       crfkit show chunks.crf --json | jq .training.certificate
     """
-    from crfkit.models.files import guess_kind, load
+    from crfkit.models.files import guess_kind, load_bytes
     from crfkit.models.model import Model
     from crfkit.models.store import file_bytes, unzipped
 
-    found = load(model)
+    content = unzipped(file_bytes(model), model)  # once: it may be a pipe
+    found = load_bytes(content, source=model)
     if not isinstance(found, Model):
         from crfkit.cli.show_graph import show_graph
 
@@ -51,7 +52,7 @@ def show(
             )
         show_graph(model, found, as_json, top=0 if quiet else top)
         return
-    kind = guess_kind(unzipped(file_bytes(model), model)) or "crfkit"
+    kind = guess_kind(content) or "crfkit"
     names = list(found.structure.labels)
     for one in label or ():
         if one not in names:

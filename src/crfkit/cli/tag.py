@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
+    from crfkit.models.graph_model import GraphModel
     from crfkit.models.model import Model
     from crfkit.structures.gold import Sets
 
@@ -101,8 +102,8 @@ def tag(
         say("reading standard input; Ctrl-D ends it", quiet)
     try:
         tagger = Tagger(model, reading.label_column, threads, keeping)
-    except GraphFileError:
-        _tag_graphs(model, data, output, asked, reading, keeping, threads, quiet)
+    except GraphFileError as error:
+        _tag_graphs(model, error.model, data, output, asked, reading, keeping, threads, quiet)
         return
     asked.check(tagger.model)
     # The sequences of the answer are those of the input, also where they are marks of documents.
@@ -114,6 +115,7 @@ def tag(
 
 def _tag_graphs(
     model: str,
+    found: GraphModel,
     data: str,
     output: str,
     asked: Asked,
@@ -135,7 +137,7 @@ def _tag_graphs(
     ):
         if given:
             raise ValueError(f"{option}: not for models of graphs, and {model} is one; leave it out")
-    tagger = GraphTagger(model, threads)
+    tagger = GraphTagger(model, found, threads)
     answers = (
         tagger.tagged(block, marginals=asked.marginals, labels_only=asked.labels_only, as_json=asked.as_json)
         for block in tagger.blocks(reading, data, docstart="keep")

@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
+from crfkit.data.opening import NotAFileError, open_file
 from crfkit.shown import cut
 
 __all__ = [
     "BINARY",
     "CHUNK",
+    "GZIP",
     "LONGEST_TOKEN",
     "EmptyInputError",
     "FormatError",
@@ -48,7 +50,7 @@ _SLICE = 1 << 13  # bytes of gzip at a time: what is behind the end of a member 
 _NUL = "holds a NUL byte, so it is not text; give text in UTF-8"
 #: What messages say of a file that is not text.
 BINARY = "is a binary file, such as a model or text in UTF-16; give text in UTF-8, plain or gzip"
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"  #: how compressed files begin
 _BOM = b"\xef\xbb\xbf"
 #: A whole line that is neither blank nor a comment.
 _LINE = re.compile(rb"^(?!#)[^\S\n]*[^\s][^\n]*\n", re.MULTILINE)
@@ -95,10 +97,11 @@ class Input:
         beginning = b""
         for chunk in chunks:
             beginning += chunk
-            if len(beginning) >= len(_GZIP):
+            if len(beginning) >= len(GZIP):
                 break
         chunks = _again(beginning, chunks)
-        self._chunks = self._measured(self._gunzip(chunks) if beginning.startswith(_GZIP) else chunks)
+        self._packed = beginning.startswith(GZIP)
+        self._chunks = self._measured(self._gunzip(chunks) if self._packed else chunks)
 
     def peek(self, size: int) -> bytes:
         """Return the first bytes without consuming them; fewer only where the input ends."""
@@ -168,8 +171,11 @@ class Input:
                 lines = chunk.count(b"\n", 0, chunk.index(b"\0")) + sum(one.count(b"\n") for one in found)
                 raise self.error(lines + 1, _NUL)
             if self._most is not None and self.bytes_read > self._most:
-                what = f"is not a file, and gives more than {self._most:,} bytes"
-                raise self.error(None, f"{what}; write it to a file and give that")
+                what = "becomes" if self._packed else "is not a file, and gives"
+                how = "unpack it" if self._packed else "write it"
+                raise self.error(
+                    None, f"{what} more than {self._most:,} bytes; {how} to a file and give that"
+                )
             found.append(chunk)
         return b"".join(found)
 
@@ -288,9 +294,11 @@ def open_input(place: Place) -> Iterator[Input]:
         yield Input("standard input", _reader(sys.stdin.buffer), most=_most_of(sys.stdin.buffer))
     elif isinstance(place, str | os.PathLike):
         name = os.fspath(place)
-        if os.path.isdir(name):
-            raise FormatError(name, None, "is a folder; give a file")
-        with open(name, "rb", buffering=0) as file:
+        try:
+            opened = open_file(name, pipes=True, devices=True)
+        except NotAFileError as error:
+            raise FormatError(name, None, f"{error.what}; {error.remedy}") from None
+        with opened as file:
             yield Input(name, _reader(file), most=_most_of(file))
     else:
         given: object = getattr(place, "name", None)

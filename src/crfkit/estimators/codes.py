@@ -15,6 +15,7 @@ from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
+from crfkit.data.opening import open_file
 from crfkit.data.sink import write_bytes
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.queries import PerSequence
@@ -171,7 +172,8 @@ class CodeCRF(ChainCRF):
         """
         place = Path(folder)
         try:
-            said = json.loads((place / "code.json").read_text(encoding="utf-8"))
+            with open_file(place / "code.json") as file:
+                said = json.loads(file.read())
             words, decoder = dict(said["code"]), said["decoder"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(

@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence, Sized
 
+from crfkit.data.opening import open_file
 from crfkit.expressions import MOST_RATE, expression_of
 from crfkit.shown import quoted
 
@@ -53,7 +54,7 @@ MOST_NGRAMS = 1 << 20
 
 def text_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file of text, as many as tell that it is too long for `check_text`."""
-    with open(path, "rb") as file:
+    with open_file(path, pipes=True, devices=True) as file:
         return file.read(4 * MOST_CHARACTERS + 1)
 
 

@@ -5,7 +5,8 @@
 The header gives type, shape and place of each array, and under ``__metadata__`` the description (JSON in a
 string, as safetensors wants it). Any safetensors library can read the file. Nothing in a file is trusted:
 sizes, offsets and types are checked before an array is made, and sums of each array and of the header detect
-damage (they are not a signature: whoever writes a file can write its sums).
+damage, bytes that change places among it (XXH64, ``cpp/engine/xxh64.hpp``; not a signature: whoever writes a
+file can write its sums).
 
 Files are read into memory, or mapped where that is asked for; arrays are views of the bytes. A mapped file is
 checked as it is opened, as all are, and must not change afterwards.
@@ -13,21 +14,28 @@ checked as it is opened, as all are, and must not change afterwards.
 
 from __future__ import annotations
 
+import io
 import json
 import mmap
 import os
+import re
+import stat
 import sys
-import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from crfkit import _native
+from crfkit.data import source as sources
+from crfkit.data.opening import NotAFileError, open_file
 
 __all__ = [
     "LONGEST_HEADER",
     "Array",
     "ModelFileError",
+    "OldFileError",
     "file_bytes",
     "looks_like_model_file",
     "pack",
@@ -53,6 +61,7 @@ _TYPES = {
     "F64": "<f8",
 }
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
+_OLD_SUM = re.compile("[0-9a-f]{8}")  # CRC-32 of the header, beside sums of arrays that only added up
 _REMEDY = "copy it again from where it came, or save the model anew"
 
 
@@ -73,6 +82,10 @@ class ModelFileError(ValueError):
         return f"{self.source} {self.what}; {self.remedy}"
 
 
+class OldFileError(ModelFileError):
+    """A file has the sums of an earlier crfkit, which this one does not read."""
+
+
 def looks_like_model_file(beginning: bytes) -> bool:
     """Return whether a file may be safetensors, by its first 16 bytes.
 
@@ -87,42 +100,46 @@ def looks_like_model_file(beginning: bytes) -> bool:
 def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes | memoryview:
     """Return the bytes of a file: read into memory, or mapped, so that they come as they are used.
 
-    A mapped file must not be changed in place, as with any other program that maps files: answers would be
+    Pipes are read within a bound. A mapped file must not be changed in place, as with any other program that maps files: answers would be
     wrong, and where it is cut short the system ends the process (SIGBUS).
     """
     name = os.fsdecode(path)
-    if os.path.isdir(name):
-        raise ModelFileError(name, "is a folder", "give the file of a model")
-    with open(name, "rb") as file:
-        if not mapped:
-            data: bytes | memoryview = file.read()
-        elif os.fstat(file.fileno()).st_size:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        else:
-            data = b""
-    if not len(data):
-        raise ModelFileError(name, "is empty")
-    return data
-
-
-def unzipped(data: bytes | memoryview, source: str) -> bytes | memoryview:
-    """Return the data as they are, or unpacked where they are gzip."""
-    if bytes(data[:2]) != b"\x1f\x8b":
-        return data
-    member = zlib.decompressobj(wbits=31)
     try:
-        plain = member.decompress(data, _MOST_UNPACKED)
-    except zlib.error as error:
-        raise ModelFileError(source, f"is damaged gzip ({error})", "fetch or compress it again") from None
-    if not member.eof:
-        what = "is larger than 1 GiB when unpacked" if len(plain) == _MOST_UNPACKED else "is cut off gzip"
-        raise ModelFileError(source, what, "unpack it with gunzip and give that file")
-    if member.unused_data:
-        count = len(member.unused_data)
-        raise ModelFileError(
-            source, f"has {count:,} bytes behind the end of its gzip", "fetch or compress it again"
-        )
-    return plain
+        opened = open_file(name, pipes=True)
+    except NotAFileError as error:
+        remedy = "give the file of a model" if error.remedy == "give a file" else error.remedy
+        raise ModelFileError(name, error.what, remedy) from None
+    with opened as file:
+        status = os.fstat(file.fileno())
+        if stat.S_ISFIFO(status.st_mode):
+            return _piped(file, name)
+        if status.st_size == 0:
+            raise ModelFileError(name, "is empty")
+        if mapped:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return file.read()
+
+
+def _piped(file: BinaryIO, name: str) -> bytes:
+    """Return all that comes through a pipe."""
+    read = file.read(sources.MOST_PIPED + 1)
+    if not read:
+        raise ModelFileError(name, "is empty")
+    if len(read) > sources.MOST_PIPED:
+        what = f"is a pipe, and gives more than {sources.MOST_PIPED:,} bytes"
+        raise ModelFileError(name, what, "write it to a file and give that")
+    return read
+
+
+def unzipped(data: bytes | memoryview, name: str) -> bytes | memoryview:
+    """Return the data of a file as they are, or unpacked where they are gzip, all members of it."""
+    if bytes(data[:2]) != sources.GZIP:
+        return data
+    try:
+        return sources.Input(name, io.BytesIO(data).read, most=_MOST_UNPACKED).whole()
+    except sources.FormatError as error:
+        what, _, remedy = error.what.partition("; ")
+        raise ModelFileError(name, what, remedy) from None
 
 
 def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "crfkit") -> Iterator[bytes]:
@@ -153,7 +170,7 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
         end = at + array.nbytes
         header[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": [at, end]}
         at = end
-    sums = {name: _sum(array) for name, array in flat.items()}
+    sums = {name: _sum(_as_stored(array)) for name, array in flat.items()}
     metadata = {"format": kind, "about": json.dumps({**about, "sums": sums}, allow_nan=False)}
     metadata["sum"] = _header_sum(header, metadata)
     text = json.dumps({"__metadata__": metadata, **header}, separators=(",", ":")).encode()
@@ -166,8 +183,7 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
     yield len(text).to_bytes(8, "little") + text
     for array in flat.values():
         if array.size:
-            little = array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
-            yield cast(bytes, little.reshape(-1).view(np.uint8).data)  # as good, and no copy
+            yield cast(bytes, _as_stored(array).data)  # as good, and no copy
 
 
 def unpack(
@@ -211,14 +227,17 @@ def unpack(
         )
     if not all(isinstance(text, str) for text in metadata.values()) or "about" not in metadata:
         _damaged(source, "its metadata are not strings")
-    claimed = metadata.pop("sum", None)
+    claimed = metadata.pop("sum", "")
+    if _OLD_SUM.fullmatch(claimed):
+        what = "was written by an earlier crfkit, whose sums did not see the order of bytes"
+        raise OldFileError(source, what, "train the model again")
     if claimed != _header_sum(header, metadata):
         _damaged(source, "the sum of its header is wrong")
     about = _parsed(metadata["about"], source)
     arrays = _arrays(memoryview(data)[8 + size :], header, source)
     sums_given = about.pop("sums", None)
     for name, array in arrays.items():
-        if sums and (not isinstance(sums_given, dict) or sums_given.get(name) != _sum(array)):
+        if sums and (not isinstance(sums_given, dict) or sums_given.get(name) != _sum(_as_stored(array))):
             _damaged(source, f"the sum of {name} is wrong")
     return arrays, about
 
@@ -278,18 +297,19 @@ def _sizes(values: object) -> bool:
     return isinstance(values, list) and all(type(n) is int and 0 <= n < 1 << 48 for n in values)
 
 
-def _sum(array: Array) -> str:
-    """Add up the bytes as 64-bit numbers: any flipped bit changes it, at the speed of memory."""
-    data = array.reshape(-1).view(np.uint8)
-    whole = len(data) // 8 * 8
-    total = int(np.add.reduce(data[:whole].view("<u8"), dtype=np.uint64))
-    rest = int.from_bytes(data[whole:].tobytes(), "little")
-    return f"{(total + rest) % (1 << 64):x}"
+def _as_stored(array: Array) -> NDArray[np.uint8]:
+    """Return the bytes of an array as a file has them."""
+    little = array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
+    return little.reshape(-1).view(np.uint8)
+
+
+def _sum(data: NDArray[np.uint8]) -> str:
+    return f"{_native.xxh64(data):016x}"
 
 
 def _header_sum(header: Mapping[str, Any], metadata: Mapping[str, str]) -> str:
     text = json.dumps([sorted(header.items()), sorted(metadata.items())], separators=(",", ":"))
-    return f"{zlib.crc32(text.encode()):08x}"
+    return "xxh64:" + _sum(np.frombuffer(text.encode(), dtype=np.uint8))
 
 
 def _damaged(source: str, what: str) -> NoReturn:

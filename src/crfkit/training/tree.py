@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit.data.opening import NotAFileError, open_file
 from crfkit.data.sink import write_bytes
 from crfkit.fields import Fields
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import ModelFileError, OldFileError, pack, unpack
 
 __all__ = ["read_tree", "write_tree"]
 
@@ -47,13 +48,16 @@ def read_tree(path: Path, remedy: str = "remove it") -> Fields:
     do about a damaged one.
     """
     try:
-        data = np.fromfile(path, dtype=np.uint8)
+        with open_file(path) as file:
+            data = np.fromfile(file, dtype=np.uint8)
         data.setflags(write=False)
         arrays, _ = unpack(data.data, str(path), kind=_KIND)
         if "tree" not in arrays:
             raise ValueError("it has no tree")
         plain = json.loads(arrays["tree"].tobytes(), object_pairs_hook=_single)
         tree = _unflatten(plain, _pieces(arrays), 0)
+    except (NotAFileError, OldFileError) as error:
+        raise ValueError(f"{path} {error.what}; {remedy}") from None
     except (ValueError, RecursionError) as error:
         why = error.what if isinstance(error, ModelFileError) else error
         raise ValueError(f"{path} is damaged or was not written by crfkit ({why}); {remedy}") from None

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 from crfkit.lazy import lazily
 
 if TYPE_CHECKING:
-    from crfkit.models.files.convert import guess_kind, load, read_model, read_model_bytes, write_model
+    from crfkit.models.files.convert import (
+        guess_kind,
+        load,
+        load_bytes,
+        read_model,
+        read_model_bytes,
+        write_model,
+    )
     from crfkit.models.files.kinds import Kind, kinds, written
     from crfkit.models.files.mallet import doubled
     from crfkit.models.files.native import About, GraphFileError, about
@@ -24,6 +31,7 @@ __all__ = [
     "guess_kind",
     "kinds",
     "load",
+    "load_bytes",
     "read_model",
     "read_model_bytes",
     "write_model",
@@ -41,6 +49,7 @@ __getattr__, __dir__ = lazily(
         "guess_kind": ".convert",
         "kinds": ".kinds",
         "load": ".convert",
+        "load_bytes": ".convert",
         "read_model": ".convert",
         "read_model_bytes": ".convert",
         "write_model": ".convert",

@@ -14,7 +14,7 @@ from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import Model
 from crfkit.models.store import ModelFileError, file_bytes, looks_like_model_file, unzipped
 
-__all__ = ["guess_kind", "load", "read_model", "read_model_bytes", "write_model"]
+__all__ = ["guess_kind", "load", "load_bytes", "read_model", "read_model_bytes", "write_model"]
 
 
 def guess_kind(data: bytes | memoryview) -> Kind | None:
@@ -88,8 +88,23 @@ def load(
     ...     crfkit.load(os.path.join(folder, "m.crf")).labels.strings()
     ['D', 'N']
     """
-    source = os.fsdecode(path)
-    data = unzipped(file_bytes(path, mapped=mapped), source)
+    return load_bytes(file_bytes(path, mapped=mapped), kind, encoding=encoding, source=os.fsdecode(path))
+
+
+def load_bytes(
+    data: bytes | memoryview, kind: Kind | None = None, *, encoding: str = "utf-8", source: str = "the data"
+) -> Any:
+    """Read a model of any kind, of sequences or of graphs, from the bytes of its file; see `load`.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+    >>> load_bytes(model.to_bytes()).labels.strings()
+    ['D', 'N']
+    """
+    data = unzipped(data, source)
     if kind in (None, OWN) and guess_kind(data) == OWN:
         return any_model_of(data, source)
     return read_model_bytes(data, kind, encoding=encoding, source=source)

@@ -21,7 +21,7 @@ from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.layout import Layout
 from crfkit.models.files.bounds import check_cells, room_for
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
-from crfkit.models.files.native import GRAPH_FORMAT
+from crfkit.models.files.native import FORMAT
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.graph_form import GraphForm
 from crfkit.models.graph_lines import graph_of
@@ -64,7 +64,7 @@ def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -
     shapes = [[model.graph.width(kind) for kind in clique.kinds] for clique in model.graph.cliques.values()]
     arrays.update(room_for(sum(len(shape) * math.prod(shape) for shape in shapes), arrays))
     described = {
-        "format": GRAPH_FORMAT,
+        "format": FORMAT,
         "crfkit": _native.__version__,
         "licence": str(model.licence if licence is None else licence),
         "notes": str(model.notes if notes is None else notes),

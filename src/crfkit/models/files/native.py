@@ -58,10 +58,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "About", "GraphFileError", "about", "any_model_of", "model_of", "open_model", "pieces"]
 
-#: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: where the model has
-#: constraints on whole labellings, conjunctions, hidden states or calibration. Graphs have 5.
-FORMAT = 4
-GRAPH_FORMAT = 5
+#: Of sequences and of graphs. Files of formats 1 to 5 have sums that are no longer read.
+FORMAT = 6
 _ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
 
 
@@ -113,11 +111,8 @@ def pieces(
     if training is not None:
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     arrays.update(room_for(max(slot.cells for slot in model.structure.slots().values()), arrays))
-    new = bool(model.constraints) or any(
-        part is not None for part in (model.conjunctions, model.calibration, model.states)
-    )
     described = {
-        "format": FORMAT if new else FORMAT - 1,  # without what is new an older crfkit can read it
+        "format": FORMAT,
         "crfkit": _native.__version__,
         "licence": str(model.licence if licence is None else licence),
         "notes": str(model.notes if notes is None else notes),
@@ -130,9 +125,8 @@ def pieces(
         "scheme": model.scheme,
         "encoding": model.encoding,
         "training": None if training is None else plain_summary(training),
+        "constraints": plain_globals(model.constraints, model.structure),
     }
-    if new:
-        described["constraints"] = plain_globals(model.constraints, model.structure)
     return pack(arrays, described)
 
 
@@ -145,14 +139,18 @@ def open_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
 class GraphFileError(ModelFileError):
     """A file holds a model of graphs where one of sequences is asked for."""
 
+    model: GraphModel  #: what it holds: a pipe can be read only once
+
 
 def model_of(data: bytes | memoryview, source: str) -> Model:
     """Return the model in the bytes of a file, all of it checked; one of graphs is refused."""
     found = any_model_of(data, source)
     if not isinstance(found, Model):
-        raise GraphFileError(
+        error = GraphFileError(
             source, "holds a model of graphs, not of sequences", "open it with crfkit.load in Python"
         )
+        error.model = found
+        raise error
     return found
 
 
@@ -214,19 +212,15 @@ def _check_format(described: Mapping[str, Any]) -> None:
     version = described.get("format")
     if type(version) is not int or version < 1:
         raise ValueError("the version of the format is missing")
-    newest = GRAPH_FORMAT if _is_graph(described) else FORMAT
-    if version > newest:
+    if version != FORMAT:
+        remedy = "use a newer crfkit" if version > FORMAT else "train the model again"
         raise ValueError(
             f"it has format {version} (written by crfkit {described.get('crfkit')}), this version knows "
-            f"up to {newest}: use a newer crfkit"
+            f"format {FORMAT}: {remedy}"
         )
 
 
 def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
-    if described["format"] < 3:
-        from crfkit.models.files.old import upgraded
-
-        arrays, described = upgraded(arrays, described)
     written = _ALPHABETS if f"{_ALPHABETS[-1]}.begin" in arrays else _ALPHABETS[:-1]
     names = {name: checked_alphabet(arrays, name) for name in written}
     labels = names["labels"].strings()
@@ -254,7 +248,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         w=_weights(arrays["w"], layout.weights),
         extractor=extractor,
         training=summary_of(described["training"], arrays),
-        constraints=globals_of(described["constraints"], structure) if described["format"] > 3 else (),
+        constraints=globals_of(described["constraints"], structure),
         calibration=Isotonic.of_arrays(arrays),
         **texts,
     )
