@@ -98,7 +98,8 @@ class Input:
             if len(beginning) >= len(_GZIP):
                 break
         chunks = _again(beginning, chunks)
-        self._chunks = self._measured(self._gunzip(chunks) if beginning.startswith(_GZIP) else chunks)
+        self.compressed = beginning.startswith(_GZIP)  #: by gzip
+        self._chunks = self._measured(self._gunzip(chunks) if self.compressed else chunks)
 
     def peek(self, size: int) -> bytes:
         """Return the first bytes without consuming them; fewer only where the input ends."""
