@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -193,8 +194,9 @@ class GraphPotentials(KeptScores):
         if self.constant is not None:
             total += self.constant
         for name, table in self.tables.items():
-            scope, p = self.batch.scopes[name], clique[name].reshape(len(self.batch.scopes[name]), -1)
-            scores = table.scores.reshape(len(table.scores), -1)  # [K, cells]
+            scope, cells = self.batch.scopes[name], prod(table.scores.shape[1:])
+            p = clique[name].reshape(-1, cells)  # [M, cells]; there may be no factors
+            scores = table.scores.reshape(-1, cells)  # [K, cells]
             if table.which is not None:
                 scores = scores[table.which]
             if np.isneginf(scores).any():
