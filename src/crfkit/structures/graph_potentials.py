@@ -41,7 +41,8 @@ class Table:
     which : integer array [M], optional
         The table of each factor. Without it there is one table for all factors, or one for each.
     scale : array [M], optional
-        Factor of the scores, at least 0; so that one table serves factors of different strengths.
+        Factor of the scores, so that one table serves factors of different strengths. Refused below 0 (negate
+        the scores instead), at 0 where they forbid, and for cliques with `fixed` scores.
 
     Examples
     --------
