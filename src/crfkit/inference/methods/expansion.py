@@ -15,7 +15,7 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import Climb, best_alone
 from crfkit.inference.methods.method import Labelled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
-from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Expansion", "Swap", "is_metric", "is_semimetric"]
 
@@ -39,18 +39,18 @@ class _Moves(Method):
         if self.start is not None:
             first = np.maximum(method_of(self.start).best(potentials, threads).label[0], 0)
         label, cycles, done, fused = self._moved(potentials, first)
-        notes: tuple[str, ...] = ()
-        if fused:  # then moves are not cuts, and may be stuck from the start on
-            helped = self._not_cut(potentials)[potentials.batch.graph_of]  # [V]
-            climb = Climb(potentials, threads)
-            begin = climb.best_of(label, best_alone(potentials))
-            begin = np.where(helped & (begin >= 0), begin, label).astype(np.int32)
+        climb, stuck = Climb(potentials, threads), potentials.labelling_score(label)
+        climbed = climb.best_of(best_alone(potentials), *([label] if fused else []))
+        higher = climb.score > stuck
+        if higher.any():  # mostly where tables are not metric, so that moves are no cuts
+            begin = np.where(higher[potentials.batch.graph_of], climbed, label)
             label, more, done, again = self._moved(potentials, begin)
-            label = np.where(helped & (begin >= 0), climb.best_of(label), label).astype(np.int32)
-            cycles = cycles + more
+            cycles, fused = cycles + more, fused + again
+        notes: tuple[str, ...] = ()
+        if fused:
             notes = (
-                f"{fused + again} moves by roof duality, for tables that are not {self.needs}; labels of icm "
-                "were tried too, and TRWS() may find better ones",
+                f"{fused} moves by roof duality, for tables that are not {self.needs}: TRWS() may find "
+                f"better labels; those of icm helped {higher.sum()} graphs",
             )
         score = potentials.labelling_score(label)
         none = np.isneginf(score)  # a variable has no label
@@ -72,20 +72,6 @@ class _Moves(Method):
         )
         return label, cycles, done, fused
 
-    def _not_cut(self, potentials: GraphPotentials) -> Bools:
-        """Return which graphs have factors whose moves are not cuts, [N]."""
-        batch = potentials.batch
-        found = np.zeros(batch.graphs, dtype=np.bool_)
-        for name, table in potentials.tables.items():
-            scope, shape = batch.scopes[name], table.scores.shape[1:]
-            if len(shape) < 2:
-                continue
-            odd = np.ones(len(table.scores), dtype=np.bool_)
-            if len(shape) == 2 and shape[0] == shape[1]:
-                odd = ~(is_semimetric if isinstance(self, Swap) else is_metric)(table.scores)
-            found[batch.graph_of[scope[odd[table_numbers(table, len(scope))], 0]]] = True
-        return found
-
 
 @dataclass(frozen=True)
 class Expansion(_Moves):
@@ -94,8 +80,8 @@ class Expansion(_Moves):
     Each move is a minimum cut, label after label, until none helps. If all tables are metric (`is_metric`;
     the more labels differ, the lower the score: "potts", truncated distances), the energy, -score, ends
     within a factor of two of the least where all labels that differ cost the same. Moves of other tables
-    are made as far as roof duality decides them, and `ICM` helps, as ``how.notes`` says: the answer is never
-    below that of `ICM`, but `TRWS` mostly finds better ones.
+    are made as far as roof duality decides them, as ``how.notes`` says; `TRWS` mostly finds better labels
+    then. Where labels of `ICM` are better, moves begin again with those: no answer is below that of `ICM`.
 
     Boykov, Veksler & Zabih (2001).
 
