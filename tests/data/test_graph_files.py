@@ -265,5 +265,39 @@ def test_the_best_labellings_of_real_models_have_their_scores() -> None:
 def test_formats_are_told_by_content() -> None:
     assert len(read_factors(io.BytesIO(UAI)).width) == 3
     assert len(read_factors(io.BytesIO(FG)).width) == 3
-    with pytest.raises(FormatError, match="is not a model in one of the formats uai, lg, fg, opengm"):
+    with pytest.raises(
+        FormatError, match="begins with '<xml>', expected a model: MARKOV or BAYES"
+    ):
         read_factors(io.BytesIO(b"<xml>"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "m.bif",
+            b"network x {}",
+            r"begins with 'network', .*; known formats and endings: uai \(\.uai\)",
+        ),
+        (
+            "m.wcsp",
+            b"3\n",
+            r"ends where 3 factors .* \(read as fg, for its name says no format; known",
+        ),
+        ("m", b"MARKOV", r"ends where the number of variables .* \(read as uai, for its name says no format"),
+        ("m.uai", b"hello world", "begins with 'hello', expected MARKOV or BAYES, as of format uai; known"),
+        ("m.uai.gz", b"not gzip", "begins with 'not', .*; its name ends in .gz, but it is not gzip"),
+        ("m.gz", b"\x1f\x00\x12", r"but it is not gzip"),
+    ],
+)
+def test_files_of_unknown_formats_say_which_are_known(
+    name: str, text: bytes, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(FormatError, match=message):
+        load_graph(tmp_path / name)
+
+
+def test_a_plain_file_may_end_in_gz(tmp_path: Path) -> None:
+    (tmp_path / "m.uai.gz").write_bytes(UAI)
+    assert tables(load_graph(tmp_path / "m.uai.gz")) == EXPECTED

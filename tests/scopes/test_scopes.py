@@ -112,7 +112,9 @@ def test_chow_liu_finds_the_tree_that_made_the_data() -> None:
         (lambda: scopes.chain([]), "seq_ptr is empty"),
         (lambda: scopes.chain([0.0, 2.0]), "expected N . 1 integers"),
         (lambda: scopes.pairs(-1), "below seq_ptr"),
-        (lambda: scopes.pairs(10**6), "more than 2.31 - 1"),
+        (lambda: scopes.pairs(10**6), "499999500000 pairs or pixels are more than 2.31 - 1"),
+        (lambda: scopes.pairs(10**17), "more than 2.31 - 1"),  # before any memory is taken
+        (lambda: scopes.pairs([0, 60_000, 120_000]), "3599940000 pairs"),
         (lambda: scopes.grid((2, 3), connect=6), "connect is 6, expected 4 or 8"),
         (lambda: scopes.grid((2, 3, 4)), "shapes must be .rows, columns."),
         (lambda: scopes.grid((-2, 3)), "shapes must be"),

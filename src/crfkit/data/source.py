@@ -100,8 +100,8 @@ class Input:
             if len(beginning) >= len(GZIP):
                 break
         chunks = _again(beginning, chunks)
-        self._packed = beginning.startswith(GZIP)
-        self._chunks = self._measured(self._gunzip(chunks) if self._packed else chunks)
+        self.compressed = beginning.startswith(GZIP)  #: by gzip
+        self._chunks = self._measured(self._gunzip(chunks) if self.compressed else chunks)
 
     def peek(self, size: int) -> bytes:
         """Return the first bytes without consuming them; fewer only where the input ends."""
@@ -171,8 +171,8 @@ class Input:
                 lines = chunk.count(b"\n", 0, chunk.index(b"\0")) + sum(one.count(b"\n") for one in found)
                 raise self.error(lines + 1, _NUL)
             if self._most is not None and self.bytes_read > self._most:
-                what = "becomes" if self._packed else "is not a file, and gives"
-                how = "unpack it" if self._packed else "write it"
+                what = "becomes" if self.compressed else "is not a file, and gives"
+                how = "unpack it" if self.compressed else "write it"
                 raise self.error(
                     None, f"{what} more than {self._most:,} bytes; {how} to a file and give that"
                 )

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
-from crfkit.inference.graphs import GraphLabelling, GraphMarginals
+from crfkit.inference.graphs import GraphLabelling, GraphLabellings, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.models.graph_model import Given, GraphModel, accuracy
@@ -63,7 +63,7 @@ class GraphQueries:
         scores = self._model.given(X, given, threads=self.threads)
         p = inference.marginals(scores, cliques=False, method=self._summing, threads=self.threads)
         labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
-        return GraphLabelling(labels, inference.score(scores, labels), p.how, X.graph.kinds)
+        return GraphLabelling(labels, inference.score(scores, labels), p.how.unbounded(), X.graph.kinds)
 
     def predict_marginals(
         self,
@@ -89,10 +89,10 @@ class GraphQueries:
 
     def kbest(
         self, X: GraphBatch, k: int, *, given: Given = None, method: Method | str | None = None
-    ) -> GraphLabelling:
-        """Return the k best labellings, best first: ``kbest(X, k)["token"]`` is [k, V]."""
+    ) -> GraphLabellings:
+        """Return the k best labellings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
         scores = self._model.given(X, given, threads=self.threads)
-        found: GraphLabelling = inference.kbest(scores, k, method=method, threads=self.threads)
+        found: GraphLabellings = inference.kbest(scores, k, method=method, threads=self.threads)
         return found
 
     def sample(
@@ -103,11 +103,11 @@ class GraphQueries:
         seed: int | None = None,
         given: Given = None,
         method: Method | str | None = None,
-    ) -> GraphLabelling:
+    ) -> GraphLabellings:
         """Draw n labellings: ``sample(X, n)["token"]`` is [n, V]; the seed is that of the estimator."""
         scores = self._model.given(X, given, threads=self.threads)
         drawn = self.seed if seed is None else seed
-        found: GraphLabelling = inference.sample(scores, n, drawn, method=method, threads=self.threads)
+        found: GraphLabellings = inference.sample(scores, n, drawn, method=method, threads=self.threads)
         return found
 
     def score(

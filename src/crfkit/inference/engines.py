@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from crfkit.structures.graph_potentials import GraphPotentials
 
-__all__ = ["for_any_structure"]
+__all__ = ["for_any_structure", "only_of_graphs"]
 
 #: engine -> the module that answers in place of the sweep
 ENGINES = {"factors": "crfkit.inference.graphs"}
@@ -28,6 +28,23 @@ class Query(Protocol[Given, Answer]):
     def __call__(self, potentials: GraphPotentials, /, *args: Any, **options: Any) -> Any: ...
     @overload
     def __call__(self, *args: Given.args, **options: Given.kwargs) -> Answer: ...
+
+
+def only_of_graphs(**options: tuple[Any, Any]) -> None:
+    """Refuse options of graphs for sequences and trees, given (what was given, the default) of each.
+
+    Examples
+    --------
+    >>> only_of_graphs(method=("bp", None))
+    Traceback (most recent call last):
+    TypeError: method is 'bp', an option of graphs; sequences and trees have one exact answer, leave it out
+    """
+    for name, (given, default) in options.items():
+        if given is not default:
+            raise TypeError(
+                f"{name} is {given!r}, an option of graphs; sequences and trees have one exact answer, "
+                "leave it out"
+            )
 
 
 def for_any_structure(query: Callable[Given, Answer]) -> Query[Given, Answer]:

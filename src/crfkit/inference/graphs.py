@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError, check_number
+from crfkit.inference.graph_results import GraphLabelling, GraphLabellings, GraphMarginals
 from crfkit.inference.methods.how import How, Number, Numbers
 from crfkit.inference.methods.method import Labelled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
@@ -22,6 +23,7 @@ from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = [
     "GraphLabelling",
+    "GraphLabellings",
     "GraphMarginals",
     "best",
     "count",
@@ -41,41 +43,6 @@ __all__ = [
 _MOST = 2**32
 
 
-@dataclass(frozen=True, eq=False)
-class GraphLabelling:
-    """Labels of all variables, by kind: ``labelling["token"]``."""
-
-    labels: Mapping[str, Ids]  #: kind -> [V] label ids; [k, V] of several labellings
-    score: Any  #: of each graph: a number or [N]; [k] or [k, N] of several labellings
-    how: How
-    kinds: Mapping[str, Any]  #: kind -> its labels, as the graph has them
-
-    def __getitem__(self, kind: str) -> Ids:
-        """Return the label ids of one kind."""
-        return self.labels[kind]
-
-    def names(self, kind: str) -> NDArray[np.object_]:
-        """Return the labels of one kind by name, shaped as the ids; None where there is no labelling."""
-        labels, names = self.labels[kind], self.kinds[kind]
-        if not isinstance(names, tuple):
-            raise ValueError(f"the labels of kind {kind!r} have no names")
-        return np.array([*names, None], dtype=object)[labels]
-
-
-@dataclass(frozen=True, eq=False)
-class GraphMarginals:
-    """Probabilities of labels, by kind: ``marginals["token"]`` is [V, L]."""
-
-    log_partition: Any  #: a number, or [N]
-    node: Mapping[str, Any]  #: kind -> [V, L]; a list of arrays where variables differ in labels
-    clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La]; empty if not asked for
-    how: How
-
-    def __getitem__(self, kind: str) -> Any:
-        """Return the marginals of the variables of one kind."""
-        return self.node[kind]
-
-
 def log_partition(
     potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
 ) -> Any:
@@ -83,7 +50,7 @@ def log_partition(
     reduced = without_observed(potentials)
     value, how = _asked(potentials, method).log_partition(reduced.potentials, threads_or_all(threads))
     _demand_finite(value)
-    return _numbers(potentials, value, how)
+    return _numbers(potentials, value, how.settled(value))
 
 
 def marginals(
@@ -113,11 +80,12 @@ def marginals(
     reduced = without_observed(potentials)
     summed = _asked(potentials, method).marginals(reduced.potentials, cliques, threads_or_all(threads))
     demand(summed.value)
+    how = summed.how.settled(summed.value)
     return GraphMarginals(
-        _numbers(potentials, summed.value, summed.how),
+        _numbers(potentials, summed.value, how),
         _nodes(potentials, reduced.node(summed.node)),
         reduced.clique(summed.clique) if cliques else {},
-        summed.how,
+        how,
     )
 
 
@@ -131,8 +99,8 @@ def entropy(
     reduced = without_observed(potentials)
     summed = answering.marginals(reduced.potentials, True, threads_or_all(threads))
     demand(summed.value)
-    expected = reduced.potentials.expected_score(summed.clique)
-    return _numbers(potentials, np.maximum(summed.value - expected, 0.0), summed.how)
+    value = np.maximum(summed.value - reduced.potentials.expected_score(summed.clique), 0.0)
+    return _numbers(potentials, value, summed.how.unbounded().settled(value))  # bounds were of log Z
 
 
 def decode(
@@ -147,7 +115,9 @@ def decode(
         chosen = chosen.without_observed(potentials)
     found = chosen.best(reduced.potentials, threads_or_all(threads))
     demand(found.score[0])
-    return _labelling(potentials, reduced, found, first=True)
+    labels, how = reduced.label(found.label)[0], found.how.settled(found.score[0])
+    score = found.score[0, 0].item() if potentials.single else found.score[0]
+    return GraphLabelling(potentials.batch.by_kind(labels), score, how, potentials.structure.kinds)
 
 
 def kbest(
@@ -156,12 +126,12 @@ def kbest(
     *,
     method: Method | str | None = None,
     threads: int | None = None,
-) -> GraphLabelling:
+) -> GraphLabellings:
     """Return the k best labellings of each graph, best first; labels are -1 where there are fewer."""
     _check_many("k", k, potentials)
     reduced = without_observed(potentials)
     found = _asked(potentials, method).kbest(reduced.potentials, k, threads_or_all(threads))
-    return _labelling(potentials, reduced, found)
+    return _labellings(potentials, reduced, found, found.how.settled(found.score[0]))
 
 
 def sample(
@@ -171,7 +141,7 @@ def sample(
     *,
     method: Method | str | None = None,
     threads: int | None = None,
-) -> GraphLabelling:
+) -> GraphLabellings:
     """Draw n labellings of each graph."""
     _check_many("n", n, potentials)
     check_number("seed", seed, whole=True)
@@ -180,7 +150,7 @@ def sample(
     reduced = without_observed(potentials)
     found = _asked(potentials, method).sample(reduced.potentials, n, seed, threads_or_all(threads))
     demand(found.score[0])
-    return _labelling(potentials, reduced, found)
+    return _labellings(potentials, reduced, found, found.how)
 
 
 def count(
@@ -213,7 +183,11 @@ def log_prob(
     """Return log p(y) of one labelling of each graph."""
     total = log_partition(potentials, method=method, threads=threads)
     demand(np.atleast_1d(np.asarray(total)))
-    return _numbers(potentials, np.atleast_1d(score(potentials, labels) - np.asarray(total)), total.how)
+    scored = np.atleast_1d(score(potentials, labels))
+    sure = np.isneginf(scored)  # forbidden, whatever log Z is
+    lower, upper = (scored - np.where(sure, 0.0, z) for z in (total.how.upper, total.how.lower))
+    how = replace(total.how, lower=lower, upper=upper)
+    return _numbers(potentials, scored - np.atleast_1d(np.asarray(total)), how)
 
 
 def expected(
@@ -240,7 +214,7 @@ def expected(
     reduced, each = without_observed(potentials), np.ascontiguousarray(weight, dtype=np.float64)
     found = method_of(potentials.method).expected(reduced.potentials, each, threads_or_all(threads))
     demand(found.value)
-    return Numbers(found.value, found.how), reduced.counts(found.by_score, each)
+    return Numbers(found.value, found.how.settled(found.value)), reduced.counts(found.by_score, each)
 
 
 def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Numbers, GraphGold]:
@@ -297,15 +271,14 @@ def _nodes(potentials: GraphPotentials, flat: Floats) -> dict[str, Any]:
     return made
 
 
-def _labelling(
-    potentials: GraphPotentials, reduced: Reduced, found: Labelled, *, first: bool = False
-) -> GraphLabelling:
-    labels = reduced.label(found.label)  # [k, V]
+def _labellings(potentials: GraphPotentials, reduced: Reduced, found: Labelled, how: How) -> GraphLabellings:
+    batch, ptr = potentials.batch, None
+    if not potentials.single:
+        each = np.arange(batch.graphs + 1)
+        ptr = {kind: np.searchsorted(of, each) for kind, of in batch.by_kind(batch.graph_of).items()}
     score = found.score[:, 0] if potentials.single else found.score
-    if first:
-        labels, score = labels[0], score[0]
-    plain = score.item() if np.ndim(score) == 0 else score
-    return GraphLabelling(potentials.batch.by_kind(labels), plain, found.how, potentials.structure.kinds)
+    labels = batch.by_kind(reduced.label(found.label))  # kind -> [k, V]
+    return GraphLabellings(labels, score, how, potentials.structure.kinds, ptr)
 
 
 def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelling:
@@ -316,4 +289,5 @@ def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelli
         else each.argmax(axis=1).astype(np.int32)
         for kind, each in found.node.items()
     }
-    return GraphLabelling(labels, score(potentials, labels), found.how, potentials.structure.kinds)
+    how = found.how.unbounded()  # bounds were of log Z
+    return GraphLabelling(labels, score(potentials, labels), how, potentials.structure.kinds)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit.checks import check_number
-from crfkit.inference.engines import for_any_structure
+from crfkit.inference.engines import for_any_structure, only_of_graphs
 from crfkit.inference.results import Space, cut_labellings, demand_finite, demand_labelling, in_logs
 from crfkit.inference.sums import log_partition, marginals
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
 from crfkit.structures.results import Labelling
+
+if TYPE_CHECKING:
+    from crfkit.inference.methods.method import Method
 
 __all__ = ["decode", "kbest", "log_prob", "sample", "score", "span_probability"]
 
@@ -24,7 +27,7 @@ _MOST_PATHS = (1 << 31) - 1  # as native calls count them
 @for_any_structure
 def decode(
     potentials: Potentials,
-    method: Literal["viterbi", "posterior"] = "viterbi",
+    method: Method | str | None = "viterbi",
     *,
     threads: int | None = None,
 ) -> Any:
@@ -33,18 +36,20 @@ def decode(
     Parameters
     ----------
     potentials
-        Scores of one sequence or of a batch.
-    method : {"viterbi", "posterior"}
+        Scores of one sequence or graph, or of a batch.
+    method : {"viterbi", "posterior"}; of graphs also `crfkit.methods.Method` or str
         "viterbi": the labelling of the highest score; ties go to the lowest label, from the end of
         the sequence backwards (semi-Markov: first to the shorter segment). "posterior": the label of
         the highest marginal at every position on its own, which expects the fewest wrong labels; such
-        a labelling may be forbidden as a whole, and its score is then -inf.
+        a labelling may be forbidden as a whole, and its score is then -inf. Of graphs: who looks for the best
+        labelling, such as ``TRWS()`` or ``"icm"`` (`crfkit.methods`); "viterbi" or None: `Auto`.
     threads : int, optional
         Default: all cores.
 
     Returns
     -------
     Labelling, or a list of them for a batch
+        Of graphs one `crfkit.inference.graphs.GraphLabelling`: labels by kind, and ``.how``.
 
     Examples
     --------
@@ -53,7 +58,7 @@ def decode(
     >>> inference.decode(scores).labels.tolist()
     [1, 1]
     """
-    if method == "viterbi":
+    if method is None or method == "viterbi":
         values, paths, begins = kernels.best(potentials.problem, threads_or_all(threads))
         demand_labelling(values)
         found = cut_labellings(potentials, paths, begins, values[:, None])
@@ -75,8 +80,26 @@ def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labelli
 
 
 @for_any_structure
-def kbest(potentials: Potentials, k: int, *, threads: int | None = None) -> Any:
+def kbest(
+    potentials: Potentials, k: int, *, method: Method | str | None = None, threads: int | None = None
+) -> Any:
     """Return the k best labellings, distinct and best first; fewer where fewer exist.
+
+    Parameters
+    ----------
+    potentials
+        Scores of one sequence or graph, or of a batch.
+    k : int
+        How many.
+    method : `crfkit.methods.Method` or str, optional
+        Of graphs: who answers, ``Elimination()``, which is the default, or ``Enumeration()``.
+    threads : int, optional
+        Default: all cores.
+
+    Returns
+    -------
+    list of Labelling, or for a batch a list of such lists
+        Of graphs `crfkit.inference.graphs.GraphLabellings`, which is indexed in the same way.
 
     Examples
     --------
@@ -85,6 +108,7 @@ def kbest(potentials: Potentials, k: int, *, threads: int | None = None) -> Any:
     >>> [(y.labels.tolist(), y.score) for y in inference.kbest(scores, 3)]
     [([1, 0], 1.5), ([1, 1], 1.0), ([0, 0], 0.5)]
     """
+    only_of_graphs(method=(method, None))
     _check_count("k", k)
     scores, paths, begins = kernels.kbest(potentials.problem, k, threads_or_all(threads))
     (demand_labelling if potentials.constrained else demand_finite)(scores[:, 0])
@@ -105,11 +129,33 @@ def sample(
     seed: int = 0,
     *,
     space: Space = "auto",
+    method: Method | str | None = None,
     threads: int | None = None,
 ) -> Any:
     """Draw n labellings from p(y | x).
 
     The draws of a sequence depend on the seed, on its place in the batch and on its scores only.
+
+    Parameters
+    ----------
+    potentials
+        Scores of one sequence or graph, or of a batch.
+    n : int
+        How many draws of each.
+    seed : int
+        0 to 2**64 - 1.
+    space : {"auto", "log"}
+        Of sequences and trees, as in `log_partition`.
+    method : `crfkit.methods.Method` or str, optional
+        Of graphs: who draws, ``Elimination()`` (the default: independent and exact), ``Enumeration()`` or
+        ``Gibbs()``.
+    threads : int, optional
+        Default: all cores.
+
+    Returns
+    -------
+    list of Labelling, or for a batch a list of such lists
+        Of graphs `crfkit.inference.graphs.GraphLabellings`, which is indexed in the same way.
 
     Examples
     --------
@@ -118,6 +164,7 @@ def sample(
     >>> [y.labels.tolist() for y in draws]
     [[1, 0], [1, 0], [1, 0]]
     """
+    only_of_graphs(method=(method, None))
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed}, expected 0 to 2**64 - 1")
     _check_count("n", n)
@@ -139,7 +186,7 @@ def score(potentials: Potentials, labels: Any) -> Any:
         Scores of one sequence or of a batch.
     labels
         Label ids or names, one per position (tree: variable); a `Labelling`; for semi-Markov a list of
-        (start, end, label) segments. A forbidden labelling scores -inf.
+        (start, end, label) segments; for graphs ids or names by kind. A forbidden labelling scores -inf.
 
     Examples
     --------
@@ -154,9 +201,21 @@ def score(potentials: Potentials, labels: Any) -> Any:
 
 @for_any_structure
 def log_prob(
-    potentials: Potentials, labels: Any, *, space: Space = "auto", threads: int | None = None
+    potentials: Potentials,
+    labels: Any,
+    *,
+    space: Space = "auto",
+    method: Method | str | None = None,
+    threads: int | None = None,
 ) -> Any:
     """Return log p(y | x) of a labelling: its score minus log Z.
+
+    Parameters
+    ----------
+    potentials, space, method, threads
+        As in `log_partition`.
+    labels
+        As in `score`.
 
     Examples
     --------
@@ -165,6 +224,7 @@ def log_prob(
     >>> math.exp(inference.log_prob(Chain(2).potentials([[0.0, 0.0]] * 2), [0, 1]))
     0.25
     """
+    only_of_graphs(method=(method, None))
     scored = score(potentials, labels)
     total = log_partition(potentials, space=space, threads=threads)
     demand_labelling(np.atleast_1d(total))

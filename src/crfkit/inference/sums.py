@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.inference.counting import exact_counts
-from crfkit.inference.engines import for_any_structure
+from crfkit.inference.engines import for_any_structure, only_of_graphs
 from crfkit.inference.results import Space, demand_finite, demand_labelling, in_logs
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
 from crfkit.structures.results import Marginals
 
+if TYPE_CHECKING:
+    from crfkit.inference.methods.method import Method
+
 __all__ = ["count", "entropy", "log_partition", "marginals", "reachable"]
 
 
 @for_any_structure
-def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int | None = None) -> Any:
+def log_partition(
+    potentials: Potentials,
+    *,
+    space: Space = "auto",
+    method: Method | str | None = None,
+    threads: int | None = None,
+) -> Any:
     """Return log Z, the log of the sum of exp(score) over all labellings.
 
     Parameters
     ----------
     potentials
-        Scores of one sequence or of a batch.
+        Scores of one sequence or graph, or of a batch.
     space : {"auto", "log"}
-        "auto" sums scaled probabilities where that is exact and logarithms elsewhere, sequence by
-        sequence; "log" forces logarithms.
+        Of sequences and trees: "auto" sums scaled probabilities where that is exact and logarithms elsewhere,
+        sequence by sequence; "log" forces logarithms.
+    method : `crfkit.methods.Method` or str, optional
+        Of graphs: who answers, such as ``Elimination()`` or ``"belief-propagation"``; `crfkit.methods` lists
+        them with their options. Default: `crfkit.methods.Auto`, which is exact where tables stay small.
     threads : int, optional
         Default: all cores. Results are the same bits for any number.
 
     Returns
     -------
     float, or array [N] for a batch
+        Of graphs an estimate, where the method is not exact: ``.how`` says which graphs, and bounds.
 
     Examples
     --------
@@ -41,14 +54,26 @@ def log_partition(potentials: Potentials, *, space: Space = "auto", threads: int
     >>> round(inference.log_partition(Chain(2).potentials([[0.0, 0.0]] * 3)), 4)  # log 2**3
     2.0794
     """
+    only_of_graphs(method=(method, None))
     values = kernels.log_partition(potentials.problem, in_logs(space), threads_or_all(threads))
     (demand_labelling if potentials.constrained else demand_finite)(values)
     return one_or_all(potentials, values)
 
 
 @for_any_structure
-def entropy(potentials: Potentials, *, space: Space = "auto", threads: int | None = None) -> Any:
+def entropy(
+    potentials: Potentials,
+    *,
+    space: Space = "auto",
+    method: Method | str | None = None,
+    threads: int | None = None,
+) -> Any:
     """Return the entropy of p(y | x) in nats.
+
+    Parameters
+    ----------
+    potentials, space, method, threads
+        As in `log_partition`; an approximate method gives its approximation of the entropy.
 
     Examples
     --------
@@ -56,6 +81,7 @@ def entropy(potentials: Potentials, *, space: Space = "auto", threads: int | Non
     >>> round(inference.entropy(Chain(2).potentials([[0.0, 0.0]] * 3)), 4)  # uniform: log 2**3
     2.0794
     """
+    only_of_graphs(method=(method, None))
     values, expected = kernels.expected_score(potentials.problem, in_logs(space), threads_or_all(threads))
     demand_labelling(values)
     demand_finite(expected)
@@ -71,13 +97,15 @@ def marginals(
     threads: int | None = None,
     weight: Floats | None = None,
     counts: bool = True,
+    cliques: bool = True,
+    method: Method | str | None = None,
 ) -> Marginals:
     """Return the probability of every label, edge and segment.
 
     Parameters
     ----------
     potentials
-        Scores of one sequence or of a batch.
+        Scores of one sequence or graph, or of a batch.
     edges_by_position : bool
         Keep p(y_{t-1}, y_t) for every position, [P, L, L] (first positions are 0), although the edge
         scores are shared. Otherwise shared edges give expected counts over the whole batch.
@@ -88,6 +116,15 @@ def marginals(
     counts : bool
         Give expected counts of shared edges. Without them (`edge` is None) chains are summed faster, those
         of many labels and few transitions by far.
+    cliques : bool
+        Of graphs: give the marginals of factors too, a number for each cell of each.
+    method : `crfkit.methods.Method` or str, optional
+        Of graphs: who answers, as in `log_partition`; `edges_by_position`, `space`, `weight` and `counts` are
+        of sequences and trees.
+
+    Returns
+    -------
+    Marginals; of graphs `crfkit.inference.graphs.GraphMarginals`, by kind of variable and by clique
 
     Examples
     --------
@@ -97,6 +134,7 @@ def marginals(
     array([[0.269, 0.731],
            [0.393, 0.607]])
     """
+    only_of_graphs(method=(method, None), cliques=(cliques, True))
     raw = kernels.marginals(
         potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads), weight, counts
     )
@@ -134,10 +172,15 @@ def reachable(
 
 
 @for_any_structure
-def count(potentials: Potentials, *, threads: int | None = None) -> Any:
+def count(potentials: Potentials, *, method: Method | str | None = None, threads: int | None = None) -> Any:
     """Return how many labellings are allowed, as exact Python integers.
 
     The kernel counts modulo primes of 61 bits; the Chinese remainder theorem puts them together.
+
+    Parameters
+    ----------
+    potentials, method, threads
+        As in `log_partition`; of graphs ``Elimination()`` and ``Enumeration()`` count.
 
     Examples
     --------
@@ -145,6 +188,7 @@ def count(potentials: Potentials, *, threads: int | None = None) -> Any:
     >>> inference.count(Chain(23).potentials([[0.0] * 23] * 50)) == 23**50
     True
     """
+    only_of_graphs(method=(method, None))
     totals = exact_counts(
         lambda prime: kernels.count(potentials.problem, prime, threads_or_all(threads)).tolist(),
         size=len(potentials.seq_ptr) - 1,

@@ -100,8 +100,8 @@ def looks_like_model_file(beginning: bytes) -> bool:
 def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes | memoryview:
     """Return the bytes of a file: read into memory, or mapped, so that they come as they are used.
 
-    Pipes are read within a bound. A mapped file must not be changed in place, as with any other program that maps files: answers would be
-    wrong, and where it is cut short the system ends the process (SIGBUS).
+    Pipes are read within a bound. A mapped file must not be changed in place, as with any other program that
+    maps files: answers would be wrong, and where it is cut short the system ends the process (SIGBUS).
     """
     name = os.fsdecode(path)
     try:

@@ -10,7 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Ids, Pointers, as_seq_ptr
 
-__all__ = ["Relation", "as_integers", "as_pairs", "as_ptr", "as_rows", "codes", "columns_of", "numbered"]
+__all__ = [
+    "Relation",
+    "as_integers",
+    "as_pairs",
+    "as_ptr",
+    "as_rows",
+    "check_many",
+    "codes",
+    "columns_of",
+    "numbered",
+]
 
 Integers: TypeAlias = NDArray[np.integer[Any]]
 #: Columns of one length, by name; or rows [R, columns], whose columns have numbers.
@@ -33,11 +43,16 @@ def as_pairs(first: NDArray[Any], second: NDArray[Any]) -> Ids:
 
 def numbered(ends: Pointers) -> Pointers:
     """Return pointers to what is to be made, unless it is too much to be numbered."""
-    if ends[-1] > np.iinfo(np.int32).max:
-        raise ValueError(
-            f"{ends[-1]} pairs or pixels are more than 2^31 - 1; limit them (`same`: most, nearest)"
-        )
+    check_many(int(ends[-1]))
     return ends
+
+
+def check_many(count: float) -> None:
+    """Refuse more pairs or pixels than can be numbered."""
+    if count > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"{count:.0f} pairs or pixels are more than 2^31 - 1; limit them (`same`: most, nearest)"
+        )
 
 
 def codes(columns: Iterable[NDArray[Any]]) -> NDArray[np.int64]:

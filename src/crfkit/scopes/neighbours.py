@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Ids, pointers, ranges
-from crfkit.scopes.columns import as_pairs, as_ptr, numbered
+from crfkit.scopes.columns import as_pairs, as_ptr, check_many, numbered
 
 __all__ = ["chain", "grid", "pairs"]
 
@@ -83,7 +83,8 @@ def pairs(k: int | ArrayLike) -> Ids:
     [[0, 1], [2, 3], [2, 4], [3, 4]]
     """
     begin = as_ptr(np.array([0, k]) if isinstance(k, int | np.integer) else k)
+    many = np.diff(begin).astype(np.float64)
+    check_many(float((many * (many - 1) / 2).sum()))
     first = np.arange(begin[-1])
     follow = np.repeat(begin[1:], np.diff(begin)) - first - 1
-    numbered(pointers(follow))
     return as_pairs(np.repeat(first, follow), ranges(first + 1, follow))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -40,7 +41,8 @@ class Table:
     which : integer array [M], optional
         The table of each factor. Without it there is one table for all factors, or one for each.
     scale : array [M], optional
-        Factor of the scores, at least 0; so that one table serves factors of different strengths.
+        Factor of the scores, so that one table serves factors of different strengths. Refused below 0 (negate
+        the scores instead), at 0 where they forbid, and for cliques with `fixed` scores.
 
     Examples
     --------
@@ -193,8 +195,9 @@ class GraphPotentials(KeptScores):
         if self.constant is not None:
             total += self.constant
         for name, table in self.tables.items():
-            scope, p = self.batch.scopes[name], clique[name].reshape(len(self.batch.scopes[name]), -1)
-            scores = table.scores.reshape(len(table.scores), -1)  # [K, cells]
+            scope, cells = self.batch.scopes[name], prod(table.scores.shape[1:])
+            p = clique[name].reshape(-1, cells)  # [M, cells]; there may be no factors
+            scores = table.scores.reshape(-1, cells)  # [K, cells]
             if table.which is not None:
                 scores = scores[table.which]
             if np.isneginf(scores).any():

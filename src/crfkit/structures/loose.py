@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,7 +95,7 @@ def factors_of_potentials(potentials: GraphPotentials) -> FactorList:
     for name, table in potentials.tables.items():
         scope = batch.scopes[name]
         number = table_numbers(table, len(scope))
-        cells = table.scores.reshape(len(table.scores), -1)
+        cells = table.scores.reshape(-1, prod(table.scores.shape[1:]))
         if table.scale is not None:
             cells = cells[number] * table.scale[:, None]
             number = np.arange(len(scope), dtype=np.int32)

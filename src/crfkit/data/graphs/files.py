@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from crfkit.data.graphs.factor_list import FactorList
 from crfkit.data.sink import write_bytes
-from crfkit.data.source import Input, Place, open_input
+from crfkit.data.source import FormatError, Input, Place, open_input
+from crfkit.shown import quoted
 
 __all__ = ["FORMATS", "format_of", "read_factors", "write_factors"]
 
@@ -19,6 +20,9 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "fg": (".fg",),
     "opengm": (".h5", ".hdf5", ".opengm"),
 }
+_KNOWN = "known formats and endings: " + ", ".join(
+    f"{format} ({', '.join(endings)})" for format, endings in FORMATS.items()
+)
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
@@ -57,28 +61,54 @@ def read_factors(place: Place, format: str | None = None) -> FactorList:
             from crfkit.data.graphs.opengm import read_opengm
 
             return read_opengm(source.whole(), source.name)
-        return _text(source, chosen or format_of(source.name) or _guess(source, beginning))
+        format = chosen or format_of(source.name)
+        if format is not None:
+            return _text(source, format, beginning)
+        format = _guess(source, beginning)
+        try:
+            return _text(source, format, beginning)
+        except FormatError as error:
+            what = f"{error.what} (read as {format}, for its name says no format; {_KNOWN})"
+            raise FormatError(error.path, error.line, what) from None
 
 
-def _text(source: Input, format: str) -> FactorList:
+def _text(source: Input, format: str, beginning: bytes) -> FactorList:
     if format == "fg":
         from crfkit.data.graphs.fg import read_fg
 
         return read_fg(source)
-    from crfkit.data.graphs.uai import read_uai
+    from crfkit.data.graphs.uai import HEADINGS, read_uai
 
+    first = _first_word(beginning)
+    if first and first.upper() not in HEADINGS:  # before the other words are read as numbers
+        raise _unlike(source, first, f"{' or '.join(HEADINGS)}, as of format {format}")
     return read_uai(source, logs=format == "lg")
 
 
 def _guess(source: Input, beginning: bytes) -> str:
-    first = beginning.split()[:1]
+    from crfkit.data.graphs.uai import HEADINGS
+
+    first = _first_word(beginning)
     if not first:
         raise source.error(None, "the file is empty; give one with a model")
-    if first[0].upper() in (b"MARKOV", b"BAYES"):
+    if first.upper() in HEADINGS:
         return "uai"
-    if first[0][:1].isdigit() or first[0].startswith(b"#"):
+    if first[:1].isdigit() or first.startswith("#"):
         return "fg"
-    raise source.error(None, f"is not a model in one of the formats {', '.join(FORMATS)}; give a format")
+    raise _unlike(source, first, f"a model: {' or '.join(HEADINGS)}, a number (fg) or HDF5's mark (opengm)")
+
+
+def _first_word(beginning: bytes) -> str:
+    word: bytes = next(iter(beginning.removeprefix(b"\xef\xbb\xbf").split()), b"")
+    return word.decode(errors="backslashreplace")
+
+
+def _unlike(source: Input, first: str, expected: str) -> FormatError:
+    """Return the error of a text that does not begin as it should."""
+    what = f"the file begins with {quoted(first)}, expected {expected}"
+    if source.name.lower().endswith(".gz") and not source.compressed:
+        return source.error(None, f"{what}; its name ends in .gz, but it is not gzip: fetch it again")
+    return source.error(None, f"{what}; {_KNOWN}")
 
 
 def write_factors(factors: FactorList, place: Place, format: str | None = None) -> None:

@@ -9,12 +9,10 @@ may share a function, and share a table here too. Minimisation of a sum is assum
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Pointers, pointers, ranges
 from crfkit.data.graphs.factor_list import (
@@ -25,6 +23,7 @@ from crfkit.data.graphs.factor_list import (
     transposed,
     wrong_scope,
 )
+from crfkit.data.graphs.hdf5 import Group, h5py, opened
 from crfkit.data.graphs.words import most_cells
 from crfkit.data.source import FormatError
 
@@ -65,38 +64,22 @@ class _Functions(NamedTuple):
     score: Floats  #: cells, the last variable fastest
 
 
-def h5py() -> Any:
-    """Return the package that reads HDF5."""
-    try:
-        import h5py as found
-    except ImportError as error:
-        raise ImportError("OpenGM's files need h5py: pip install 'crfkit[opengm]'") from error
-    return found
-
-
 def read_opengm(data: bytes, name: str) -> FactorList:
     """Read a model from the bytes of a file."""
-    library = h5py()
-    try:
-        with library.File(io.BytesIO(data), "r") as file:
-            return _Reader(name, len(data), library).model(file)
-    except FormatError:
-        raise
-    except (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
-        raise FormatError(name, None, f"is not a whole HDF5 file of OpenGM ({error})") from None
+    with opened(data, name) as root:
+        return _Reader(name, len(data)).model(root)
 
 
 class _Reader:
-    def __init__(self, path: str, size: int, library: Any) -> None:
+    def __init__(self, path: str, size: int) -> None:
         self.path = path
         self.most = most_cells(size)
-        self.library = library
 
     def wrong(self, what: str) -> FormatError:
         return FormatError(self.path, None, what)
 
-    def model(self, file: Any) -> FactorList:
-        group = self.group(file)
+    def model(self, root: Group) -> FactorList:
+        group = self.group(root)
         header = self.whole(group, "header")
         if len(header) < 5 or header[:2].tolist() != [2, 0]:
             raise self.wrong(f"the header begins with {header[:2].tolist()}, expected version 2, 0")
@@ -108,16 +91,18 @@ class _Reader:
             raise self.wrong(f"there are {len(states)} numbers of states for {header[2]} variables")
         if states.size and not 1 <= int(states.min()) <= int(states.max()) <= _LARGEST:
             v = int(np.flatnonzero((states < 1) | (states > _LARGEST))[0])
-            raise self.wrong(f"variable {v} has {states[v]} states, expected 1 or more")
+            raise self.wrong(f"variable {v} has {states[v]} states, expected 1 to {_LARGEST}")
         if float(states.sum(dtype=np.float64)) > self.most:
             raise self.wrong(
                 f"the variables have {states.sum(dtype=np.float64):.3g} states, too many for the file"
             )
         width = states.astype(np.int32)
-        counts = header[6 : 5 + 2 * types : 2]
+        kinds, counts = header[5 : 5 + 2 * types : 2].tolist(), header[6 : 5 + 2 * types : 2]
+        if len(set(kinds)) < len(kinds):
+            raise self.wrong(f"the header names one type of functions twice: {kinds[:8]}")
         functions = [
             self.functions(group, kind, count)
-            for kind, count in zip(header[5 : 5 + 2 * types : 2].tolist(), counts.tolist(), strict=True)
+            for kind, count in zip(kinds, counts.tolist(), strict=True)
             if count
         ]
         none = np.zeros(0, dtype=np.int64)
@@ -128,45 +113,31 @@ class _Reader:
         )
         return self.factors(group, int(header[3]), width, pointers(counts), every)
 
-    def group(self, file: Any) -> Any:
-        found = [
-            name for name in file if isinstance(file.get(name), self.library.Group) and "header" in file[name]
-        ]
-        if "gm" in found or len(found) == 1:
-            return file["gm" if "gm" in found else found[0]]
+    def group(self, root: Group) -> Group:
+        if "gm" in root and (usual := root.group("gm")) is not None and "header" in usual:
+            return usual
+        found = [one for name in root.names() if (one := root.group(name)) is not None and "header" in one]
+        if len(found) == 1:
+            return found[0]
         raise self.wrong(f"{len(found)} groups hold a model, expected one, or one that is named gm")
 
-    def data(self, group: Any, name: str, kinds: str) -> NDArray[Any]:
-        found = group.get(name)
-        place = f"{group.name}/{name}"
-        if not isinstance(found, self.library.Dataset):
-            raise self.wrong(f"there is no data set {place}")
-        if found.dtype.kind not in kinds or found.ndim not in (1, 2):
-            raise self.wrong(f"{place} has type {found.dtype} and shape {found.shape}, expected numbers")
-        if found.ndim == 2 and 1 not in found.shape:
-            raise self.wrong(f"{place} has shape {found.shape}, expected a row of numbers")
-        if found.size > self.most:
-            raise self.wrong(f"{place} has {found.size} numbers, too many for the size of the file")
-        made: NDArray[Any] = np.asarray(found[()]).reshape(-1)
-        return made
-
-    def whole(self, group: Any, name: str) -> Pointers:
-        found = self.data(group, name, "iu")
+    def whole(self, group: Group, name: str) -> Pointers:
+        found = group.numbers(name, "iu")
         if found.size and not 0 <= int(found.min()) <= int(found.max()) < 2**62:
             raise self.wrong(
                 f"{group.name}/{name} has the number {found.max()} or {found.min()}, expected 0 or more"
             )
         return found.astype(np.int64)
 
-    def functions(self, group: Any, kind: int, count: int) -> _Functions:
+    def functions(self, group: Group, kind: int, count: int) -> _Functions:
         if kind != _TABLE and kind not in _FORMULAS:
             known = ", ".join(map(str, [_TABLE, *_FORMULAS]))
             raise self.wrong(f"functions of type {kind} are not supported, only {known}; save tables instead")
-        inner = group.get(f"function-id-{kind}")
-        if not isinstance(inner, self.library.Group):
+        inner = group.group(f"function-id-{kind}")
+        if inner is None:
             raise self.wrong(f"there is no group function-id-{kind}")
         index = self.whole(inner, "indices")
-        value = self.data(inner, "values", "iuf").astype(np.float64)
+        value = inner.numbers("values", "iuf").astype(np.float64)
         if count > len(index):
             raise self.wrong(f"{count} functions of type {kind} have {len(index)} numbers of shapes")
         said = int(kind == _TABLE or _FORMULAS[kind][0])
@@ -212,7 +183,7 @@ class _Reader:
 
     def factors(
         self,
-        group: Any,
+        group: Group,
         count: int,
         width: Any,
         first: Pointers,

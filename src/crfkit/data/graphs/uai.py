@@ -19,15 +19,16 @@ from crfkit.data.graphs.words import Words, most_cells
 from crfkit.data.source import FormatError, Input
 from crfkit.shown import quoted
 
-__all__ = ["linear_values", "logarithms", "read_uai", "uai_text"]
+__all__ = ["HEADINGS", "linear_values", "logarithms", "read_uai", "uai_text"]
 
+HEADINGS = ("MARKOV", "BAYES")  #: first words
 _LABELS = 2**31 - 1
 
 
 def read_uai(source: Input, *, logs: bool = False) -> FactorList:
     """Read a model; with `logs` its tables are logarithms."""
     words = Words(source, heading=True)
-    if words.heading.upper() not in ("MARKOV", "BAYES"):
+    if words.heading.upper() not in HEADINGS:
         raise words.error(0, f"the file begins with {quoted(words.heading)}, expected MARKOV or BAYES")
     n = words.whole(0, "the number of variables", 0, _LABELS)
     words.many(1, n, f"the numbers of labels of {n} variables")

@@ -17,6 +17,8 @@ from crfkit.data.source import BINARY, FormatError, Input
 
 __all__ = ["Words", "most_cells"]
 
+MOST_CELLS = 1 << 22  #: of any file
+CELLS_PER_BYTE = 64  #: beyond that
 _BLOCK = 1 << 20  # bytes
 _BLANK = re.compile(rb"[ \t\n\r\v\f]")
 _WORD = re.compile(rb"[^ \t\n\r\v\f]+")
@@ -32,7 +34,7 @@ def most_cells(size: int) -> int:
     >>> most_cells(1000)
     4258304
     """
-    return (1 << 22) + 64 * size
+    return MOST_CELLS + CELLS_PER_BYTE * size
 
 
 class Words:

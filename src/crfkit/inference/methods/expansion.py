@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit import _native
-from crfkit.arrays import Bools, Floats
+from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import check_number
 from crfkit.inference.methods.cuts import allowed, refuse
 from crfkit.inference.methods.how import How
+from crfkit.inference.methods.icm import Climb, best_alone
 from crfkit.inference.methods.method import Labelled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -23,6 +24,7 @@ __all__ = ["Expansion", "Swap", "is_metric", "is_semimetric"]
 class _Moves(Method):
     """What both kinds of moves have in common."""
 
+    needs: ClassVar[str] = ""  #: what tables must be for moves to be cuts
     start: Method | str | None = None  #: whose labels to begin with; None: each variable's best
     cycles: int = 100  #: at most so many rounds of moves; it mostly takes three to six
 
@@ -36,6 +38,29 @@ class _Moves(Method):
         graphs, first = potentials.batch.graphs, None
         if self.start is not None:
             first = np.maximum(method_of(self.start).best(potentials, threads).label[0], 0)
+        label, cycles, done, fused = self._moved(potentials, first)
+        climb, stuck = Climb(potentials, threads), potentials.labelling_score(label)
+        climbed = climb.best_of(best_alone(potentials), *([label] if fused else []))
+        higher = climb.score > stuck
+        if higher.any():  # mostly where tables are not metric, so that moves are no cuts
+            begin = np.where(higher[potentials.batch.graph_of], climbed, label)
+            label, more, done, again = self._moved(potentials, begin)
+            cycles, fused = cycles + more, fused + again
+        notes: tuple[str, ...] = ()
+        if fused:
+            notes = (
+                f"{fused} moves by roof duality, for tables that are not {self.needs}: TRWS() may find "
+                f"better labels; those of icm helped {higher.sum()} graphs",
+            )
+        score = potentials.labelling_score(label)
+        none = np.isneginf(score)  # a variable has no label
+        how = How.of(
+            self.name, graphs, exact=none, converged=done != 0, sweeps=cycles, lower=score, notes=notes
+        )
+        return Labelled(allowed(potentials, label, score)[None], score[None], how)
+
+    def _moved(self, potentials: GraphPotentials, first: Ids | None) -> tuple[Ids, Any, Any, int]:
+        """Return labels [V], rounds [N], whether they were enough [N], and how many moves were no cuts."""
         label, cycles, done, fused, refused = _native.moves(
             potentials.problem, first, isinstance(self, Swap), self.cycles
         )
@@ -45,13 +70,7 @@ class _Moves(Method):
             refused,
             forbids="forbids the labels that moves begin with; give start=, a method that finds others",
         )
-        score = potentials.labelling_score(label)
-        notes = () if not fused else (f"{fused} moves by roof duality, for tables that are not metric",)
-        none = np.isneginf(score)  # a variable has no label
-        how = How.of(
-            self.name, graphs, exact=none, converged=done != 0, sweeps=cycles, lower=score, notes=notes
-        )
-        return Labelled(allowed(potentials, label, score)[None], score[None], how)
+        return label, cycles, done, fused
 
 
 @dataclass(frozen=True)
@@ -61,7 +80,8 @@ class Expansion(_Moves):
     Each move is a minimum cut, label after label, until none helps. If all tables are metric (`is_metric`;
     the more labels differ, the lower the score: "potts", truncated distances), the energy, -score, ends
     within a factor of two of the least where all labels that differ cost the same. Moves of other tables
-    are made as far as roof duality decides them, as ``how.notes`` says; scores never fall.
+    are made as far as roof duality decides them, as ``how.notes`` says; `TRWS` mostly finds better labels
+    then. Where labels of `ICM` are better, moves begin again with those: no answer is below that of `ICM`.
 
     Boykov, Veksler & Zabih (2001).
 
@@ -78,6 +98,7 @@ class Expansion(_Moves):
     """
 
     name: ClassVar[str] = "expansion"
+    needs: ClassVar[str] = "metric"
 
 
 @dataclass(frozen=True)
@@ -85,7 +106,7 @@ class Swap(_Moves):
     """A labelling that gets no better when variables of any two labels swap them.
 
     Slower than `Expansion`, one move for each two labels; but the tables need not keep the triangle
-    inequality (`is_semimetric`), so that squared differences can be used.
+    inequality (`is_semimetric`), so that squared differences can be used. For other tables, see `Expansion`.
 
     Boykov, Veksler & Zabih (2001).
 
@@ -100,6 +121,7 @@ class Swap(_Moves):
     """
 
     name: ClassVar[str] = "swap"
+    needs: ClassVar[str] = "semi-metric"
 
 
 def is_metric(scores: Floats) -> Bools:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,8 @@ class How:
     exact: Bools  #: [N] whether the answer is the exact one, up to rounding
     converged: Bools  #: [N] False where an iterative method stopped before its tolerance
     sweeps: Pointers  #: [N] passes over the graph; 0 where there are none
-    lower: Floats  #: [N] what the value is at least; -inf where unknown
-    upper: Floats  #: [N] what the value is at most; inf where unknown
+    lower: Floats  #: [N] what the value is at least: itself where it is exact, -inf where nothing is known
+    upper: Floats  #: [N] what the value is at most: itself where it is exact, inf where nothing is known
     cells: Floats  #: [N] cells of tables that elimination kept or would need; nan where not counted
     notes: tuple[str, ...] = field(default=())  #: sentences for users: what was chosen and why
 
@@ -62,6 +62,29 @@ class How:
             each(cells, np.float64),
             notes,
         )
+
+    def settled(self, value: Floats) -> How:
+        """Return the same with the exact values, of [N], as their own bounds.
+
+        Examples
+        --------
+        >>> how = How.of("bp", 2, exact=[True, False]).settled(np.array([1.5, 2.5]))
+        >>> how.lower.tolist(), how.upper.tolist()
+        ([1.5, -inf], [1.5, inf])
+        """
+        known = self.exact & ~np.isnan(value)
+        lower, upper = np.where(known, value, self.lower), np.where(known, value, self.upper)
+        return replace(self, lower=lower, upper=upper)
+
+    def unbounded(self) -> How:
+        """Return the same of another value, of which no bounds are known."""
+        return replace(self, lower=np.full_like(self.lower, -np.inf), upper=np.full_like(self.upper, np.inf))
+
+    def of_graph(self, graph: int) -> How:
+        """Return what is said of one graph."""
+        here = slice(graph, graph + 1)
+        arrays = [f.name for f in fields(self) if f.name != "notes"]
+        return replace(self, **{name: getattr(self, name)[here] for name in arrays})
 
     def __str__(self) -> str:
         """Return a sentence."""

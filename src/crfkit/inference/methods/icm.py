@@ -52,28 +52,20 @@ class ICM(Method):
 
     def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
         """Return the best labelling that was found."""
-        batch = potentials.batch
-        visits = visits_of(potentials)
-        everywhere = np.ones(batch.graphs, dtype=np.uint8)
-        label = np.full(batch.variables, -1, dtype=np.int32)
-        score, converged = np.full(batch.graphs, -np.inf), True
-        for number in range(self.restarts + 1):
-            start = self._start(potentials) if number == 0 else self._random(potentials, number)
-            visits.set_label(start)
-            begun = visits.score()
-            converged &= visits.improve(everywhere, self.sweeps, threads)
-            for found, labels in ((begun, start), (visits.score(), visits.label())):
-                better = found > score
-                score[better] = found[better]
-                replaced = better[batch.graph_of]
-                label[replaced] = labels[replaced]
-        lost = np.flatnonzero(score == -np.inf)
+        climb = Climb(potentials, threads, self.sweeps)
+        starts = (
+            self._start(potentials) if number == 0 else self._random(potentials, number)
+            for number in range(self.restarts + 1)
+        )
+        label = climb.best_of(*starts)
+        lost = np.flatnonzero(climb.score == -np.inf)
         if lost.size:
             raise MethodError(
                 f"icm found no allowed labelling of graph {lost[0]}, though there may be one; give "
                 "restarts=, or use method=Elimination()"
             )
-        how = How.of(self.name, batch.graphs, exact=False, converged=converged, lower=score)
+        score = climb.score
+        how = How.of(self.name, len(score), exact=False, converged=climb.converged, lower=score)
         return Labelled(label[None], score[None], how)
 
     def without_observed(self, potentials: GraphPotentials) -> ICM:
@@ -83,7 +75,7 @@ class ICM(Method):
         return replace(self, start={"variable": self._start(potentials)[potentials.observed < 0]})
 
     def _start(self, potentials: GraphPotentials) -> Ids:
-        alone = _best_alone(potentials)
+        alone = best_alone(potentials)
         if self.start is None:
             return alone
         try:
@@ -98,7 +90,33 @@ class ICM(Method):
         return rng.integers(0, potentials.batch.width).astype(np.int32)
 
 
-def _best_alone(potentials: GraphPotentials) -> Ids:
+class Climb:
+    """Labels made better one variable at a time; the best of each graph is kept."""
+
+    def __init__(self, potentials: GraphPotentials, threads: int, sweeps: int = 1000) -> None:
+        batch = potentials.batch
+        self._visits, self._graph_of = visits_of(potentials), batch.graph_of
+        self._threads, self._sweeps = threads, sweeps
+        self._label = np.full(batch.variables, -1, dtype=np.int32)
+        self.score = np.full(batch.graphs, -np.inf)  #: [N] of the best labels so far
+        self.converged = True  #: whether sweeps were always enough
+
+    def best_of(self, *starts: Ids) -> Ids:
+        """Return the best labels [V] of all starts so far, and of what they become; -1: none is allowed."""
+        everywhere = np.ones(len(self.score), dtype=np.uint8)
+        for start in starts:
+            self._visits.set_label(start)
+            begun = self._visits.score()
+            self.converged &= self._visits.improve(everywhere, self._sweeps, self._threads)
+            for found, labels in ((begun, start), (self._visits.score(), self._visits.label())):
+                better = found > self.score
+                self.score[better] = found[better]
+                replaced = better[self._graph_of]
+                self._label[replaced] = labels[replaced]
+        return self._label.copy()
+
+
+def best_alone(potentials: GraphPotentials) -> Ids:
     """Return the label of each variable that its own scores prefer, [V]."""
     batch = potentials.batch
     own: Floats = np.zeros(int(batch.label_ptr[-1]))

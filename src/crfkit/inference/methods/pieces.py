@@ -35,7 +35,7 @@ def summed_together(
         for name, out in clique.items():
             if len(part.factors[name]):
                 out[part.factors[name]] = summed.clique[name]
-    how = _how(whole, split, [(part, summed.how) for part, summed in pieces])
+    how = _how(whole, split, [(part, summed.how.settled(summed.value)) for part, summed in pieces])
     return Summed(split.values(value, whole), node, clique, how)
 
 
@@ -51,7 +51,8 @@ def labelled_together(
         score[:, part.graphs] = found.score
     total = split.values(score, whole)
     label[np.isneginf(total)[:, whole.batch.graph_of]] = -1
-    return Labelled(label, total, _how(whole, split, [(part, found.how) for part, found in pieces]))
+    hows = [(part, found.how.settled(found.score[0])) for part, found in pieces]
+    return Labelled(label, total, _how(whole, split, hows))
 
 
 def _how(whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, How]]) -> How:
