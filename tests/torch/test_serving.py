@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +59,9 @@ def test_a_layer_with_infinite_scores_is_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.*torch.jit.*:DeprecationWarning")
-def test_traced_programs_decode_masks_that_they_have_not_seen() -> None:
-    decoder = Decoder(trained(constraints=[Scheme("BIO")]))
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_traced_programs_decode_masks_that_they_have_not_seen(order: int) -> None:
+    decoder = Decoder(trained(order=order, constraints=[Scheme("BIO")] if order else []))
     full = torch.ones(2, 4, dtype=torch.bool, device=DEVICE)
     program = torch.jit.trace(decoder, (torch.zeros(2, 4, 3, device=DEVICE), full))
     node, mask = torch.randn(5, 7, 3, device=DEVICE), torch.rand(5, 7, device=DEVICE) < 0.5
@@ -66,15 +69,16 @@ def test_traced_programs_decode_masks_that_they_have_not_seen() -> None:
         torch.testing.assert_close(found, expected)
 
 
-def test_exported_programs_decode_batches_of_any_size() -> None:
-    crf = trained(constraints=[Scheme("BIO")])
+@pytest.mark.parametrize("order", [1, 2])
+def test_exported_programs_decode_batches_of_any_size(order: int) -> None:
+    crf = trained(order=order, constraints=[Scheme("BIO")])
     decoder = Decoder(crf, nn.Linear(4, 3).to(DEVICE))
     B, T = torch.export.Dim("B"), torch.export.Dim("T")
     mask = torch.ones(2, 3, dtype=torch.bool, device=DEVICE)
     example = torch.zeros(2, 3, 4, device=DEVICE), mask
     program = torch.export.export(decoder, example, dynamic_shapes=({0: B, 1: T}, {0: B, 1: T}))
     names = {str(node.target) for node in program.graph.nodes}
-    assert "crfkit.chain_best.default" in names
+    assert f"crfkit.{'chain' if order == 1 else 'order'}_best.default" in names
     buffer = io.BytesIO()
     torch.export.save(program, buffer)
     buffer.seek(0)
@@ -85,6 +89,18 @@ def test_exported_programs_decode_batches_of_any_size() -> None:
         found, value = decoder(x, mask)
         assert torch.equal(labels, found)
         assert torch.equal(score, value)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_exported_programs_load_where_the_operators_are_imported(order: int, tmp_path: Path) -> None:
+    example = torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.bool)
+    torch.export.save(
+        torch.export.export(Decoder(trained(order=order).cpu()), example), tmp_path / "decoder.pt2"
+    )
+    program = "import sys, torch, crfkit.torch.functional\nprint(torch.export.load(sys.argv[1]).graph)"
+    command = [sys.executable, "-c", program, str(tmp_path / "decoder.pt2")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "_best" in printed
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

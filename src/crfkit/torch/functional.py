@@ -228,7 +228,7 @@ def chain_entropy(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return the entropy [B] of the distribution over labellings, in nats; differentiable once.
+    """Return the entropy [B] of the distribution over labellings, in nats; differentiable at will.
 
     Examples
     --------
@@ -253,9 +253,10 @@ def chain_kl(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return KL(p || q) [B] of two distributions over the labellings of the same chains; differentiable once.
+    """Return KL(p || q) [B] of two distributions over the labellings of the same chains.
 
-    +inf, with the gradient 0, where q forbids what p allows and where one of them allows nothing.
+    +inf, with the gradient 0, where q forbids what p allows and where one of them allows nothing. In float64,
+    from scores of half precision too; differentiable at will.
 
     Examples
     --------

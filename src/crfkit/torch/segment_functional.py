@@ -133,7 +133,7 @@ class _Segments:
 def segment_log_partition(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:
     """Return log Z [B] in float64, the log of the sum of exp(score) over all segmentations.
 
-    Differentiable twice.
+    Differentiable at will.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def segment_marginals(node: Rows | None, edge: Tensor, *, segments: bool = False
 
 
 def segment_entropy(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:
-    """Return the entropy [B] of the distribution over segmentations, in nats; differentiable once.
+    """Return the entropy [B] of the distribution over segmentations, in nats; differentiable at will.
 
     By the reference in plain torch, which is slow on long sequences.
 
