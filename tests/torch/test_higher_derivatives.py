@@ -132,6 +132,9 @@ def test_a_tensor_that_is_given_twice_is_counted_twice_and_not_more(order: int) 
         def twice(end: Tensor, name: str = name) -> Tensor:
             return asked(name, order)(node.detach(), end, end, *(x.detach() for x in tables))
 
+        end = random(L, seed=1)
+        plain, graph = (torch.autograd.grad(twice(end).sum(), end, create_graph=x) for x in (False, True))
+        torch.testing.assert_close(graph, plain)
         assert torch.autograd.gradcheck(twice, random(L, seed=1))
         assert torch.autograd.gradgradcheck(twice, random(L, seed=1))
 

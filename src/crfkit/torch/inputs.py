@@ -25,7 +25,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from crfkit.torch.rows import in_chain, kept, traced
 
-__all__ = ["Edges", "Lengths", "Rows", "Sequences", "sequences", "tables", "widened"]
+__all__ = ["Edges", "Lengths", "Rows", "Sequences", "check_labels", "sequences", "tables", "widened"]
 
 Lengths: TypeAlias = "Tensor | Sequence[int]"
 Rows: TypeAlias = "Tensor | PackedSequence"  # padded, packed, nested
@@ -60,6 +60,14 @@ def check_device_type(device: torch.device) -> None:
 def _check_dense(x: Tensor, name: str) -> None:
     if x.layout != torch.strided:
         raise ValueError(f"{name} has layout {x.layout}, expected a dense tensor")
+
+
+def check_labels(scores: Any, count: int, name: str = "node") -> None:
+    """Raise where scores are for another number of labels than the layer that takes them."""
+    rows = scores.data if isinstance(scores, PackedSequence) else scores
+    if isinstance(rows, Tensor) and rows.ndim > 1 and rows.shape[-1] != count:
+        found = f"{name} has shape {_shape(rows)}, scores of {rows.shape[-1]} labels"
+        raise ValueError(f"{found}, but the layer has {count} labels")
 
 
 def _is_jagged(x: Any) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor
 from crfkit.torch import derivatives, ops, orders
 from crfkit.torch.gold import clamped, expected_score, known_labels
 from crfkit.torch.inputs import Edges, Lengths, Rows, sequences, tables, widened
+from crfkit.torch.rows import positions
 
 __all__ = ["Chains"]
 
@@ -126,9 +127,9 @@ class Chains:
         value = torch.where(bad, torch.nan, expected - own + logz)
         return torch.where(infinite & ~bad, torch.inf, value)
 
-    def raise_for(self, each: Tensor, labels: Tensor | None) -> None:
-        """Raise where a loss is not finite, and say why; this waits for the device."""
-        wrong = (~each.isfinite()).nonzero()
+    def raise_for(self, each: Tensor, labels: Tensor | None, sets: Tensor | None, numbers: bool) -> None:
+        """Raise where a loss is +inf, or with `numbers` NaN, and say why; this waits for the device."""
+        wrong = (~each.isfinite() if numbers else each.isinf()).nonzero()
         if not wrong.numel():
             return
         b = int(wrong[0])
@@ -136,9 +137,29 @@ class Chains:
             known_labels(labels.cpu(), self.rows, look=True)
         if each[b].isnan():
             raise ValueError(f"sequence {b}: the scores hold NaN or +inf")
+        remedy = "check=False lets the other sequences train on"
         if self.log_partition()[b] == -torch.inf:
-            raise ValueError(f"sequence {b}: the scores allow no labelling")
-        raise ValueError(f"sequence {b}: the scores forbid the gold labels")
+            raise ValueError(f"sequence {b}: the scores and constraints allow no labelling; {remedy}")
+        if labels is None:
+            what = "the scores and constraints forbid all labellings that `allowed` allows"
+            raise ValueError(f"sequence {b}: {what}: correct it or the constraints; {remedy}")
+        row = self._first_forbidden(b, labels, sets)
+        what = f"label {int(labels.flatten()[row])} is forbidden there, after the gold labels before it"
+        raise ValueError(f"{self.rows.place(row)}: {what}: correct it or the constraints; {remedy}")
+
+    def _first_forbidden(self, b: int, labels: Tensor, sets: Tensor | None) -> int:
+        """Return the row of the first label that cannot be after those before it, by halving."""
+        rows = self.rows
+        order = positions(rows.node, rows.length, rows.first, rows.kept)[b, : int(rows.length[b])]
+        low, high = 0, len(order) - 1  # the first such place is one of low, ..., high
+        while low < high:
+            middle = (low + high) // 2
+            known = labels.new_full(labels.shape, -1).flatten()
+            known[order[: middle + 1]] = labels.flatten()[order[: middle + 1]]
+            with torch.no_grad():
+                possible = self.losses(known.view(labels.shape), sets)[b] < torch.inf
+            low, high = (middle + 1, high) if possible else (low, middle)
+        return int(order[low])
 
 
 def _finite(x: Tensor) -> Tensor:
