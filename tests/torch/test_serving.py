@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import crfkit
 from crfkit.constraints import Scheme
@@ -137,3 +137,36 @@ def test_onnx_files_decode_batches_of_any_size(tmp_path: Path) -> None:
         onnx.export(decoder, tmp_path / "net.onnx")
     with pytest.raises(ValueError, match="chains of order 0 or 1, not 2"):
         onnx.export(trained(order=2), tmp_path / "net.onnx")
+
+
+class Recurrent(nn.Module):
+    """Scores of labels from a recurrent network in both directions."""
+
+    def __init__(self, kind: type[nn.LSTM] | type[nn.GRU]) -> None:
+        super().__init__()
+        self.words = kind(4, 5, bidirectional=True, batch_first=True)
+        self.scores = nn.Linear(10, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.scores(self.words(x)[0])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_onnx_files_of_recurrent_networks_declare_no_length(kind: Any, tmp_path: Path) -> None:
+    """Torch takes the length of the example for that of their outputs."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from crfkit.torch import onnx
+
+    decoder = Decoder(trained(constraints=[Scheme("BIO")]).cpu(), Recurrent(kind))
+    example = torch.zeros(2, 6, 4), torch.ones(2, 6, dtype=torch.bool)
+    onnx.export(decoder, tmp_path / "net.onnx", example)
+    session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
+    assert [x.shape for x in session.get_inputs()] == [["batch", "length", 4], ["batch", "length"]]
+    assert [x.shape for x in session.get_outputs()] == [["batch", "length"], ["batch"]]
+    for shape in ((2, 6), (3, 9), (1, 1), (5, 2)):
+        x, mask = torch.randn(*shape, 4), torch.rand(shape) < 0.7
+        labels, score = session.run(None, {"inputs": x.numpy(), "mask": mask.numpy()})
+        found, value = decoder(x, mask)
+        np.testing.assert_array_equal(labels, found)
+        np.testing.assert_allclose(score, value.detach(), rtol=1e-5)
