@@ -147,8 +147,14 @@ def test_second_derivatives_stay_finite_where_scores_forbid_or_are_not_numbers(o
     node.requires_grad_()
     tables = [random(*(L,) * (h + 1), seed=2 + h) for h in range(1, order + 1)]
     edge: Any = tables[0] if order == 1 else tables
-    (g,) = torch.autograd.grad(functional.chain_entropy(node, edge).nansum(), node, create_graph=True)
-    (again,) = torch.autograd.grad(g.square().sum(), node)
-    assert again.isfinite().all()
-    assert (again[1] == 0).all()
-    assert again[2].abs().sum() > 0
+    labels = torch.zeros(3, T, dtype=torch.int64, device=DEVICE)
+    for value in (
+        functional.chain_entropy(node, edge),
+        functional.chain_loss(node, edge, labels, reduction="none"),
+        functional.chain_log_partition(node, edge),
+    ):
+        (g,) = torch.autograd.grad(value.nansum(), node, create_graph=True)
+        again = torch.autograd.grad(g.square().sum(), (node, *tables))
+        assert all(x.isfinite().all() for x in again)
+        assert (again[0][1] == 0).all()
+        assert again[0][2].abs().sum() > 0

@@ -97,9 +97,11 @@ class _Losses(Function):
         args = ctx.saved_tensors
         if not torch.is_grad_enabled():
             return _grads(ops.loss(*_in_order(args), args[6], grad, True)[1])
+        with torch.no_grad():
+            bad = ops.log_partition(*_in_order(args)).isnan()
         leaves = reference.leaves_of(args, True)
-        each = reference.loss(*_in_order(leaves), leaves[6])
-        total = (torch.where(each.isinf(), 0.0, each) * grad).sum()
+        each = reference.loss(*_in_order(reference.numbers(leaves)), args[6])
+        total = (torch.where(bad | each.isinf(), 0.0, each) * grad).sum()
         scores = [leaves[0], leaves[4], *leaves[7:], leaves[5]]
         return _grads(torch.autograd.grad(total, scores, create_graph=True, materialize_grads=True))
 
