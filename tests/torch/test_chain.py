@@ -64,10 +64,10 @@ def test_constraints_hold_in_loss_and_draws_and_are_not_parameters() -> None:
     assert set(crf.state_dict()) == {"start", "stop", "edge"}
     node = torch.zeros(2, 3, 3, device=DEVICE)
     forbidden = torch.tensor([[0, 2, 0], [1, 2, 0]], device=DEVICE)
-    assert crf.loss(node, forbidden, reduction="none").isinf().tolist() == [True, False]
-    with pytest.raises(ValueError, match="sequence 0: the scores forbid the gold labels"):
+    assert crf.loss(node, forbidden, reduction="none", check=False).isinf().tolist() == [True, False]
+    with pytest.raises(ValueError, match="sequence 0, position 1: label 2 is forbidden there"):
         crf.loss(node, forbidden, check=True)
-    crf.loss(node, forbidden, reduction="none").sum().backward()
+    crf.loss(node, forbidden, reduction="none", check=False).sum().backward()
     assert crf.edge.grad is not None
     assert crf.edge.grad.isfinite().all()
     for draw in crf.sample(node, 20).flatten(0, 1).tolist():
@@ -174,12 +174,18 @@ def test_limits_on_segment_lengths_against_all_labellings() -> None:
     unknown = torch.tensor([[1, -1, -100, 0]], device=DEVICE)
     inside = (paths[:, 0] == 1) & (paths[:, 3] == 0)
     torch.testing.assert_close(crf.loss(node, unknown).double(), -p[inside].sum().log(), rtol=1e-5, atol=1e-6)
-    assert crf.loss(node, torch.tensor([[1, 0, 0, 0]], device=DEVICE)) == torch.inf
+    never = torch.tensor([[1, 0, 0, 0]], device=DEVICE)
+    assert crf.loss(node, never, check=False) == torch.inf
+    assert crf.log_prob(node, never) == -torch.inf
+    with pytest.raises(ValueError, match="sequence 0: the scores and constraints forbid all labellings"):
+        crf.loss(node, never, check=True)
 
 
 def test_limits_on_segment_lengths_refuse_other_numbers_of_labels() -> None:
     crf, node = limited(), torch.zeros(1, 2, 4, device=DEVICE)
-    with pytest.raises(ValueError, match="expected 3 labels in the last axis"):
+    with pytest.raises(
+        ValueError, match=r"node has shape \(1, 2, 4\), scores of 4 labels, but the layer has 3"
+    ):
         crf.decode(node)
     with pytest.raises(ValueError, match="expected 3 labels in the last axis"):
         crf.loss(node[..., :3], allowed=node == 0)

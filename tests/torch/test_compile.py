@@ -11,7 +11,7 @@ from torch import Tensor
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from crfkit.constraints import Scheme
-from crfkit.torch import ChainCRF, ops
+from crfkit.torch import ChainCRF, ops, order_ops
 from tests.cases.torch.chains import random_chains, random_labels
 from tests.cases.torch.devices import DEVICE
 
@@ -22,13 +22,18 @@ VALUES: dict[str, Callable[[ChainCRF, Tensor, Tensor, Tensor], Any]] = {
     "token": lambda crf, node, labels, mask: crf.loss(node, labels, mask, reduction="token"),
     "entropy": lambda crf, node, labels, mask: crf.entropy(node, mask).sum(),
     "marginals": lambda crf, node, labels, mask: crf.marginals(node, mask).square().sum(),
+    "log_partition": lambda crf, node, labels, mask: crf.log_partition(node, mask).sum(),
+    "none": lambda crf, node, labels, mask: crf.loss(node, labels, mask, reduction="none").sum(),
+    "sets": lambda crf, node, labels, mask: crf.loss(node, mask=mask, allowed=node.isfinite()),
     "decode": lambda crf, node, labels, mask: crf.decode(node, mask)[:2],
+    "kbest": lambda crf, node, labels, mask: crf.kbest(node, 2, mask)[:2],
 }
 
 
+@pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("name", VALUES)
-def test_one_graph_for_all_sizes(name: str) -> None:
-    _one_graph(name, "aot_eager")
+def test_one_graph_for_all_sizes(name: str, order: int) -> None:
+    _one_graph(name, "aot_eager", order)
 
 
 def test_inductor() -> None:
@@ -44,10 +49,11 @@ def test_inductor() -> None:
         torch.testing.assert_close(found, node.grad)
 
 
-def _one_graph(name: str, backend: str) -> None:
+def _one_graph(name: str, backend: str, order: int) -> None:
     torch.manual_seed(0)
-    crf = ChainCRF(["O", "B", "I"], constraints=[Scheme("BIO")]).to(DEVICE)
-    torch.nn.init.normal_(crf.edge)
+    crf = ChainCRF(["O", "B", "I"], order, constraints=[Scheme("BIO")]).to(DEVICE)
+    edge = crf.edge if order == 1 else crf.edges[-1]
+    torch.nn.init.normal_(edge)
     query = VALUES[name]
     torch._dynamo.reset()
     counter = CompileCounterWithBackend(backend)
@@ -59,7 +65,7 @@ def _one_graph(name: str, backend: str) -> None:
         expected, found = query(crf, node, labels, mask), compiled(crf, node, labels, mask)
         torch.testing.assert_close(found, expected)
         if isinstance(expected, Tensor):
-            leaves = [node, crf.edge]
+            leaves = [node, edge]
             gradient = torch.autograd.grad(expected, leaves)
             torch.testing.assert_close(torch.autograd.grad(found, leaves), gradient)
     assert counter.frame_count == 1
@@ -80,3 +86,22 @@ def test_operators_keep_their_promises(name: str, form: str) -> None:
     }
     tests = ("test_schema", "test_faketensor")
     torch.library.opcheck(getattr(ops, name), (*chains.args, *more.get(name, ())), test_utils=tests)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="sums of CUDA devices are made of other operators")
+@pytest.mark.parametrize("form", ["padded", "holes", "packed"])
+@pytest.mark.parametrize("name", ["log_partition", "loss", "marginals", "hvp", "best", "kbest", "sample"])
+def test_operators_of_higher_orders_keep_their_promises(name: str, form: str) -> None:
+    chains = random_chains(3, 4, 3, form=form)
+    tables = [chains.edge, torch.randn(3, 3, 3)]
+    weight = torch.rand(3, dtype=torch.float64)
+    scores = (chains.node, chains.start, *tables, chains.stop)
+    more: dict[str, tuple[Any, ...]] = {
+        "loss": (random_labels(chains), weight, True),
+        "marginals": (weight,),
+        "hvp": (weight, [torch.randn_like(x) for x in scores]),
+        "kbest": (2,),
+        "sample": (2, torch.tensor([1])),
+    }
+    args = (*chains.args[:5], tables, chains.stop, *more.get(name, ()))
+    torch.library.opcheck(getattr(order_ops, name), args, test_utils=("test_schema", "test_faketensor"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import c_float
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,10 @@ from tests.cases.torch.devices import DEVICE
 
 pytest.importorskip("triton")
 
-from crfkit.torch.cuda import chunks
+from crfkit.torch.cuda import by_position, chunks, small
+from crfkit.torch.cuda.kernels import chunk_logs, chunk_sweep
+from crfkit.torch.cuda.kernels import logs as log_kernels
+from crfkit.torch.cuda.kernels import small as small_kernels
 
 # NumPy, under the interpreter, warns of the inf and NaN that are meant.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -124,3 +128,41 @@ def test_the_same_bits_twice_and_without_a_gradient() -> None:
     alone = chunks.loss(*chains.args, labels, None, 1.0, False)
     assert torch.equal(alone[1], once[1])
     assert all(x.numel() == 0 for x in alone[2:6])
+
+
+class Narrow:
+    """A kernel that gets numbers in float32, as compiled ones do; the interpreter passes them as they are."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+
+    def __getitem__(self, grid: Any) -> Any:
+        def launch(*args: Any, **how: Any) -> Any:
+            return self.kernel[grid](*(c_float(x).value if isinstance(x, float) else x for x in args), **how)
+
+        return launch
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="compiled kernels get float32 without help")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernels", ["chunks", "small", "by_position"])
+def test_gradients_in_float64_are_scaled_in_float64(
+    kernels: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in (
+        (chunk_sweep, "sweep"),
+        (chunk_sweep, "finish"),
+        (chunk_logs, "logs"),
+        (small_kernels, "gradients"),
+        (log_kernels, "sums"),
+        (by_position, "sums"),
+    ):
+        monkeypatch.setattr(module, name, Narrow(getattr(module, name)))
+    edges = "each" if kernels == "by_position" else "shared"
+    chains = random_chains(3, 5, 3, edges=edges, dtype=torch.float64)
+    labels = random_labels(chains)
+    weight = torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64) if weighted else None
+    run = {"chunks": chunks, "small": small, "by_position": by_position}[kernels]
+    for grad in (True, False):
+        made = run.loss(*chains.args, labels, weight, 1 / 3, grad)[:-1]
+        assert_close(made, general.loss(*chains.args, labels, weight, 1 / 3, grad)[:-1], 1e-13)

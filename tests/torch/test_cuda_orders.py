@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from crfkit.torch import order_ops, reference
 from crfkit.torch import orders as public
-from crfkit.torch import reference
 from crfkit.torch.cuda import orders
 from tests.cases.torch.chains import random_chains, random_labels, rows_of
 from tests.cases.torch.devices import DEVICE
@@ -94,5 +94,5 @@ def test_the_public_functions_and_their_errors() -> None:
 def test_the_choice_by_device_and_size() -> None:
     meta = torch.empty(1, 1, 9, device="meta")
     tables = [meta.new_empty(9, 9), meta.new_empty(9, 9, 9)]
-    assert public._elsewhere(meta, tables) is reference
+    assert order_ops.elsewhere(meta, tables) is reference
     assert orders.states(32, 2) <= orders.MOST < orders.states(64, 2)

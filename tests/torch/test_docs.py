@@ -12,7 +12,12 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 # Warnings are those of other libraries; the Trainer of transformers prints its log, lines of dicts.
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+    "ignore::UserWarning",
+    "error:The given NumPy array is not writable",
+)
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_a_program_prints_what_it_says(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     if "from transformers" in block:

@@ -104,7 +104,9 @@ def test_other_queries_refuse_too() -> None:
         functional.chain_kl(NODE, EDGE, NODE[:1], EDGE)
     with pytest.raises(ValueError, match="these labels have no names"):
         functional.chain_best(NODE, EDGE).names()
-    with pytest.raises(ValueError, match=r"start has shape \(3,\), expected \(4,\): node has 4 labels"):
+    with pytest.raises(
+        ValueError, match=r"node has shape \(2, 3, 4\), scores of 4 labels, but the layer has 3"
+    ):
         ChainCRF(3).decode(NODE)
     with pytest.raises(ValueError, match="labels is None, expected"):
         ChainCRF(None)  # type: ignore[arg-type]

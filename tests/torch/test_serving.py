@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import crfkit
 from crfkit.constraints import Scheme
@@ -57,8 +59,9 @@ def test_a_layer_with_infinite_scores_is_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.*torch.jit.*:DeprecationWarning")
-def test_traced_programs_decode_masks_that_they_have_not_seen() -> None:
-    decoder = Decoder(trained(constraints=[Scheme("BIO")]))
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_traced_programs_decode_masks_that_they_have_not_seen(order: int) -> None:
+    decoder = Decoder(trained(order=order, constraints=[Scheme("BIO")] if order else []))
     full = torch.ones(2, 4, dtype=torch.bool, device=DEVICE)
     program = torch.jit.trace(decoder, (torch.zeros(2, 4, 3, device=DEVICE), full))
     node, mask = torch.randn(5, 7, 3, device=DEVICE), torch.rand(5, 7, device=DEVICE) < 0.5
@@ -66,15 +69,16 @@ def test_traced_programs_decode_masks_that_they_have_not_seen() -> None:
         torch.testing.assert_close(found, expected)
 
 
-def test_exported_programs_decode_batches_of_any_size() -> None:
-    crf = trained(constraints=[Scheme("BIO")])
+@pytest.mark.parametrize("order", [1, 2])
+def test_exported_programs_decode_batches_of_any_size(order: int) -> None:
+    crf = trained(order=order, constraints=[Scheme("BIO")])
     decoder = Decoder(crf, nn.Linear(4, 3).to(DEVICE))
     B, T = torch.export.Dim("B"), torch.export.Dim("T")
     mask = torch.ones(2, 3, dtype=torch.bool, device=DEVICE)
     example = torch.zeros(2, 3, 4, device=DEVICE), mask
     program = torch.export.export(decoder, example, dynamic_shapes=({0: B, 1: T}, {0: B, 1: T}))
     names = {str(node.target) for node in program.graph.nodes}
-    assert "crfkit.chain_best.default" in names
+    assert f"crfkit.{'chain' if order == 1 else 'order'}_best.default" in names
     buffer = io.BytesIO()
     torch.export.save(program, buffer)
     buffer.seek(0)
@@ -85,6 +89,18 @@ def test_exported_programs_decode_batches_of_any_size() -> None:
         found, value = decoder(x, mask)
         assert torch.equal(labels, found)
         assert torch.equal(score, value)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_exported_programs_load_where_the_operators_are_imported(order: int, tmp_path: Path) -> None:
+    example = torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.bool)
+    torch.export.save(
+        torch.export.export(Decoder(trained(order=order).cpu()), example), tmp_path / "decoder.pt2"
+    )
+    program = "import sys, torch, crfkit.torch.functional\nprint(torch.export.load(sys.argv[1]).graph)"
+    command = [sys.executable, "-c", program, str(tmp_path / "decoder.pt2")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "_best" in printed
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -121,3 +137,36 @@ def test_onnx_files_decode_batches_of_any_size(tmp_path: Path) -> None:
         onnx.export(decoder, tmp_path / "net.onnx")
     with pytest.raises(ValueError, match="chains of order 0 or 1, not 2"):
         onnx.export(trained(order=2), tmp_path / "net.onnx")
+
+
+class Recurrent(nn.Module):
+    """Scores of labels from a recurrent network in both directions."""
+
+    def __init__(self, kind: type[nn.LSTM] | type[nn.GRU]) -> None:
+        super().__init__()
+        self.words = kind(4, 5, bidirectional=True, batch_first=True)
+        self.scores = nn.Linear(10, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.scores(self.words(x)[0])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_onnx_files_of_recurrent_networks_declare_no_length(kind: Any, tmp_path: Path) -> None:
+    """Torch takes the length of the example for that of their outputs."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from crfkit.torch import onnx
+
+    decoder = Decoder(trained(constraints=[Scheme("BIO")]).cpu(), Recurrent(kind))
+    example = torch.zeros(2, 6, 4), torch.ones(2, 6, dtype=torch.bool)
+    onnx.export(decoder, tmp_path / "net.onnx", example)
+    session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
+    assert [x.shape for x in session.get_inputs()] == [["batch", "length", 4], ["batch", "length"]]
+    assert [x.shape for x in session.get_outputs()] == [["batch", "length"], ["batch"]]
+    for shape in ((2, 6), (3, 9), (1, 1), (5, 2)):
+        x, mask = torch.randn(*shape, 4), torch.rand(shape) < 0.7
+        labels, score = session.run(None, {"inputs": x.numpy(), "mask": mask.numpy()})
+        found, value = decoder(x, mask)
+        np.testing.assert_array_equal(labels, found)
+        np.testing.assert_allclose(score, value.detach(), rtol=1e-5)

@@ -14,7 +14,7 @@ from crfkit.structures.constraints import Constraint
 from crfkit.torch import functional
 from crfkit.torch.functional import Reduction
 from crfkit.torch.gold import known_labels
-from crfkit.torch.inputs import Edges, Lengths, Rows, sequences
+from crfkit.torch.inputs import Edges, Lengths, Rows, check_labels, sequences
 from crfkit.torch.results import Paths
 from crfkit.torch.states import States
 
@@ -80,7 +80,7 @@ class ChainCRF(nn.Module):
         super().__init__()
         self.chain = _chain(labels, order, constraints)
         made = {"device": device, "dtype": dtype or torch.float32}
-        L = len(self.chain.labels)
+        self._count = L = len(self.chain.labels)
         self.start = nn.Parameter(torch.zeros(L, **made))
         self.stop = nn.Parameter(torch.zeros(L, **made))
         if self.chain.order == 1:
@@ -145,14 +145,15 @@ class ChainCRF(nn.Module):
         allowed: Rows | None = None,
         weight: Tensor | None = None,
         reduction: Reduction = "mean",
-        check: bool = False,
+        check: bool | None = None,
     ) -> Tensor:
         """Return minus the log probability of what is known of the labels; `functional.chain_loss`.
 
         Labels of -1 and -100 in the mask are unknown and summed over; `allowed` holds sets of labels, or
-        distributions over them. Gold that a constraint forbids has the loss +inf and no gradient;
-        ``check=True`` raises and names the sequence.
+        distributions over them. Gold that a constraint forbids is an error on the CPU; elsewhere, and with
+        ``check=False``, it has the loss +inf and no gradient. ``check=True`` raises on all devices.
         """
+        check_labels(node, self._count)
         if self.states is not None:
             if labels is not None:  # checked as labels, then sets of states
                 rows = sequences(node, mask, lengths, offsets)
@@ -177,7 +178,8 @@ class ChainCRF(nn.Module):
         """Return log probabilities of labellings [B]."""
         if self.states is not None:
             ways: Any = where
-            return -self.loss(node, labels, mask, reduction="none", **ways)
+            return -self.loss(node, labels, mask, reduction="none", check=False, **ways)
+        check_labels(node, self._count)
         return functional.chain_log_prob(node, labels=labels, mask=mask, **where, **self.tables())
 
     def log_partition(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Tensor:
@@ -243,6 +245,7 @@ class ChainCRF(nn.Module):
     # ---- where limits on segment lengths make states of labels
 
     def _scores(self, node: Rows) -> Rows:
+        check_labels(node, self._count)
         return node if self.states is None else self.states.scores(node)
 
     def _labels(self, found: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 `LogPartition` -> `Marginals` -> `hvp`, each the gradient of the one before; `Loss` makes its value and its
 gradient in one call and only scales the latter when asked for it. `Entropy` and `Divergence` are functions of
-their own whose first derivative is the Hessian product, so that they compile.
+their own whose first derivative is the Hessian product, so that they compile. All can be differentiated any
+number of times: from the third derivatives of log Z on by the reference (`crfkit.torch.curvature`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from crfkit.torch import ops
+from crfkit.torch import ops, reference
+from crfkit.torch.curvature import Products, product, sound
 from crfkit.torch.gold import weighted
-from crfkit.torch.inputs import visible
+from crfkit.torch.inputs import visible, widened
 
 __all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals"]
 
@@ -32,6 +34,16 @@ def _scores(chain: tuple[Any, ...]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return chain[0], chain[4], chain[5], chain[6]
 
 
+def _by_reference(*args: Any) -> tuple[Tensor, ...]:
+    chain, weight, along = args[:7], args[7], args[8:]
+    with torch.no_grad():
+        bad = ops.log_partition(*chain)[0].isnan()
+    return sound(reference.hvp, bad, chain, weight, along, create_graph=True)
+
+
+_PRODUCTS = Products(ops.hvp, _by_reference)
+
+
 class Marginals(Function):
     """The gradient of sum_b weight[b] log Z[b] by node, start, edge and stop."""
 
@@ -44,7 +56,7 @@ class Marginals(Function):
     @staticmethod
     def backward(ctx: Any, *along: Tensor) -> _Grads:
         """Return the Hessian products; by weight, <marginals, direction>."""
-        *made, dot, _ = ops.hvp(*ctx.saved_tensors, *along)
+        *made, dot, _ = product(_PRODUCTS, *ctx.saved_tensors, *along)
         return (*_by_chain(made, 0), dot.to(ctx.saved_tensors[7].dtype))
 
 
@@ -66,14 +78,15 @@ class LogPartition(Function):
 
 def _loss_gradient(chain: tuple[Any, ...], labels: Tensor, weight: Tensor) -> list[Tensor]:
     """Return marginals minus those of the labellings that agree with `labels`: differentiable."""
-    node = chain[0]
+    node = widened(chain[0])  # two gradients are added up: not in half precision
     other = torch.arange(node.shape[-1], device=node.device) != labels[..., None]
     clamped = node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)
     gold_exists = ops.log_partition(clamped, *chain[1:])[0] > -torch.inf
     weight = torch.where(gold_exists, weight, 0.0)
-    free = Marginals.apply(*chain, weight)
+    free = Marginals.apply(node, *chain[1:], weight)
     gold = Marginals.apply(clamped, *chain[1:], weight)
-    return [a - b for a, b in zip(free, gold, strict=True)]
+    made = [a - b for a, b in zip(free, gold, strict=True)]
+    return [made[0].to(chain[0].dtype), *made[1:]]
 
 
 class Loss(Function):
@@ -149,7 +162,7 @@ class Entropy(Function):
     def backward(ctx: Any, grad: Tensor) -> _Grads:
         """Return minus the Hessian times the scores."""
         chain = ctx.saved_tensors
-        return _by_chain(ops.hvp(*chain, -grad, *(_finite(x) for x in _scores(chain)))[:4], 0)
+        return _by_chain(product(_PRODUCTS, *chain, -grad, *(_finite(x) for x in _scores(chain)))[:4], 0)
 
 
 class Divergence(Function):
@@ -177,9 +190,10 @@ class Divergence(Function):
         """Return the Hessian of p times the difference; by q, the difference of marginals."""
         chain, others = ctx.saved_tensors[:7], ctx.saved_tensors[7:11]
         grad = torch.where(ctx.saved_tensors[11].isfinite(), grad, 0.0)
-        of_p = ops.hvp(*chain, grad, *_differences(chain, others))[:4]
-        mine = ops.marginals(*chain, grad)[:4]
-        theirs = ops.marginals(others[0], *chain[1:4], *others[1:], grad)[:4]
+        of_p = product(_PRODUCTS, *chain, grad, *_differences(chain, others))[:4]
+        marginals = Marginals.apply if torch.is_grad_enabled() else ops.marginals
+        mine = marginals(*chain, grad)[:4]
+        theirs = marginals(others[0], *chain[1:4], *others[1:], grad)[:4]
         return (*_by_chain(of_p, 0), *(b - a for a, b in zip(mine, theirs, strict=True)))
 
 
@@ -189,5 +203,5 @@ def _differences(chain: tuple[Any, ...], others: tuple[Tensor, ...]) -> list[Ten
 
 
 def difference(p: Tensor, q: Tensor) -> Tensor:
-    """Return p - q, 0 where one of them is -inf."""
-    return torch.where((p == -torch.inf) | (q == -torch.inf), 0.0, p - q)
+    """Return p - q in float64, 0 where one of them is -inf."""
+    return torch.where((p == -torch.inf) | (q == -torch.inf), 0.0, p.double() - q.double())

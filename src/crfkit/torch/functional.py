@@ -28,8 +28,8 @@ from torch import Tensor
 
 from crfkit.checks import check_choice, check_number
 from crfkit.torch import derivatives
-from crfkit.torch.gold import check_shares, known_labels, weighted
-from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, has_shape, tables
+from crfkit.torch.gold import check_sets, check_shares, has_infinity, known_labels, left_in, weighted
+from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, has_shape, tables, visible
 from crfkit.torch.queries import Chains
 from crfkit.torch.results import Paths
 from crfkit.torch.rows import traced
@@ -95,7 +95,7 @@ def chain_loss(
     allowed: Rows | None = None,
     weight: Tensor | None = None,
     reduction: Reduction = "mean",
-    check: bool = False,
+    check: bool | None = None,
 ) -> Tensor:
     """Return minus the log probability of what is known of the labels: 0 or more.
 
@@ -108,21 +108,24 @@ def chain_loss(
         anything. Labels out of range: a ValueError on the CPU; on other devices, where they are not looked
         at, the loss of the sequence is not finite.
     allowed : tensor shaped as `node`, optional
-        bool: the labels that each position may have, in place of `labels` or beside them. A floating type:
+        bool: the labels that each position may have, in place of `labels` or beside them; an empty set in a
+        chain is a ValueError on the CPU, and elsewhere the loss +inf. A floating type:
         a distribution over the labels of each position, and the loss is log Z minus the expected score if
         positions are drawn from it independently (steps that are forbidden do not count).
     weight : tensor [B], optional
         Factors of the losses. 0 leaves a sequence out, whatever its loss is.
     reduction : {"mean", "sum", "token", "none"}
         Divide the sum of the weighted losses by B, not at all, by the number of positions; or return [B].
-    check : bool
-        Wait for the result and raise a ValueError that names the sequence if a loss is not finite.
+    check : bool, optional
+        Whether to raise a ValueError that names the sequence and, where labels are given, the position. By
+        default on the CPU where the gold is forbidden (the loss would be +inf), and not on other devices,
+        which it would wait for. True: on all, for NaN too. False: nowhere. Weights of 0 are left out.
 
     Returns
     -------
     Tensor
         One number in float32 (float64 for scores in float64), or with "none" [B] in float64. Gold that is
-        forbidden has the loss +inf and the gradient 0.
+        forbidden has the loss +inf and the gradient 0, a sequence without positions the loss 0.
 
     Examples
     --------
@@ -136,9 +139,12 @@ def chain_loss(
     rows, L = chains.rows, chains.rows.node.shape[-1]
     if labels is None and allowed is None:
         raise ValueError("labels and allowed are both omitted: one of them says what the gold is")
-    gold = None if labels is None else known_labels(rows.like_node(labels, "labels"), rows)
+    look = visible(rows.node)
+    gold = None if labels is None else known_labels(rows.like_node(labels, "labels"), rows, look)
     sets = None if allowed is None else rows.like_node(allowed, "allowed", (L,))
-    if sets is not None and sets.dtype != torch.bool:
+    if sets is not None and sets.dtype == torch.bool:
+        check_sets(sets, rows)
+    elif sets is not None:
         if not sets.dtype.is_floating_point:
             raise ValueError(f"allowed has type {sets.dtype}, expected torch.bool or a floating type")
         if gold is not None:
@@ -147,7 +153,8 @@ def chain_loss(
     factor = _weights(weight, rows)
     divisor = rows.length.shape[0] if reduction == "mean" else 1
     # A compiled graph would hold 1 / B as a constant: there B divides the answer.
-    scale = 1.0 if traced() else 1.0 / max(divisor, 1)
+    graph = not look and traced()
+    scale = 1.0 if graph else 1.0 / max(divisor, 1)
     learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
     if sets is None and not chains.higher and reduction != "none" and not learned:
         total, each = derivatives.Loss.apply(*chains.args, gold, factor, scale)
@@ -157,13 +164,13 @@ def chain_loss(
             each = weighted(each, factor)
         if reduction != "none":
             total = (each.sum() * scale).to(torch.float64 if chains.wide() else torch.float32)
-    if check:
-        chains.raise_for(each.detach(), gold)
+    if check or (check is None and look and has_infinity(each if reduction == "none" else total)):
+        chains.raise_for(left_in(each, factor), gold, sets, bool(check))
     if reduction == "none":
         return each
     if reduction == "token":
         return total / rows.length.sum().clamp(min=1)
-    return total / divisor if traced() and reduction == "mean" else total
+    return total / divisor if graph and reduction == "mean" else total
 
 
 def chain_log_prob(
@@ -228,7 +235,7 @@ def chain_entropy(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return the entropy [B] of the distribution over labellings, in nats; differentiable once.
+    """Return the entropy [B] of the distribution over labellings, in nats; differentiable at will.
 
     Examples
     --------
@@ -253,9 +260,10 @@ def chain_kl(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return KL(p || q) [B] of two distributions over the labellings of the same chains; differentiable once.
+    """Return KL(p || q) [B] of two distributions over the labellings of the same chains.
 
-    +inf, with the gradient 0, where q forbids what p allows and where one of them allows nothing.
+    +inf, with the gradient 0, where q forbids what p allows and where one of them allows nothing. In float64,
+    from scores of half precision too; differentiable at will.
 
     Examples
     --------

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 import torch
 from torch import Tensor
 
 from crfkit.torch.inputs import Sequences, visible
 
-__all__ = ["check_shares", "clamped", "expected_score", "known_labels", "weighted"]
+__all__ = [
+    "check_sets",
+    "check_shares",
+    "clamped",
+    "expected_score",
+    "has_infinity",
+    "known_labels",
+    "left_in",
+    "weighted",
+]
 
 UNKNOWN = (-1, -100)
 
 
-def known_labels(labels: Tensor, rows: Sequences, look: bool = False) -> Tensor:
+def known_labels(labels: Tensor, rows: Sequences, look: bool | None = None) -> Tensor:
     """Return labels as int64; raise where one in a chain is out of range, if values may be looked at."""
     if labels.dtype not in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
         raise ValueError(f"labels has type {labels.dtype}, expected whole numbers")
     labels = labels.to(torch.int64)
-    if (look or visible(labels)) and labels.numel():
+    if (visible(labels) if look is None else look) and labels.numel():
         L = rows.node.shape[-1]
         low, high = torch.aminmax(labels)
         if low.item() < -1 or high.item() >= L:
@@ -34,6 +44,15 @@ def known_labels(labels: Tensor, rows: Sequences, look: bool = False) -> Tensor:
                     "or -1 or -100 where it is unknown"
                 )
     return labels
+
+
+def check_sets(sets: Tensor, rows: Sequences) -> None:
+    """Raise where a position in a chain may have no label at all, if values may be looked at."""
+    if visible(sets):
+        wrong = (~sets.any(-1) & rows.inside()).flatten().nonzero()
+        if wrong.numel():
+            place = rows.place(int(wrong[0]))
+            raise ValueError(f"{place}: allowed is an empty set: give True to all labels that may be")
 
 
 def check_shares(share: Tensor, rows: Sequences) -> None:
@@ -51,6 +70,17 @@ def check_shares(share: Tensor, rows: Sequences) -> None:
 def weighted(each: Tensor, weight: Tensor) -> Tensor:
     """Return losses times weights: a weight of 0 leaves a sequence out, though its loss is not finite."""
     return each.masked_fill((weight == 0) & ~each.isfinite(), 0.0) * weight
+
+
+def has_infinity(losses: Tensor) -> bool:
+    """Tell whether a loss may be infinite, from one or many of them, or from their sum."""
+    return not isfinite(losses.detach().sum().item() if losses.ndim else losses.item())
+
+
+def left_in(each: Tensor, weight: Tensor | None) -> Tensor:
+    """Return losses [B] without a graph, 0 for sequences that a weight of 0 leaves out."""
+    each = each.detach()
+    return each if weight is None else each.masked_fill(weight == 0, 0.0)
 
 
 def clamped(node: Tensor, labels: Tensor | None, allowed: Tensor | None) -> Tensor:

@@ -25,7 +25,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from crfkit.torch.rows import in_chain, kept, traced
 
-__all__ = ["Edges", "Lengths", "Rows", "Sequences", "sequences", "tables"]
+__all__ = ["Edges", "Lengths", "Rows", "Sequences", "check_labels", "sequences", "tables", "widened"]
 
 Lengths: TypeAlias = "Tensor | Sequence[int]"
 Rows: TypeAlias = "Tensor | PackedSequence"  # padded, packed, nested
@@ -60,6 +60,14 @@ def check_device_type(device: torch.device) -> None:
 def _check_dense(x: Tensor, name: str) -> None:
     if x.layout != torch.strided:
         raise ValueError(f"{name} has layout {x.layout}, expected a dense tensor")
+
+
+def check_labels(scores: Any, count: int, name: str = "node") -> None:
+    """Raise where scores are for another number of labels than the layer that takes them."""
+    rows = scores.data if isinstance(scores, PackedSequence) else scores
+    if isinstance(rows, Tensor) and rows.ndim > 1 and rows.shape[-1] != count:
+        found = f"{name} has shape {_shape(rows)}, scores of {rows.shape[-1]} labels"
+        raise ValueError(f"{found}, but the layer has {count} labels")
 
 
 def _is_jagged(x: Any) -> bool:
@@ -280,7 +288,7 @@ def _vector(x: Tensor | None, name: str, found: Sequences) -> Tensor:
     _check_scores(x, name, found)
     if not has_shape(x, (L,)):
         raise ValueError(f"{name} has shape {_shape(x)}, expected ({L},): node has {L} labels")
-    return _wide(x)
+    return widened(x)
 
 
 def _check_scores(x: Any, name: str, found: Sequences) -> None:
@@ -291,7 +299,8 @@ def _check_scores(x: Any, name: str, found: Sequences) -> None:
     found.check_device(x, name)
 
 
-def _wide(x: Tensor) -> Tensor:
+def widened(x: Tensor) -> Tensor:
+    """Return scores of half precision in float32, others as they are."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
@@ -308,16 +317,16 @@ def tables(
                 raise ValueError(f"edge[{h}] has shape {_shape(table)}, expected {(L,) * (h + 2)}")
         if not edge:
             raise ValueError("edge lists no tables, expected one for each order")
-        return first, _wide(edge[0]) if len(edge) == 1 else [_wide(table) for table in edge], last
+        return first, widened(edge[0]) if len(edge) == 1 else [widened(table) for table in edge], last
     if isinstance(edge, PackedSequence) or _is_jagged(edge):
         edge = found.like_node(edge, "edge", (L, L))
     _check_scores(edge, "edge", found)
     table = cast(Tensor, edge)
     if has_shape(table, (L, L)):
-        return first, _wide(table), last
+        return first, widened(table), last
     allowed = [(L, L), (*node.shape[:-1], L, L)]
     if node.ndim == 3:
         allowed.append((node.shape[0], node.shape[1] - 1, L, L))
     if not any(has_shape(table, shape) for shape in allowed):
         raise ValueError(f"edge has shape {_shape(table)}, expected {' or '.join(map(str, allowed))}")
-    return first, _wide(table), last
+    return first, widened(table), last

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from onnxscript import DOUBLE, INT64, graph, script
+from onnxscript import DOUBLE, INT64, graph, ir, script
 from onnxscript import opset18 as op
 from torch import Tensor, nn
 
@@ -156,7 +156,23 @@ def export(
         dynamic_shapes=(free, free),
         custom_translation_table=translations(),
     )
+    _declare(program.model.graph)
     program.save(os.fspath(file))
+
+
+def _declare(graph: Any) -> None:
+    """Say that the first two axes of inputs and outputs are free, and nothing of shapes in between.
+
+    Torch takes the length of the example for that of the output of a recurrent network, which is right in
+    the graph and wrong in the shapes beside it.
+    """
+    for value in graph.inputs:
+        value.shape = ir.Shape(["batch", "length", *value.shape[2:]])
+    for node in graph:
+        for value in node.outputs:
+            value.shape = None
+    labels, score = graph.outputs
+    labels.shape, score.shape = ir.Shape(["batch", "length"]), ir.Shape(["batch"])
 
 
 def _evaluated(module: nn.Module) -> nn.Module:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from crfkit.torch import derivatives, ops, orders, reference
+from crfkit.torch import derivatives, ops, orders
 from crfkit.torch.gold import clamped, expected_score, known_labels
-from crfkit.torch.inputs import Edges, Lengths, Rows, sequences, tables
+from crfkit.torch.inputs import Edges, Lengths, Rows, sequences, tables, widened
+from crfkit.torch.rows import positions
 
 __all__ = ["Chains"]
 
@@ -38,11 +40,18 @@ class Chains:
 
     def labels(self, query: str, *more: Any) -> Any:
         """Ask for labels, which have no derivatives: best, kbest, sample."""
-        node, length, first, kept, start, edge, stop = self.args
-        tables = [x.detach() for x in edge] if self.higher else edge.detach()
         # Detached instead of under no_grad, which an exported program would hold in a graph of its own.
-        args = (node.detach(), length, first, kept, start.detach(), tables, stop.detach())
+        args = (_detached(x) for x in self.args)
         return getattr(orders if self.higher else ops, query)(*args, *more)
+
+    def widened(self) -> Chains:
+        """Return the chains with scores of half precision in float32, so that gradients are rounded once."""
+        node = widened(self.rows.node)
+        if node is self.rows.node:
+            return self
+        made = copy(self)
+        made.rows = self.rows._replace(node=node)
+        return made
 
     def wide(self) -> bool:
         """Tell whether values are summed up in float64."""
@@ -57,24 +66,23 @@ class Chains:
 
     def losses(self, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
         """Return losses [B] that can be differentiated."""
-        if allowed is not None and allowed.dtype != torch.bool:
-            gold = expected_score(self.rows, self.start, self.edge, self.stop, allowed)
-        elif allowed is None:
+        if allowed is None:
             by: Any = orders.loss if self.higher else derivatives.Losses.apply
             each: Tensor = by(*self.args, labels)
             return each
+        chains = self.widened()  # two gradients are added up
+        if allowed.dtype == torch.bool:
+            gold = chains.log_partition(clamped(chains.rows.node, labels, allowed))
         else:
-            gold = self.log_partition(clamped(self.rows.node, labels, allowed))
-        logz = self.log_partition()
+            gold = expected_score(chains.rows, self.start, self.edge, self.stop, allowed)
+        logz = chains.log_partition()
         value = torch.where(logz.isnan() | gold.isnan(), torch.nan, logz - gold)  # without a gradient there
         return torch.where((gold == -torch.inf) | (logz == -torch.inf), torch.inf, value)
 
     def marginals(self, edges: bool) -> tuple[Tensor, Tensor | None]:
         """Return probabilities of labels, and of steps where they are asked for."""
-        node = self.rows.node
-        args = list(self.args)
-        if node.dtype in (torch.float16, torch.bfloat16):
-            args[0] = node.float()
+        args = list(self.widened().args)
+        node = args[0]
         ones = torch.ones_like(self.rows.length, dtype=torch.float64)
         scores = (node, self.start, self.stop, *([self.edge] if isinstance(self.edge, Tensor) else self.edge))
         if self.higher:
@@ -91,39 +99,37 @@ class Chains:
     def entropy(self) -> Tensor:
         """Return entropies [B]."""
         if not self.higher:
-            value: Tensor = derivatives.Entropy.apply(*self.args)
+            value: Tensor = derivatives.Entropy.apply(*self.widened().args)
             return value
-        node, _, _, _, start, edge, stop = self.args
-        logz, expected = self._expected([_finite(x) for x in (node, start, *edge, stop)])
+        args = self.widened().args
+        node, _, _, _, start, edge, stop = args
+        expected, logz = orders.expected(args, [_finite(x) for x in (node, start, *edge, stop)])
         return logz - expected
 
     def divergence(self, other: Tensor, start: Tensor, edge: Edges, stop: Tensor) -> Tensor:
         """Return KL(p || q) [B], q with these scores."""
         if not self.higher and isinstance(edge, Tensor):
-            value: Tensor = derivatives.Divergence.apply(*self.args, other, start, edge, stop)
+            args = self.widened().args
+            value: Tensor = derivatives.Divergence.apply(*args, widened(other), start, edge, stop)
             return value
         if isinstance(edge, Tensor) or isinstance(self.edge, Tensor) or len(edge) != len(self.edge):
             raise ValueError("other_edge must have as many tables as edge")
-        mine, theirs = (self.rows.node, self.start, *self.edge, self.stop), (other, start, *edge, stop)
-        pairs = list(zip(mine, theirs, strict=True))
-        mine_logz, expected = self._expected([derivatives.difference(p, q) for p, q in pairs])
-        outside = self._expected([((p > -torch.inf) & (q == -torch.inf)).double() for p, q in pairs])[1]
+        args, other = self.widened().args, widened(other)
+        pairs = list(
+            zip((args[0], self.start, *self.edge, self.stop), (other, start, *edge, stop), strict=True)
+        )
+        expected, own = orders.expected(args, [derivatives.difference(p, q) for p, q in pairs])
+        forbidden = [((p > -torch.inf) & (q == -torch.inf)).double() for p, q in pairs]
+        outside, _ = orders.expected([_detached(x) for x in args], forbidden)
         logz = orders.log_partition(other, *self.rows.chain[1:], start, edge, stop)
-        infinite = (outside > 0) | (mine_logz == -torch.inf) | (logz == -torch.inf)
-        bad = logz.isnan() | mine_logz.isnan()
-        value = torch.where(bad, torch.nan, expected - mine_logz + logz)
+        infinite = (outside > 0) | (own == -torch.inf) | (logz == -torch.inf)
+        bad = logz.isnan() | own.isnan()
+        value = torch.where(bad, torch.nan, expected - own + logz)
         return torch.where(infinite & ~bad, torch.inf, value)
 
-    def _expected(self, along: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return log Z and the expectation of other scores, [B], in the graph of both; order 2 and more."""
-        bad = self.log_partition().detach().isnan()
-        found = _expectation(reference.numbers(self.args), reference.numbers(along))
-        logz, expected = (torch.where(bad, torch.nan, x) for x in found)  # without a gradient there
-        return logz, expected
-
-    def raise_for(self, each: Tensor, labels: Tensor | None) -> None:
-        """Raise where a loss is not finite, and say why; this waits for the device."""
-        wrong = (~each.isfinite()).nonzero()
+    def raise_for(self, each: Tensor, labels: Tensor | None, sets: Tensor | None, numbers: bool) -> None:
+        """Raise where a loss is +inf, or with `numbers` NaN, and say why; this waits for the device."""
+        wrong = (~each.isfinite() if numbers else each.isinf()).nonzero()
         if not wrong.numel():
             return
         b = int(wrong[0])
@@ -131,25 +137,36 @@ class Chains:
             known_labels(labels.cpu(), self.rows, look=True)
         if each[b].isnan():
             raise ValueError(f"sequence {b}: the scores hold NaN or +inf")
+        remedy = "check=False lets the other sequences train on"
         if self.log_partition()[b] == -torch.inf:
-            raise ValueError(f"sequence {b}: the scores allow no labelling")
-        raise ValueError(f"sequence {b}: the scores forbid the gold labels")
+            raise ValueError(f"sequence {b}: the scores and constraints allow no labelling; {remedy}")
+        if labels is None:
+            what = "the scores and constraints forbid all labellings that `allowed` allows"
+            raise ValueError(f"sequence {b}: {what}: correct it or the constraints; {remedy}")
+        row = self._first_forbidden(b, labels, sets)
+        what = f"label {int(labels.flatten()[row])} is forbidden there, after the gold labels before it"
+        raise ValueError(f"{self.rows.place(row)}: {what}: correct it or the constraints; {remedy}")
+
+    def _first_forbidden(self, b: int, labels: Tensor, sets: Tensor | None) -> int:
+        """Return the row of the first label that cannot be after those before it, by halving."""
+        rows = self.rows
+        order = positions(rows.node, rows.length, rows.first, rows.kept)[b, : int(rows.length[b])]
+        low, high = 0, len(order) - 1  # the first such place is one of low, ..., high
+        while low < high:
+            middle = (low + high) // 2
+            known = labels.new_full(labels.shape, -1).flatten()
+            known[order[: middle + 1]] = labels.flatten()[order[: middle + 1]]
+            with torch.no_grad():
+                possible = self.losses(known.view(labels.shape), sets)[b] < torch.inf
+            low, high = (middle + 1, high) if possible else (low, middle)
+        return int(order[low])
 
 
 def _finite(x: Tensor) -> Tensor:
     return x.masked_fill(x == -torch.inf, 0.0)
 
 
-@reference.with_graphs
-def _expectation(args: Any, along: Any) -> tuple[Tensor, Tensor]:
-    node, length, first, index, start, edges, stop = args
-    scores = [node, start, *edges, stop]
-    graph = torch.is_grad_enabled() and any(x.requires_grad for x in [*scores, *along])
-    scores = [x if graph and x.requires_grad else x.detach().requires_grad_() for x in scores]
-    with torch.enable_grad():
-        weight = torch.ones(length.shape, dtype=torch.float64, device=node.device).requires_grad_()
-        chain = (scores[0], length, first, index, scores[1], scores[2:-1], scores[-1])
-        *made, logz = reference.marginals(*chain, weight, True)
-        total = sum(((m.double() * v).sum() for m, v in zip(made, along, strict=True)), weight.sum() * 0)
-        (expected,) = torch.autograd.grad(total, weight, create_graph=graph)
-    return (logz, expected) if graph else (logz.detach(), expected.detach())
+def _detached(x: Any) -> Any:
+    if isinstance(x, list):
+        return [one.detach() for one in x]
+    return x.detach() if isinstance(x, Tensor) else x

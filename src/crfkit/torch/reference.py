@@ -22,6 +22,7 @@ __all__ = [
     "best",
     "hvp",
     "kbest",
+    "leaves_of",
     "log_partition",
     "loss",
     "marginals",
@@ -51,6 +52,23 @@ def numbers(x: Any) -> Any:
         return torch.where(one.isnan() | (one == torch.inf), 0.0, one)
 
     return _each(x, sound)
+
+
+def leaves_of(tensors: Sequence[Any], graph: bool, wanted: Sequence[bool] | None = None) -> list[Any]:
+    """Return what a gradient is taken by: aliases in the graph of the tensors, or copies outside of it.
+
+    Never the tensors themselves: one may be made of another, or be given twice, and a gradient by each of
+    them would count the way from the one to the other too.
+    """
+
+    def leaf(x: Any, needed: bool) -> Any:
+        if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
+            return x
+        if graph and x.requires_grad:
+            return x.view_as(x)
+        return x.detach().requires_grad_(needed)
+
+    return [leaf(x, wanted is None or wanted[i]) for i, x in enumerate(tensors)]
 
 
 def with_graphs(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
@@ -177,10 +195,9 @@ def marginals(
     create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
     """Return the gradient of sum_b weight[b] log Z[b] by node, start, each table of edge, stop; and log Z."""
-    leaves = [node, start, *((edge,) if isinstance(edge, Tensor) else edge), stop]
-    if not create_graph:
-        leaves = [x.detach().requires_grad_() for x in leaves]
     with torch.enable_grad():
+        edges = (edge,) if isinstance(edge, Tensor) else edge
+        leaves = leaves_of([node, start, *edges, stop], create_graph)
         tables = leaves[2] if isinstance(edge, Tensor) else leaves[2:-1]
         logz = log_partition(leaves[0], length, first, index, leaves[1], tables, leaves[-1])
         total = (torch.where(logz.isinf(), 0.0, logz) * weight).sum()
@@ -199,22 +216,25 @@ def hvp(
     stop: Tensor,
     weight: Tensor,
     *direction: Tensor,
+    create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
     """Return the Hessian of sum_b weight[b] log Z[b] times a direction, <marginals, direction>, and log Z.
 
     The direction has the order and the shapes of the gradient that `marginals` returns.
     """
     edges = (edge,) if isinstance(edge, Tensor) else tuple(edge)
-    leaves = [x.detach().requires_grad_() for x in (node, start, *edges, stop, weight.double())]
-    *scores, weights = leaves
-    tables = scores[2] if isinstance(edge, Tensor) else scores[2:-1]
-    *grads, logz = marginals(
-        scores[0], length, first, index, scores[1], tables, scores[-1], weights, create_graph=True
-    )
     with torch.enable_grad():
-        along = sum((g.double() * v).sum() for g, v in zip(grads, direction, strict=True))
-        products = torch.autograd.grad(along, leaves, materialize_grads=True)
-    return (*products, logz.detach())
+        given = [node, start, *edges, stop, weight]
+        leaves = leaves_of([x.double() for x in given], create_graph)  # as the direction
+        *scores, weights = leaves
+        tables = scores[2] if isinstance(edge, Tensor) else scores[2:-1]
+        *grads, logz = marginals(
+            scores[0], length, first, index, scores[1], tables, scores[-1], weights, create_graph=True
+        )
+        along = sum((g * v).sum() for g, v in zip(grads, direction, strict=True))
+        products = torch.autograd.grad(along, leaves, create_graph=create_graph, materialize_grads=True)
+        made = [x.to(of.dtype) for x, of in zip(products[:-1], given[:-1], strict=True)]
+    return (*made, products[-1], logz if create_graph else logz.detach())
 
 
 def loss(

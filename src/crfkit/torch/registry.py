@@ -17,13 +17,17 @@ def register(
     arguments: str,
     returns: str,
     cpu: Callable[..., Any],
-    cuda: Callable[..., Any],
+    cuda: Callable[..., Any] | None,
     fake: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """Define ``torch.ops.crfkit.NAME`` and return it; `fake` makes empty tensors, for compilers."""
+    """Define ``torch.ops.crfkit.NAME`` and return it; `fake` makes empty tensors, for compilers.
+
+    Without `cuda` the operator is one of the CPU alone.
+    """
     _LIBRARY.define(f"{name}({arguments}) -> {returns}")
     _LIBRARY.impl(name, cpu, "CPU")
-    _LIBRARY.impl(name, cuda, "CUDA")
+    if cuda is not None:
+        _LIBRARY.impl(name, cuda, "CUDA")
     torch.library.register_fake(f"crfkit::{name}", fake)
     made: Callable[..., Any] = getattr(torch.ops.crfkit, name).default
     return made

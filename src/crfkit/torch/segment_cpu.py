@@ -24,7 +24,7 @@ from crfkit.structures.semimarkov_gold import add_segment_counts
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials, coverage, sums_over_segments
 from crfkit.torch import segment_reference
 from crfkit.torch.cpu import check_count, checked_weight
-from crfkit.torch.reference import numbers
+from crfkit.torch.curvature import sound
 from crfkit.torch.rows import in_chain, positions
 from crfkit.torch.segment_reference import total_dtype
 from crfkit.torch.tensors import FLOATS, check_tensor
@@ -219,9 +219,7 @@ def hvp(*args: Any) -> tuple[Tensor, ...]:
     """Return Hessian products by the reference; a sequence with NaN or +inf has no part in them."""
     scores, weight, along = args[:9], args[9], args[10:]
     bad = log_partition(*scores)[0].isnan()
-    weights = torch.where(bad, 0.0, weight)
-    *made, dot, logz = segment_reference.hvp(*numbers(scores), weights, *numbers(along))
-    return (*made, torch.where(bad, torch.nan, dot), torch.where(bad, torch.nan, logz))
+    return sound(segment_reference.hvp, bad, scores, weight, along)
 
 
 def _gold(batch: Batch, block: Block, labels: Tensor, begins: Tensor) -> tuple[Path, Bools]:

@@ -1,4 +1,7 @@
-"""Derivatives of semi-Markov chains: log Z -> marginals -> a Hessian times a vector, as in `derivatives`."""
+"""Derivatives of semi-Markov chains: log Z -> marginals -> a Hessian times a vector, as in `derivatives`.
+
+The loss has one; all else can be differentiated any number of times.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from crfkit.torch import segment_ops as ops
+from crfkit.torch import segment_reference
+from crfkit.torch.curvature import Products, product, sound
 from crfkit.torch.gold import weighted
 
 __all__ = ["Entropy", "LogPartition", "Loss", "Losses", "Marginals"]
@@ -24,6 +29,16 @@ def _by_argument(given: Any, made: Any, rest: int) -> _Grads:
     """Return gradients in the order of the arguments, None for scores that are not given."""
     node, segment, *shared = (None if x is None else y for x, y in zip(_scores(given), made, strict=True))
     return (node, segment, None, None, None, *shared, *(None,) * rest)
+
+
+def _by_reference(*args: Any) -> tuple[Tensor, ...]:
+    segments, weight, along = args[:9], args[9], args[10:]
+    with torch.no_grad():
+        bad = ops.log_partition(*segments)[0].isnan()
+    return sound(segment_reference.hvp, bad, segments, weight, along, create_graph=True)
+
+
+_PRODUCTS = Products(ops.hvp, _by_reference)
 
 
 class Marginals(Function):
@@ -42,7 +57,7 @@ class Marginals(Function):
         """Return the Hessian products; by weight, <marginals, direction>."""
         args = ctx.saved_tensors
         given = (None if x is None else v for x, v in zip(_scores(args), along, strict=True))
-        *made, dot, _ = ops.hvp(*args, *given)
+        *made, dot, _ = product(_PRODUCTS, *args, *given)
         return (*_by_argument(args, made, 0), dot.to(args[9].dtype))
 
 
@@ -66,8 +81,8 @@ class LogPartition(Function):
 def _differentiated_again() -> None:
     if torch.is_grad_enabled():
         raise RuntimeError(
-            "the loss of segments has one derivative; for a second one, use segment_log_partition and "
-            "segment_entropy, which have two"
+            "the loss of segments has one derivative, and create_graph=True asks for more: omit it, or use "
+            "segment_log_partition, segment_marginals and segment_entropy, which have any number of them"
         )
 
 
@@ -130,4 +145,4 @@ class Entropy(Function):
     def backward(ctx: Any, grad: Tensor) -> _Grads:
         """Return minus the Hessian times the scores."""
         args = ctx.saved_tensors
-        return _by_argument(args, ops.hvp(*args, -grad, *_finite(_scores(args)))[:6], 0)
+        return _by_argument(args, product(_PRODUCTS, *args, -grad, *_finite(_scores(args)))[:6], 0)

@@ -30,8 +30,8 @@ from crfkit.checks import check_choice, check_number
 from crfkit.torch import segment_derivatives as derivatives
 from crfkit.torch import segment_ops as ops
 from crfkit.torch.functional import Reduction, _weights
-from crfkit.torch.gold import known_labels, weighted
-from crfkit.torch.inputs import Lengths, Rows, sequences, tables
+from crfkit.torch.gold import has_infinity, known_labels, left_in, weighted
+from crfkit.torch.inputs import Lengths, Rows, sequences, tables, visible
 from crfkit.torch.rows import traced
 from crfkit.torch.segment_reference import total_dtype
 from crfkit.torch.segment_results import Segmentations
@@ -114,8 +114,13 @@ class _Segments:
         """Return the same without derivatives."""
         return tuple(x if x is None else x.detach() for x in self.args)
 
-    def gold(self, labels: Rows, begins: Rows) -> tuple[Tensor, Tensor]:
+    def gold(self, labels: Rows, begins: Rows | None) -> tuple[Tensor, Tensor]:
         """Return labels int64 and begins bool, checked."""
+        if begins is None:
+            raise ValueError(
+                "begins is omitted: give a tensor shaped as labels that is True where a segment begins "
+                "(SegmentCRF.gold makes labels and begins of tags)"
+            )
         known = known_labels(self.rows.like_node(labels, "labels"), self.rows)
         cuts = self.rows.like_node(begins, "begins")
         if cuts.dtype.is_floating_point or cuts.dtype.is_complex:
@@ -133,7 +138,7 @@ class _Segments:
 def segment_log_partition(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:
     """Return log Z [B] in float64, the log of the sum of exp(score) over all segmentations.
 
-    Differentiable twice.
+    Differentiable at will.
 
     Examples
     --------
@@ -149,11 +154,11 @@ def segment_loss(
     node: Rows | None,
     edge: Tensor,
     labels: Rows,
-    begins: Rows,
+    begins: Rows | None = None,
     *,
     weight: Tensor | None = None,
     reduction: Reduction = "mean",
-    check: bool = False,
+    check: bool | None = None,
     **scores: Any,
 ) -> Tensor:
     """Return minus the log probability of what is known of the segments: 0 or more.
@@ -169,8 +174,8 @@ def segment_loss(
         position always begins one.
     weight, reduction, check
         As in `crfkit.torch.functional.chain_loss`. Gold that cannot be, such as a segment of more than D
-        positions or one whose label changes within it, has the loss +inf and no gradient; ``check=True``
-        waits for the result and raises a ValueError that names the sequence.
+        positions or one whose label changes within it, is a ValueError on the CPU; on other devices, and
+        with ``check=False``, it has the loss +inf and no gradient.
 
     Examples
     --------
@@ -199,24 +204,31 @@ def segment_loss(
             total = total / divisor
     if reduction == "token":
         total = total / length.sum().clamp(min=1)
-    if check:
-        _raise_for(each.detach(), segments)
+    if check or (check is None and visible(each) and has_infinity(total)):
+        _raise_for(left_in(each, factor), segments, bool(check))
     return total
 
 
-def _raise_for(each: Tensor, segments: _Segments) -> None:
-    wrong = (~each.isfinite()).nonzero()
+def _raise_for(each: Tensor, segments: _Segments, numbers: bool) -> None:
+    wrong = (~each.isfinite() if numbers else each.isinf()).nonzero()
     if not wrong.numel():
         return
     b = int(wrong[0])
     if each[b].isnan():
         raise ValueError(f"sequence {b}: the scores hold NaN or +inf")
+    remedy = "check=False lets the other sequences train on"
     if ops.log_partition(*segments.plain())[0][b] == -torch.inf:
-        raise ValueError(f"sequence {b}: the scores allow no segmentation")
-    raise ValueError(f"sequence {b}: the gold segments are forbidden, too long, or change their label")
+        raise ValueError(f"sequence {b}: the scores and constraints allow no segmentation; {remedy}")
+    D = segments.duration.shape[0]
+    raise ValueError(
+        f"sequence {b}: the gold segments are forbidden, longer than {D} positions, or change their label: "
+        f"correct labels, begins or the constraints; {remedy}"
+    )
 
 
-def segment_log_prob(node: Rows | None, edge: Tensor, labels: Rows, begins: Rows, **scores: Any) -> Tensor:
+def segment_log_prob(
+    node: Rows | None, edge: Tensor, labels: Rows, begins: Rows | None = None, **scores: Any
+) -> Tensor:
     """Return the log probability [B] of segmentations; what is unknown is summed over.
 
     Examples
@@ -265,7 +277,7 @@ def segment_marginals(node: Rows | None, edge: Tensor, *, segments: bool = False
 
 
 def segment_entropy(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:
-    """Return the entropy [B] of the distribution over segmentations, in nats; differentiable once.
+    """Return the entropy [B] of the distribution over segmentations, in nats; differentiable at will.
 
     By the reference in plain torch, which is slow on long sequences.
 

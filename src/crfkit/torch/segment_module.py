@@ -15,7 +15,7 @@ from crfkit.structures.constraints import Constraint
 from crfkit.structures.semimarkov import SemiMarkov
 from crfkit.torch import segment_functional as functional
 from crfkit.torch.functional import Reduction
-from crfkit.torch.inputs import Rows
+from crfkit.torch.inputs import Rows, check_labels
 from crfkit.torch.segment_results import Segmentations
 
 __all__ = ["SegmentCRF"]
@@ -112,8 +112,19 @@ class SegmentCRF(nn.Module):
                 made[name] = table.masked_fill(forbidden, -torch.inf)
         return made
 
+    def _tables(self, node: Rows | None, where: dict[str, Any]) -> dict[str, Tensor]:
+        """Return tables for scores of these shapes, which must have the layer's labels."""
+        check_labels(node, len(self.labels))
+        check_labels(where.get("segment"), len(self.labels), "segment")
+        return self.tables()
+
     def forward(
-        self, node: Rows | None, labels: Rows, begins: Rows, mask: Tensor | None = None, **how: Any
+        self,
+        node: Rows | None,
+        labels: Rows,
+        begins: Rows | None = None,
+        mask: Tensor | None = None,
+        **how: Any,
     ) -> Tensor:
         """Return the loss, as `loss` does."""
         return self.loss(node, labels, begins, mask, **how)
@@ -122,50 +133,56 @@ class SegmentCRF(nn.Module):
         self,
         node: Rows | None,
         labels: Rows,
-        begins: Rows,
+        begins: Rows | None = None,
         mask: Tensor | None = None,
         *,
         weight: Tensor | None = None,
         reduction: Reduction = "mean",
-        check: bool = False,
+        check: bool | None = None,
         **where: Any,
     ) -> Tensor:
         """Return minus the log probability of what is known of the segments; `segment_loss`."""
         how: dict[str, Any] = {"weight": weight, "reduction": reduction, "check": check}
         return functional.segment_loss(
-            node, labels=labels, begins=begins, mask=mask, **how, **where, **self.tables()
+            node, labels=labels, begins=begins, mask=mask, **how, **where, **self._tables(node, where)
         )
 
     def log_prob(
-        self, node: Rows | None, labels: Rows, begins: Rows, mask: Tensor | None = None, **where: Any
+        self,
+        node: Rows | None,
+        labels: Rows,
+        begins: Rows | None = None,
+        mask: Tensor | None = None,
+        **where: Any,
     ) -> Tensor:
         """Return log probabilities of segmentations [B]."""
         return functional.segment_log_prob(
-            node, labels=labels, begins=begins, mask=mask, **where, **self.tables()
+            node, labels=labels, begins=begins, mask=mask, **where, **self._tables(node, where)
         )
 
     def log_partition(self, node: Rows | None, mask: Tensor | None = None, **where: Any) -> Tensor:
         """Return log Z [B]."""
-        return functional.segment_log_partition(node, mask=mask, **where, **self.tables())
+        return functional.segment_log_partition(node, mask=mask, **where, **self._tables(node, where))
 
     def entropy(self, node: Rows | None, mask: Tensor | None = None, **where: Any) -> Tensor:
         """Return entropies [B] in nats."""
-        return functional.segment_entropy(node, mask=mask, **where, **self.tables())
+        return functional.segment_entropy(node, mask=mask, **where, **self._tables(node, where))
 
     def marginals(
         self, node: Rows | None, mask: Tensor | None = None, *, segments: bool = False, **where: Any
     ) -> Any:
         """Return probabilities of labels [B, T, L]; with ``segments=True`` of segments [B, T, D, L] too."""
-        return functional.segment_marginals(node, mask=mask, segments=segments, **where, **self.tables())
+        tables = self._tables(node, where)
+        return functional.segment_marginals(node, mask=mask, segments=segments, **where, **tables)
 
     def decode(self, node: Rows | None, mask: Tensor | None = None, **where: Any) -> Segmentations:
         """Return the best segmentation of each sequence."""
-        found = functional.segment_best(node, mask=mask, **where, **self.tables())
+        found = functional.segment_best(node, mask=mask, **where, **self._tables(node, where))
         return found._replace(alphabet=self.labels)
 
     def kbest(self, node: Rows | None, k: int, mask: Tensor | None = None, **where: Any) -> Segmentations:
         """Return the k best segmentations."""
-        found = functional.segment_kbest(node, k=k, mask=mask, **where, **self.tables())
+        found = functional.segment_kbest(node, k=k, mask=mask, **where, **self._tables(node, where))
         return found._replace(alphabet=self.labels)
 
     def sample(
@@ -178,7 +195,9 @@ class SegmentCRF(nn.Module):
         **where: Any,
     ) -> Segmentations:
         """Return n draws from the distribution over segmentations."""
-        found = functional.segment_sample(node, n=n, mask=mask, generator=generator, **where, **self.tables())
+        found = functional.segment_sample(
+            node, n=n, mask=mask, generator=generator, **where, **self._tables(node, where)
+        )
         return found._replace(alphabet=self.labels)
 
     def gold(

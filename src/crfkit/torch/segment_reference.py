@@ -9,12 +9,12 @@ s(t - d + 1, d). The scores of all segments are in memory, [B, T, D, L].
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from crfkit.torch.reference import logsumexp, with_graphs
+from crfkit.torch.reference import leaves_of, logsumexp, with_graphs
 from crfkit.torch.rows import padded_rows
 
 __all__ = [
@@ -185,10 +185,8 @@ def marginals(
     By node, segment, start, edge, stop and duration. That of scores which are not given is empty.
     """
     given = [x for x in (node, segment) if x is not None]
-    leaves = [*given, start, edge, stop, duration]
-    if not create_graph:
-        leaves = [x.detach().requires_grad_() for x in leaves]
     with torch.enable_grad():
+        leaves = leaves_of([*given, start, edge, stop, duration], create_graph)
         n = None if node is None else leaves[0]
         s = None if segment is None else leaves[len(given) - 1]
         logz = log_partition(n, s, length, first, index, *leaves[len(given) :])
@@ -213,24 +211,23 @@ def hvp(
     duration: Tensor,
     weight: Tensor,
     *direction: Tensor | None,
+    create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
     """Return the Hessian of sum_b weight[b] log Z[b] times a direction, <marginals, direction>, and log Z."""
-    scores: list[Any] = [
-        None if x is None else x.detach().requires_grad_()
-        for x in (node, segment, start, edge, stop, duration)
-    ]
-    weights = weight.double().detach().requires_grad_()
-    n, s, begin, step, end, table = scores
-    *grads, logz = marginals(n, s, length, first, index, begin, step, end, table, weights, create_graph=True)
     with torch.enable_grad():
+        given = [node, segment, start, edge, stop, duration, weight]
+        leaves = leaves_of([None if x is None else x.double() for x in given], create_graph)
+        *scores, weights = leaves
+        n, s, *tables = scores
+        *grads, logz = marginals(n, s, length, first, index, *tables, weights, create_graph=True)
         along = sum(
-            (g.double() * v).sum()
+            (g * v).sum()
             for g, v, x in zip(grads, direction, scores, strict=True)
             if x is not None and v is not None
         )
-        leaves = [x for x in (*scores, weights) if x is not None]
-        products = list(torch.autograd.grad(along, leaves, materialize_grads=True))
+        inputs = [x for x in leaves if x is not None]
+        products = list(torch.autograd.grad(along, inputs, create_graph=create_graph, materialize_grads=True))
     for place, x in ((0, node), (1, segment)):
         if x is None:
             products.insert(place, start.new_empty(0))
-    return (*products, logz.detach())
+    return (*products, logz if create_graph else logz.detach())

@@ -4,8 +4,8 @@
 `to_model`          a `crfkit.Model` whose real-valued columns are the scores of labels: it decodes, gives
                     probabilities and can be saved, all without torch
 `Decoder`           a module that returns tensors, for `torch.export` (the program keeps the operator
-                    ``crfkit::chain_best``: import `crfkit.torch.ops` before it is loaded) and for ONNX
-                    (`crfkit.torch.onnx`, whose files need nothing of crfkit)
+                    ``crfkit::chain_best``, or ``order_best``: import `crfkit.torch.functional` before it is
+                    loaded) and for ONNX (`crfkit.torch.onnx`, whose files need nothing of crfkit)
 ==================  ==========================================================================================
 """
 

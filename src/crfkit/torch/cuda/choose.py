@@ -14,7 +14,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["TABLE", "Sizes", "run"]
+__all__ = ["CELLS", "TABLE", "Sizes", "run"]
+
+
+CELLS = 2**31  # of a table: kernels count them in 32 bits
 
 
 class Sizes(NamedTuple):
@@ -60,11 +63,29 @@ def _function(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
+def _addressable(x: Any) -> Any:
+    """Return a tensor that kernels can address.
+
+    They read vectors with stride 1; those that autograd expands (gradients of a sum) have stride 0. Places
+    within a table are counted in 32 bits, which a slice of something large may exceed.
+    """
+    if not isinstance(x, Tensor) or x.ndim == 0:
+        return x
+    if x.ndim == 1:
+        return x.contiguous()
+    reach = max(x.shape[-2] * x.stride(-2), x.shape[-1] * x.stride(-1))
+    return x if reach < CELLS else x.contiguous()
+
+
 def run(name: str, node: Tensor, length: Tensor, first: Tensor | None, *rest: Any) -> Any:
     """Answer an operator by the kernels for its sizes, on the device of `node`."""
-    # Kernels read vectors with stride 1; those that autograd expands (gradients of a sum) have stride 0.
-    rest = tuple(x.contiguous() if isinstance(x, Tensor) and x.ndim == 1 else x for x in rest)
+    rest = tuple(map(_addressable, rest))
     sizes = sizes_of(node, length, first, rest[2])
+    if sizes.L**2 >= CELLS:
+        raise ValueError(
+            f"node has {sizes.L} labels: a table of their steps has {sizes.L**2} cells, and kernels of CUDA "
+            f"devices address less than {CELLS}; take fewer labels, or the CPU"
+        )
     answer = _function("crfkit.torch.general", name)
     for module, names, covers in TABLE:
         if name in names and covers(sizes):

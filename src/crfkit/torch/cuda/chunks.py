@@ -10,6 +10,7 @@ import triton
 from torch import Tensor
 
 from crfkit.torch.cuda.kernels import chunk_logs, chunk_sweep, chunks
+from crfkit.torch.cuda.launch import halves
 
 __all__ = ["chunk_length", "log_partition", "loss", "marginals"]
 
@@ -84,6 +85,7 @@ def _run(
         "BB": triton.next_power_of_2(B) if packed else 1,
         "PACKED": packed,
     }
+    scales = halves(scale)
     where = node, length, first if packed else length, index if index is not None else length
     weights = weight if weight is not None else node
     flags = {
@@ -104,12 +106,12 @@ def _run(
         )  # fmt: skip
         chunk_sweep.sweep[slots,](
             *where[1:], start, edge, gold, weights, by_node, work, sequences, rows,
-            B, width, K, S, slots, label_batch, label_step, grad_batch, grad_step, scale,
+            B, width, K, S, slots, label_batch, label_step, grad_batch, grad_step, *scales,
             **form, **flags, WIDE=wide, num_warps=warps[2], num_stages=1,
         )  # fmt: skip
         chunk_logs.logs[B,](
             *where, start, edge, stop, gold, weights, by_node, work, sequences, alphas, values, in_logs,
-            B, width, K, S, batch, step, label_batch, label_step, grad_batch, grad_step, scale,
+            B, width, K, S, batch, step, label_batch, label_step, grad_batch, grad_step, *scales,
             **form, **flags, num_warps=4,
         )  # fmt: skip
     if grad or labels is not None:
@@ -124,7 +126,7 @@ def _run(
             total,
             slots,
             B,
-            scale,
+            *scales,
             L=L,
             Lp=Lp,
             **flags,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ctypes import c_float
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from crfkit.torch.cuda.kernels import compact, logs, small
-from crfkit.torch.cuda.launch import launch
+from crfkit.torch.cuda.launch import halves, launch
 
 __all__ = ["log_partition", "loss", "marginals"]
 
@@ -57,11 +56,10 @@ def _gradients(
     rows, partial = dnode if direct else room[size:], room[-B * width :] if B else room
     value = node.new_empty(B, dtype=torch.float64)
     in_logs = node.new_empty(B, dtype=torch.uint8)
-    high = c_float(scale).value
     if B:
         args = (
             *_where(node, first, index, start, edge, stop, length, labels),
-            weight, high, scale - high, T, L, rows, room, partial, value, in_logs,
+            weight, *halves(scale), T, L, rows, room, partial, value, in_logs,
             None if direct else dnode,
         )  # fmt: skip
         kind = tl.float64 if wide else tl.float32

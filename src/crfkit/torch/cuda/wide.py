@@ -8,6 +8,7 @@ import torch
 
 from crfkit.torch.cuda import streamed
 from crfkit.torch.cuda.kernels.wide import step
+from crfkit.torch.cuda.launch import takes_all
 
 __all__ = ["log_partition", "loss", "marginals", "sweep"]
 
@@ -33,9 +34,11 @@ def sweep(sums: streamed.Sums) -> None:
         maxima,
     )  # fmt: skip
     after = (sums.L, sums.LR, sums.LS, sums.B, sums.form, streamed.power_above(blocks), BB, BJ, BK)
-    made = step[grid](*before, 0, *after, num_warps=4, num_stages=4)
+    launch = partial(step[grid], num_warps=4, num_stages=4)
+    made = launch(*before, 0, *after)
     # What was compiled for the first step is right for all: the launch costs a fifth of one that looks it up.
-    launch = step[grid] if made is None else made[grid]
+    if takes_all(step, made):
+        launch = made[grid]
     for i in range(1, sums.T + 1):
         launch(*before, i, *after)
 

@@ -10,7 +10,7 @@ unknown labels. Tables that do not fit in registers are read in blocks of rows `
 import triton
 import triton.language as tl
 
-from crfkit.torch.cuda.kernels.parts import LN2, log_of, power_below, top_of
+from crfkit.torch.cuda.kernels.parts import LN2, both, log_of, power_below, top_of
 from crfkit.torch.cuda.kernels.position_logs import sweep_in_logs
 from crfkit.torch.cuda.kernels.tables import MINUS, gold_of, put, row_of, table_of
 
@@ -241,8 +241,8 @@ def sweep(
 
 
 _VARIABLE = [
-    "T", "L", "scale", "node_batch", "node_step", "edge_batch", "edge_step", "by_from", "by_to",
-    "label_batch", "label_step", "index_batch",
+    "T", "L", "scale_high", "scale_low", "node_batch", "node_step", "edge_batch", "edge_step",
+    "by_from", "by_to", "label_batch", "label_step", "index_batch",
 ]  # fmt: skip
 
 
@@ -250,7 +250,7 @@ _VARIABLE = [
 def sums(
     node, length, first, index, start, edge, stop, labels, weight,
     value, dnode, dstart, dedge, dstop, in_logs, alphas, tops, betas,
-    T, L, scale, node_batch, node_step, edge_batch, edge_step, by_from, by_to,
+    T, L, scale_high, scale_low, node_batch, node_step, edge_batch, edge_step, by_from, by_to,
     label_batch, label_step, index_batch,
     GRAD: tl.constexpr, LABELS: tl.constexpr, WEIGHT: tl.constexpr, C: tl.constexpr, LP: tl.constexpr,
     BLOCK: tl.constexpr, LOG_BLOCK: tl.constexpr, PACKED: tl.constexpr, INDEX: tl.constexpr,
@@ -288,7 +288,7 @@ def sums(
     dstart += b * L
     dstop += b * L
     value += b
-    credit = tl.full((), 0.0, tl.float64) + scale
+    credit = both(scale_high, scale_low)
     if WEIGHT:
         credit *= tl.load(weight + b).to(tl.float64)
 

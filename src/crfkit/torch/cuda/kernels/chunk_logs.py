@@ -16,7 +16,7 @@ from crfkit.torch.cuda.kernels.chunk_parts import (
     vector,
 )
 from crfkit.torch.cuda.kernels.chunk_sweep import counts
-from crfkit.torch.cuda.kernels.parts import top_of
+from crfkit.torch.cuda.kernels.parts import both, top_of
 
 __all__ = ["logs"]
 
@@ -62,13 +62,14 @@ def log_sum(z):
         "label_step",
         "grad_batch",
         "grad_step",
-        "scale",
+        "scale_high",
+        "scale_low",
     ]
 )
 def logs(
     node, length, first, index, start, edge, stop, labels, weight, grad,
     work, sequences, alphas, value, in_logs,
-    B, T, K, S, batch, step, label_batch, label_step, grad_batch, grad_step, scale,
+    B, T, K, S, batch, step, label_batch, label_step, grad_batch, grad_step, scale_high, scale_low,
     L: tl.constexpr, Lp: tl.constexpr, BB: tl.constexpr, PACKED: tl.constexpr, INDEX: tl.constexpr,
     LABELS: tl.constexpr, WEIGHT: tl.constexpr, GRAD: tl.constexpr,
 ):  # fmt: skip
@@ -100,7 +101,7 @@ def logs(
     index += b.to(tl.int64) * T
     alphas += slot.to(tl.int64) * S * Lp
     E = table(edge, i, j, L)
-    coefficient = tl.cast(scale, tl.float64)
+    coefficient = both(scale_high, scale_low)
     if WEIGHT:
         coefficient *= tl.load(weight + b).to(tl.float64)
     sweeps = 1

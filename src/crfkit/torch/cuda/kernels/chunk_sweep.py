@@ -23,7 +23,7 @@ from crfkit.torch.cuda.kernels.chunk_parts import (
     vector,
     weights,
 )
-from crfkit.torch.cuda.kernels.parts import power_below, top_of
+from crfkit.torch.cuda.kernels.parts import both, power_below, top_of
 
 __all__ = ["counts", "finish", "sweep"]
 
@@ -64,12 +64,13 @@ def row_of(rows, labels, index, t, s, label_step, j, clamp, live, Lp: tl.constex
 
 @triton.jit(
     do_not_specialize=[
-        "B", "T", "K", "S", "slots", "label_batch", "label_step", "grad_batch", "grad_step", "scale",
+        "B", "T", "K", "S", "slots", "label_batch", "label_step", "grad_batch", "grad_step", "scale_high",
+        "scale_low",
     ]
 )  # fmt: skip
 def sweep(
     length, first, index, start, edge, labels, weight, grad, work, sequences, rows,
-    B, T, K, S, slots, label_batch, label_step, grad_batch, grad_step, scale,
+    B, T, K, S, slots, label_batch, label_step, grad_batch, grad_step, scale_high, scale_low,
     L: tl.constexpr, Lp: tl.constexpr, BB: tl.constexpr, PACKED: tl.constexpr, INDEX: tl.constexpr,
     LABELS: tl.constexpr, WEIGHT: tl.constexpr, GRAD: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
@@ -104,7 +105,7 @@ def sweep(
     rows += slot.to(tl.int64) * S * Lp
     begin, _ = row_weights(vector(start, j, L), WIDE)
     begin = begin.to(C)
-    coefficient = tl.cast(scale, tl.float64)
+    coefficient = both(scale_high, scale_low)
     if WEIGHT:
         coefficient *= tl.load(weight + b).to(tl.float64)
     sweeps = 1
@@ -216,9 +217,9 @@ def sweep(
     tl.store(record + R - 5, tl.where(fine, 0.0, 1.0).to(tl.float64))
 
 
-@triton.jit(do_not_specialize=["slots", "B", "scale"])
+@triton.jit(do_not_specialize=["slots", "B", "scale_high", "scale_low"])
 def finish(
-    work, sequences, value, weight, start, edge, stop, total, slots, B, scale,
+    work, sequences, value, weight, start, edge, stop, total, slots, B, scale_high, scale_low,
     L: tl.constexpr, Lp: tl.constexpr, WEIGHT: tl.constexpr, LABELS: tl.constexpr, GRAD: tl.constexpr,
 ):  # fmt: skip
     """Sum the parts of chunks and sequences in their order: a row of edges, start, stop, or the total."""
@@ -231,7 +232,7 @@ def finish(
             each = tl.zeros([W], tl.float64)
             for at in range(0, B, W):
                 live = at + o < B
-                part = tl.load(value + at + o, mask=live, other=0.0) * scale
+                part = tl.load(value + at + o, mask=live, other=0.0) * both(scale_high, scale_low)
                 if WEIGHT:
                     part *= tl.load(weight + at + o, mask=live, other=0.0).to(tl.float64)
                 each += part

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from crfkit.torch.cuda.kernels.chains import RUNTIME, finish, shift
-from crfkit.torch.cuda.kernels.parts import log_of, top_of, wide
+from crfkit.torch.cuda.kernels.parts import both, log_of, top_of, wide
 from crfkit.torch.cuda.kernels.tiles import along_i, along_j, max_i, max_j, sum_i, sum_j, to_i, to_j
 
 __all__ = ["sums"]
@@ -143,7 +143,7 @@ def sums(
         rows += base * L
         alphas += base * L
         partial += b * (L * L + 2 * L + 1)
-        factor = tl.full((), 0.0, tl.float64) + scale_high + scale_low
+        factor = both(scale_high, scale_low)
         if weight is not None:
             factor *= tl.load(weight + b).to(tl.float64)
         edges = tl.zeros([P, Q, R, S], dtype=C)

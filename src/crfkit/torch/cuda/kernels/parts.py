@@ -6,9 +6,15 @@ Rows are kept as probabilities scaled by powers of two, which is exact; exponent
 import triton
 import triton.language as tl
 
-__all__ = ["LN2", "divided", "floor_of", "log_of", "power_below", "top_of", "wide"]
+__all__ = ["LN2", "both", "divided", "floor_of", "log_of", "power_below", "top_of", "wide"]
 
 LN2 = tl.constexpr(0.6931471805599453)
+
+
+@triton.jit
+def both(high, low):
+    """Return a number of float64 from its two halves (`crfkit.torch.cuda.launch.halves`)."""
+    return tl.cast(high, tl.float64) + tl.cast(low, tl.float64)
 
 
 @triton.jit

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from crfkit.torch.cuda.kernels.chains import RUNTIME, VALUES, finish, places, shift
-from crfkit.torch.cuda.kernels.parts import LN2, floor_of, log_of, power_below, top_of, wide
+from crfkit.torch.cuda.kernels.parts import LN2, both, floor_of, log_of, power_below, top_of, wide
 from crfkit.torch.cuda.kernels.tiles import (
     along_i,
     along_j,
@@ -246,7 +246,7 @@ def gradients(
     alphas += base * L
     partial += b * (L * L + 2 * L + 1)
     i, j = along_i(P, R), along_j(Q, S)
-    factor = tl.full((), 0.0, tl.float64) + scale_high + scale_low
+    factor = both(scale_high, scale_low)
     if weight is not None:
         factor *= tl.load(weight + b).to(tl.float64)
     result = tl.full((), 0.0, tl.float64)
