@@ -246,8 +246,6 @@ class KernelChainCRF(ChainQueries, PartParams):
         from crfkit.features import ItemExtractor
 
         check_is_fitted(self, "model_")
-        if isinstance(X, _Compared):
-            return X
         named = self._names
         data = named.dataset(X) if isinstance(X, Dataset) else ItemExtractor(None, named.attributes)(X)
         if y is not None:
@@ -257,10 +255,6 @@ class KernelChainCRF(ChainQueries, PartParams):
             given, fitted = rows.shape[1], self.support_.shape[1]
             raise ValueError(f"X has {given} real-valued columns, the model was fitted with {fitted}")
         return _with_columns(data, self._fitted(rows, self.support_))
-
-
-class _Compared(Dataset):
-    """Data whose columns are kernels already."""
 
 
 _ALPHABET = ("attributes.bytes", "attributes.begin", "attributes.slots")
@@ -273,7 +267,7 @@ def _with_columns(data: Dataset, columns: Any) -> Dataset:
     batch = replace(
         data.batch, attr_ptr=np.zeros(P + 1, np.int64), attr=np.zeros(0, np.int32), value=None, dense=columns
     )
-    return _Compared(batch, data.labels, Alphabet(), Alphabet())
+    return Dataset(batch, data.labels, Alphabet(), Alphabet())
 
 
 def _support_of(arrays: Mapping[str, Any], shape: list[int]) -> Any:

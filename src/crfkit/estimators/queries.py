@@ -188,7 +188,7 @@ class ChainQueries:
             raise ValueError(f"n is {n}, expected 1 or more")
         seed = self.seed if seed is None else seed
         found: list[list[inference.Labelling]] = inference.sample(
-            self._potentials(X), n, seed, threads=self.threads
+            self._potentials(self._data(X)), n, seed, threads=self.threads
         )
         return found
 
@@ -203,7 +203,10 @@ class ChainQueries:
         Positions where y is None or a set are summed over; a label that the model does not know has
         probability 0.
         """
-        data = self._data(X, y)
+        return self._log_proba(self._data(X, y))
+
+    def _log_proba(self, data: Dataset) -> Floats:
+        """Return log p(y | x) of data that `_data` has made."""
         label, allowed = data.batch.label, data.batch.allowed
         if label is None:
             raise ValueError("y is missing; log_proba needs labels")
@@ -238,7 +241,7 @@ class ChainQueries:
         if name == "log_likelihood":
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
-            return float(each @ self.log_proba(data)) / max(float(each @ lengths), 1e-300)
+            return float(each @ self._log_proba(data)) / max(float(each @ lengths), 1e-300)
         gold, found = self._labels_for(name, data)
         metric = metric_of(name, self._scheme)
         return judged(metric, gold, found, weight)
@@ -269,8 +272,8 @@ class ChainQueries:
         self.model_.check_labellings("predict_kbest")
         return self._potentials(data)
 
-    def _potentials(self, X: Any) -> Any:
-        data = self._data(X)
+    def _potentials(self, data: Dataset) -> Any:
+        """Return the scores of data that `_data` has made."""
         return self.model_.potentials(self.model_.batch_of(data), threads=self.threads)
 
 
