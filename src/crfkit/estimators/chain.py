@@ -151,7 +151,7 @@ class ChainCRF(ChainQueries, Fitting):
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
     ) -> tuple[Dataset, Structure]:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self.threads, gold=y is None)
         if y is not None:
             data = labelled(data, y, Alphabet(known))
         elif known:  # the data brought labels of their own
@@ -159,7 +159,7 @@ class ChainCRF(ChainQueries, Fitting):
         return self._encoded(has_gold(data, "ChainCRF", "labels")), structure_of(self.structure)
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self.threads, gold=y is None)
         return self._encoded(data if y is None else labelled(data, y, Alphabet()))
 
     def _encoded(self, data: Dataset) -> Dataset:

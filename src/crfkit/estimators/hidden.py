@@ -233,11 +233,11 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
     ) -> tuple[Dataset, Structure]:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self.threads, gold=y is None)
         if y is not None:
             data = labelled(data, y, Alphabet(known))
         return self._stated(has_gold(data, "HiddenChainCRF", "labels"))
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self.threads, gold=y is None)
         return data if y is None else labelled(data, y, Alphabet())
