@@ -305,7 +305,7 @@ def _of_sequences(
             if model.constraints:
                 found = [[one] for one in tagger.constrained(potentials)]
             elif asked.kbest is None:
-                found = [[one] for one in decoded(potentials, threads, model.states)]
+                found = [[one] for one in decoded(potentials, threads, model.states, model.decision)]
             else:
                 found = inference.kbest(potentials, asked.kbest, threads=threads)
                 if not all(found):

@@ -65,7 +65,7 @@ def _of_part(model: Model, potentials: Any, method: str, k: int, threads: int | 
         return np.asarray(sum_by_sequence(_entropy(shares), potentials.seq_ptr) / lengths)
     total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
     if method == "least-confidence":
-        best = np.array([one.score for one in decoded(potentials, threads, model.states)])
+        best = np.array([one.score for one in decoded(potentials, threads, model.states, model.decision)])
         return np.asarray(1.0 - np.exp(np.minimum(best - total, 0.0)))
     most = 2 if method == "margin" else k
     scores = np.full((len(total), most), -np.inf)  # [N, k]

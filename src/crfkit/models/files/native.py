@@ -23,6 +23,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.inference.globals.plain import globals_of, plain_globals
@@ -41,6 +42,7 @@ from crfkit.models.files.recipes import (
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names
+from crfkit.models.scores import DECISIONS
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import (
     Array,
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "About", "GraphFileError", "about", "any_model_of", "model_of", "open_model", "pieces"]
 
 #: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: where the model has
-#: constraints on whole labellings, conjunctions, hidden states or calibration. Graphs have 5.
+#: constraints on whole labellings, conjunctions, hidden states, calibration or a decision. Graphs have 5.
 FORMAT = 4
 GRAPH_FORMAT = 5
 _ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
@@ -92,6 +94,7 @@ def pieces(
     """Return the pieces of the file of a model; `Model.save` explains the options."""
     if dtype not in ("float64", "float32"):
         raise ValueError(f'dtype is {dtype!r}, expected "float64" or "float32"')
+    model.check_alone()
     model = compacted(model) if compact else without_idle(model)
     arrays: dict[str, Array] = {}
     for name in _ALPHABETS if len(model.names.segment_attributes) else _ALPHABETS[:-1]:
@@ -117,7 +120,7 @@ def pieces(
         arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
     arrays.update(room_for(max(slot.cells for slot in model.structure.slots().values()), arrays))
     new = bool(model.constraints) or any(
-        part is not None for part in (model.conjunctions, model.calibration, model.states)
+        part is not None for part in (model.conjunctions, model.calibration, model.states, model.decision)
     )
     described = {
         "format": FORMAT if new else FORMAT - 1,  # without what is new an older crfkit can read it
@@ -136,6 +139,7 @@ def pieces(
     }
     if new:
         described["constraints"] = plain_globals(model.constraints, model.structure)
+        described["decision"] = model.decision
     model.names.check_file()
     return pack(arrays, described)
 
@@ -255,6 +259,9 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         check_vectors(extractor.recipe, layout.dense)
     if described.get("encoding") == HIDDEN:
         States(tuple(labels), None)  # refuses names that are not those of states
+    decision = described.get("decision")
+    if decision is not None:
+        check_choice("the decision", decision, DECISIONS)
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
@@ -268,6 +275,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         training=summary_of(described["training"], arrays),
         constraints=globals_of(described["constraints"], structure) if described["format"] > 3 else (),
         calibration=Isotonic.of_arrays(arrays),
+        decision=decision,
         **texts,
     )
 
