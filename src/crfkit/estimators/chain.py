@@ -61,7 +61,7 @@ class ChainCRF(ChainQueries, Fitting):
         rows of tokens. Without one, X is features.
     encoding : {"IO", "BIO", "BIOES", "BCEU"}, optional
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
-        has begin, continue, end and unique. `predict` returns labels as in y.
+        has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
     metric : str or function, optional
         Of the dev set and of `score`. Default: what fits the labels, and the token accuracy.
     seed : int

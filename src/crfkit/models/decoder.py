@@ -38,6 +38,8 @@ def covers(model: Model) -> str:
         return "conjunctions of attributes"
     if model.states is not None:
         return "hidden states"
+    if model.encoding is not None:
+        return "labels of another encoding"
     if model.decision == "posterior":
         return "labels that are chosen each by itself"
     if model.constraints:
