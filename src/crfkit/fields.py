@@ -220,7 +220,7 @@ class Fields(dict[str, Any]):
         return self._inside({str(i): x for i, x in enumerate(value)}, name)
 
     def _inside(self, given: Mapping[str, Any], name: str) -> Fields:
-        return Fields(given, self.source, f"{self.place}{name}/", self.remedy)
+        return type(self)(given, self.source, f"{self.place}{name}/", self.remedy)
 
 
 def _as_float(value: object) -> float | None:

@@ -119,5 +119,5 @@ def test_other_refusals(tmp_path: Path) -> None:
         coded().fit(X, Y, X_TEST, Y_TEST)
     with pytest.raises(ValueError, match="CodeCRF cannot learn on"):
         coded().fit(X, Y).partial_fit(X, Y)
-    with pytest.raises(ValueError, match=r"is not a folder of CodeCRF.save: code.json cannot be read"):
+    with pytest.raises(ValueError, match=r"code.json is missing; give a folder that CodeCRF.save wrote"):
         CodeCRF.load(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from crfkit import ChainCRF
+from crfkit import MEMM, ChainCRF, HiddenChainCRF, SemiCRF, SkipChainCRF
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor, Recipe
 from tests.cases.estimators import A_WORD, W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
@@ -142,3 +143,51 @@ def test_queries_that_need_labels() -> None:
 def test_wrong_template(template: Any, x: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         crf(template=template).fit(x, [["D"]])
+
+
+def test_one_sentence_of_rows_is_not_taken_for_sentences() -> None:
+    rows = [[(w, w[-1]) for w in s] for s in W]
+    made = crf(template="U0:%x[0,0]\nU1:%x[0,1]\n").fit(rows, Y)
+    sentence = [("the", "e"), ("dog", "g")]
+    assert made.predict([sentence]) == [["D", "N"]]
+    calls: list[Callable[[Any], Any]] = [
+        lambda x: made.predict(x),
+        lambda x: made.predict_marginals(x),
+        lambda x: made.model_.predict(x),
+        lambda x: made.model_.dataset(x, [["D"], ["N"]]),
+        lambda x: crf(template="U0:%x[0,0]\n").fit(x, ["D", "N"]),
+        lambda x: SemiCRF(template="U0:%x[0,0]\n").fit(x, ["D", "N"]),
+        lambda x: SkipChainCRF(template="U0:%x[0,0]\n").fit(x, ["D", "N"]),
+    ]
+    for call in calls:
+        for x in (sentence, tuple(sentence), iter(sentence), [rows[0], *sentence]):
+            with pytest.raises(
+                ValueError, match=r"X\[\d\] is the tuple \('the', 'e'\).*predict\(\[sentence\]\)"
+            ):
+                call(x)
+    with pytest.raises(ValueError, match=r"predict\(\[sequence\]\)"):
+        fitted().predict([("w:the", "end:e"), ("w:dog", "end:g")])
+
+
+@pytest.mark.parametrize("estimator", [ChainCRF, MEMM, SemiCRF, HiddenChainCRF])
+def test_labels_may_be_in_columns(estimator: Any) -> None:
+    rows = [[(w, w[-1], y) for w, y in zip(*s, strict=True)] for s in zip(W, Y, strict=True)]
+    last = Columns.from_rows(rows, names=["w", "end", "tag"])
+    bare = Columns.from_rows([[row[:2] for row in s] for s in rows], names=["w", "end"])
+    made = estimator(template="w[0]; end[-1]", threads=1).fit(last)
+    given = estimator(template="w[0]; end[-1]", threads=1).fit(bare, Y)
+    np.testing.assert_array_equal(made.model_.w, given.model_.w)
+    assert made.score(last) == given.score(bare, Y)  # the model knows where labels are
+    assert made.predict(bare) == given.predict(bare)
+    called = Columns.from_rows([[(y, w) for w, _, y in s] for s in rows], names=["label", "w"])
+    assert set(estimator(template="w[0]").fit(called).predict(called)[0]) <= {"D", "N", "V"}
+    with pytest.raises(ValueError, match="y is missing"):
+        estimator(template="w[0]; end[0]").fit(bare)  # the last column is input
+
+
+def test_a_dev_set_may_be_columns_with_labels() -> None:
+    rows = [[(w, y) for w, y in zip(*s, strict=True)] for s in zip(W, Y, strict=True)]
+    columns = Columns.from_rows(rows, names=["w", "tag"])
+    made = crf(template="w[0]").fit(columns, X_dev=columns)
+    assert made.model_.training is not None
+    assert made.model_.training.score == pytest.approx(made.score(columns))

@@ -192,8 +192,10 @@ def test_more_that_is_refused() -> None:
         HiddenChainCRF().fit([[["x"]]], [[{"A": 0.5, "B": 0.5}]])
     with pytest.raises(ValueError, match="'A/0' has the name of a state of 'A'; rename it"):
         HiddenChainCRF().fit([[["x"], ["y"]]], [["A", "A/0"]])
-    crf = HiddenChainCRF(decoding="best").fit(x, y)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="decoding"):
-        crf.predict(x)
+    with pytest.raises(ValueError, match="decoding is 'best'"):
+        HiddenChainCRF(decoding="best").fit(x, y)  # type: ignore[arg-type]
+    crf = HiddenChainCRF().fit(x, y)
+    with pytest.raises(ValueError, match="decoding is 'best'"):
+        crf.set_params(decoding="best")
     with pytest.raises(ValueError, match="predict_kbest is not for models with hidden states"):
         crf.predict_kbest(x, 2)

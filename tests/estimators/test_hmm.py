@@ -194,7 +194,7 @@ def test_the_model_is_saved_and_tags(tmp_path: Path) -> None:
     hmm = HMM().fit(W, Y)
     hmm.model_.save(tmp_path / "hmm.crf")
     model = Model.load(tmp_path / "hmm.crf")
-    assert Tagger(model).tag([[f"w[0]={word}"] for word in W_TEST[0]]) == hmm.predict(W_TEST)[0]
+    assert Tagger(model).tag(W_TEST[0]) == hmm.predict(W_TEST)[0]
     found = model.marginals(model.dataset([["new"]]))
     np.testing.assert_array_equal(found[0], hmm.predict_marginals([["new"]], True)[0])
 

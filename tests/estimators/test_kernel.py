@@ -106,7 +106,10 @@ def test_files(tmp_path: Path) -> None:
         again.model_.potentials(again._data(TEST[0]).batch).node,
         crf.model_.potentials(crf._data(TEST[0]).batch).node,
     )
-    with pytest.raises(ModelFileError, match="not a model of crfkit"):
+    with pytest.raises(
+        ModelFileError,
+        match=r"holds a KernelChainCRF, not a model; open it with KernelChainCRF\.load\(path\)",
+    ):
         crfkit.load(path)
     broken = bytearray(path.read_bytes())
     broken[-9] ^= 1

@@ -50,7 +50,8 @@ def test_it_is_the_mass_of_the_labellings_that_have_the_segment(name: str) -> No
     found = model.confidence(sequences)
     assert [[one[:3] for one in several] for several in found] == model.segments(sequences)
     assert sum(map(len, found)) > 5
-    names = model.answers if model.states is None else [model.answers[g] for g in model.states.group]
+    labels = model.structure.labels  # of the chain, which an encoding spells otherwise than answers
+    names = labels if model.states is None else [model.answers[g] for g in model.states.group]
     potentials = model.potentials(model.batch_of(sequences))
     for n, (x, several) in enumerate(zip(sequences, found, strict=True)):
         one = potentials.sequence(n)

@@ -31,7 +31,8 @@ LABELS = {
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_chain_learns_the_encoding_and_predicts_as_the_data_were(encoding: str, tmp_path: File) -> None:
     crf = ChainCRF(template="w[-1..1]", encoding=encoding.lower(), threads=1).fit(X, Y, X, Y)
-    assert crf.classes_.tolist() == LABELS[encoding]
+    assert list(crf.model_.structure.labels) == LABELS[encoding]
+    assert crf.classes_.tolist() == ["O", "B-L", "I-L"]
     expected = Y
     if encoding == "IO":  # two segments side by side are one
         expected = [[*Y[n][:2], "I-L"] if n % 3 == 2 else Y[n] for n in range(len(Y))]

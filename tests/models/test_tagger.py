@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
-from crfkit import Chain, Features, Model, Stop, Tagger, inference, train
+from crfkit import Chain, ChainCRF, Features, Model, Stop, Tagger, inference, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
 from crfkit.models.files import write_model
@@ -218,3 +218,21 @@ def test_faces_agree(tmp_path: Path) -> None:
         by_label = [crf.predict_marginals_single(x)[-1][name] for name in tagger.labels]
         assert by_label == [face.marginal(name, len(x) - 1) for name in tagger.labels]
         np.testing.assert_allclose(by_label, tagger.marginals(x)[-1], rtol=1e-9)
+
+
+def test_a_model_with_a_recipe_takes_what_predict_takes() -> None:
+    X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    model = ChainCRF(template="w[-1..0]").fit(X, y).model_
+    tagger = Tagger(model)
+    sentence = ["a", "dog", "the"]
+    dicts = [{"w": word} for word in sentence]
+    for given in (sentence, tuple(sentence), iter(sentence), dicts):
+        assert tagger.tag(given) == model.predict([sentence])[0]
+    np.testing.assert_array_equal(tagger.marginals(sentence), model.marginals([sentence])[0])
+    expected = np.exp(model.log_likelihood([sentence], [["D", "N", "D"]])[0])
+    assert tagger.probability(sentence, ["D", "N", "D"]) == pytest.approx(expected, rel=1e-12)
+    assert tagger.probability(sentence, ["D", "N", "?"]) == 0.0
+    rows = ChainCRF(template="U0:%x[0,0]\nU1:%x[0,1]\n").fit([[("the", "e"), ("dog", "g")]], y[:1])
+    assert Tagger(rows.model_).tag([("dog", "g")]) == ["N"]
+    with pytest.raises(ValueError, match="plain string"):
+        tagger.tag("the dog")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import inference
 from crfkit.arrays import Bools, Pointers
 from crfkit.cli.tagging import Tagger
 from crfkit.data.dataset import Dataset
@@ -33,7 +32,7 @@ class LabelAnswers:
 
     def cells(self, marginals: bool) -> int:
         """Return how many numbers an answer needs for each position."""
-        return 1
+        return self.model.share_cells if marginals else 1
 
     def one(self, found: Labelling) -> dict[str, Any]:
         """Return a labelling as plain data."""
@@ -44,8 +43,7 @@ class LabelAnswers:
     ) -> list[dict[str, Any]]:
         """Return the probability of each label at each position, for each sequence."""
         names = self.model.answers
-        shares = inference.marginals(potentials, threads=threads, counts=False).node
-        rows = self.model.label_shares(shares).tolist()
+        rows = self.model.label_shares(potentials, threads).tolist()
         return [
             {"marginals": [dict(zip(names, row, strict=True)) for row in rows[a:b]]}
             for a, b in pairwise(potentials.seq_ptr.tolist())

@@ -292,6 +292,7 @@ def _of_sequences(
     from crfkit import inference
     from crfkit.cli.answers import LabelAnswers, SegmentAnswers
     from crfkit.inference.results import NoLabellingError, counted_from
+    from crfkit.models.alternatives import kbest_of
     from crfkit.models.scores import decoded
 
     model, threads, begin = tagger.model, tagger.threads, 0
@@ -307,9 +308,9 @@ def _of_sequences(
             if model.constraints:
                 found = [[one] for one in tagger.constrained(potentials)]
             elif asked.kbest is None:
-                found = [[one] for one in decoded(potentials, threads, model.states)]
+                found = [[one] for one in decoded(potentials, threads, model.states, model.decision)]
             else:
-                found = inference.kbest(potentials, asked.kbest, threads=threads)
+                found = kbest_of(model, potentials, asked.kbest, threads)
                 if not all(found):
                     raise NoLabellingError([bool(several) for several in found].index(False))
             best = [several[0] for several in found]

@@ -151,7 +151,14 @@ class BayesianCRF(CheckedEstimator):
         self.posterior_: Posterior = power_ep(
             found, w, prior, full=full, max_sweeps=self.max_sweeps, tolerance=self.tolerance
         )
-        self.model_ = GraphModel(self.graph, self.map_.layout, self.posterior_.mean, self.map_.attributes)
+        self.model_ = GraphModel(
+            self.graph,
+            self.map_.layout,
+            self.posterior_.mean,
+            self.map_.attributes,
+            lacks="the posterior, over which BayesianCRF averages, and have its mean only: pickle the "
+            "estimator, or save estimator.map_, which has the best weights",
+        )
         if not self.posterior_.converged:
             warn_about(
                 f"expectation propagation did not converge in {self.max_sweeps} sweeps: they still "

@@ -17,15 +17,15 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.labelling import labelled
-from crfkit.data.sink import write_bytes
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries
 from crfkit.linear.layout import Layout
+from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
 from crfkit.models.model import Metric, Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
-from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
+from crfkit.shown import quoted
 from crfkit.structures import Chain
 from crfkit.training.boosting import Boosted, Boosting, boost
 from crfkit.training.boosting_round import windowed
@@ -41,7 +41,18 @@ __all__ = ["BoostedCRF"]
 _BOOSTING: Final = Boosting()
 _CHAIN: Final = Chain()
 _KIND: Final = "crfkit boosted"
-_ARRAYS: Final = ("ptr", "feature", "threshold", "left", "right")
+_ARRAYS: Final = {
+    "ptr": np.int64,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "left": np.int32,
+    "right": np.int32,
+}
+_MOST_COLUMNS: Final = 1 << 22  #: of windows in a file
+_LACKS: Final = (
+    "the trees, whose leaves are its attributes: save the estimator with estimator.save(path), and open that "
+    "with BoostedCRF.load(path)"
+)
 
 
 class BoostedCRF(ChainQueries, PartParams):
@@ -69,7 +80,7 @@ class BoostedCRF(ChainQueries, PartParams):
     ----------
     model_ : Model
         A chain whose attributes are the leaves of the trees; ``crfkit.explain`` shows which conjunctions
-        count. It labels data whose leaves are known: use the estimator for new data.
+        count. It labels data whose leaves are known, and is not saved by itself: use the estimator.
     forests_ : dict of Forest
         The trees of "node", and of "edge" where ``boosting.steps``.
     losses_, dev_losses_ : arrays
@@ -192,31 +203,33 @@ class BoostedCRF(ChainQueries, PartParams):
         [['b', 'a']]
         """
         check_is_fitted(self, "model_")
-        arrays = {"model": np.frombuffer(self.model_.to_bytes(), dtype=np.uint8)}
-        for slot, forest in self.forests_.items():
-            arrays.update({f"{slot}.{name}": getattr(forest, name) for name in _ARRAYS})
+        arrays = {
+            f"{slot}.{name}": getattr(forest, name)
+            for slot, forest in self.forests_.items()
+            for name in _ARRAYS
+        }
         about = {"window": self.window, "columns": self.columns_, "rounds": self.n_iter_}
-        write_bytes(path, pack(arrays, about, kind=_KIND))
+        write_parts(path, _KIND, replace(self.model_, lacks=""), arrays, about)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Open a file that `save` wrote."""
-        source = os.fspath(path)
-        arrays, about = unpack(file_bytes(path), source, kind=_KIND)
-        try:
-            model = Model.from_bytes(arrays["model"].tobytes())
-            slots = [slot for slot in ("node", "edge") if f"{slot}.ptr" in arrays]
-            forests = {slot: Forest(*(arrays[f"{slot}.{name}"] for name in _ARRAYS)) for slot in slots}
-            window, columns, rounds = (about[name] for name in ("window", "columns", "rounds"))
-            for name, least in (("window", 0), ("columns", 0), ("rounds", 0)):
-                check_number(name, about[name], least, whole=True)
-            made = cls(structure=replace(_chain(model), labels=()), window=window)
-            return made._holding(model, forests, columns, rounds)
-        except ModelFileError:
-            raise
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-            raise ModelFileError(source, f"does not hold a valid boosted model: {what}") from None
+        model, fields = read_parts(path, _KIND)
+        chain = chain_of(model, fields.source)
+        window, columns = fields.count("window"), fields.count("columns")
+        if columns * (2 * window + 1) > _MOST_COLUMNS:
+            fields.refuse("columns", f"{columns:,} with a window of {window:,}, which no trees have")
+        if chain.order != 1 or model.layout.dense or model.extractor is not None:
+            fields.refuse(
+                "model", f"{chain.describe()}, expected a chain of order 1 whose attributes are leaves"
+            )
+        with refusing(fields.source):
+            slots = [slot for slot in ("node", "edge") if slot == "node" or f"{slot}.ptr" in fields]
+            made = cls(structure=replace(chain, labels=()), window=window)
+            forests = {slot: _forest(fields, slot) for slot in slots}
+            made._holding(replace(model, lacks=_LACKS), forests, columns, fields.count("rounds"))
+            made._check_leaves()
+            return made
 
     def _learned(self, found: Boosted, chain: Chain, columns: int) -> None:
         L = len(chain.labels)
@@ -241,6 +254,7 @@ class BoostedCRF(ChainQueries, PartParams):
             layout,
             Names(Alphabet(chain.labels), names["node"], names.get("edge", Alphabet())),
             np.concatenate([node.value, of_steps, *tables]),
+            lacks=_LACKS,
         )
         self.losses_, self.dev_losses_ = found.losses, found.dev_losses
         self._holding(model, forests, columns, found.rounds)
@@ -252,6 +266,18 @@ class BoostedCRF(ChainQueries, PartParams):
         self.model_, self.forests_, self.columns_, self.n_iter_ = model, forests, columns, rounds
         self.classes_ = np.array(model.structure.labels, dtype=object)
         return self
+
+    def _check_leaves(self) -> None:
+        """Refuse a model with attributes that are not leaves: what it says of them would not be heard."""
+        known = {"node": self.model_.attributes, "edge": self.model_.edge_attributes}
+        for slot, attributes in known.items():
+            forest = self.forests_.get(slot)
+            leaves = set() if forest is None else set(forest.names(self._names(self.columns_)))
+            strange = [name for name in attributes if name not in leaves]
+            if strange:
+                raise ValueError(
+                    f"its model has the attribute {quoted(strange[0])}, which is no leaf of a tree"
+                )
 
     def _names(self, columns: int) -> list[str]:
         offsets = range(-self.window, self.window + 1)
@@ -306,7 +332,6 @@ def _columns(batch: Batch) -> int:
     return int(batch.dense.shape[1])
 
 
-def _chain(model: Model) -> Chain:
-    if not isinstance(model.structure, Chain):
-        raise ValueError(f"its model is {model.structure.describe()}, not a chain")
-    return model.structure
+def _forest(fields: FileFields, slot: str) -> Forest:
+    """Return the trees of a file, of the right types; `Forest` checks what they say."""
+    return Forest(*(fields.array(f"{slot}.{name}", dtype, None) for name, dtype in _ARRAYS.items()))

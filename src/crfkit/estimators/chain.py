@@ -61,7 +61,7 @@ class ChainCRF(ChainQueries, Fitting):
         rows of tokens. Without one, X is features.
     encoding : {"IO", "BIO", "BIOES", "BCEU"}, optional
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
-        has begin, continue, end and unique. `predict` returns labels as in y.
+        has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
     metric : str or function, optional
         Of the dev set and of `score`. Default: what fits the labels, and the token accuracy.
     seed : int
@@ -151,7 +151,7 @@ class ChainCRF(ChainQueries, Fitting):
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
     ) -> tuple[Dataset, Structure]:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self.threads, gold=y is None)
         if y is not None:
             data = labelled(data, y, Alphabet(known))
         elif known:  # the data brought labels of their own
@@ -159,7 +159,7 @@ class ChainCRF(ChainQueries, Fitting):
         return self._encoded(has_gold(data, "ChainCRF", "labels")), structure_of(self.structure)
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self.threads, gold=y is None)
         return self._encoded(data if y is None else labelled(data, y, Alphabet()))
 
     def _encoded(self, data: Dataset) -> Dataset:

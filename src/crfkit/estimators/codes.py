@@ -15,15 +15,16 @@ from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.opening import open_file
 from crfkit.data.sink import write_bytes
 from crfkit.estimators.chain import ChainCRF
 from crfkit.estimators.queries import PerSequence
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
+from crfkit.models.files.estimators import FileFields, chain_of, refusing
 from crfkit.models.model import Metric, Model
 from crfkit.models.predictions import gold_labels
+from crfkit.models.store import ModelFileError
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures import Chain
@@ -48,6 +49,10 @@ _CHAIN: Final = Chain()
 _FEATURES: Final = Features()
 _LIKELIHOOD: Final = Likelihood()
 _STOP: Final = Stop()
+_LACKS: Final = (
+    "the columns whose bits decide, of which it is the product: save the estimator with "
+    'estimator.save(folder), and open that with CodeCRF.load(folder), or fit with decoder="product"'
+)
 
 
 class CodeCRF(ChainCRF):
@@ -78,8 +83,8 @@ class CodeCRF(ChainCRF):
     ----------
     model_ : Model
         The product of the columns as one chain, with a weight for every pair of attribute and label. With
-        the decoder "product" it gives the answers of the estimator: save it, tag with it. Probabilities are
-        its own whatever the decoder.
+        the decoder "product" it gives the answers of the estimator: save it, tag with it. With others it is
+        not saved by itself. Probabilities are its own whatever the decoder.
     columns_ : list of Model [n]
         The binary chains, with the labels 0 and 1.
     code_ : array of 0 and 1 [L, n]
@@ -146,7 +151,7 @@ class CodeCRF(ChainCRF):
         check_is_fitted(self, "model_")
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        self.model_.save(place / "product.crf")
+        replace(self.model_, lacks="").save(place / "product.crf")
         for i, column in enumerate(self.columns_):
             column.save(place / f"column-{i}.crf")
         code = {
@@ -171,20 +176,29 @@ class CodeCRF(ChainCRF):
         [['N']]
         """
         place = Path(folder)
-        try:
-            with open_file(place / "code.json") as file:
-                said = json.loads(file.read())
-            words, decoder = dict(said["code"]), said["decoder"]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"{place} is not a folder of CodeCRF.save: code.json cannot be read ({error})"
-            ) from None
-        check_choice("decoder", decoder, get_args(Decoder))
-        model = Model.load(place / "product.crf")
-        made = cls(words, decoder)
-        made.code_ = code_of(words, model.structure.labels)
-        made.columns_ = [Model.load(place / f"column-{i}.crf") for i in range(made.code_.shape[1])]
+        source = _regular(place / "code.json")
+        with refusing(str(source)):
+            said = FileFields({"code.json": json.loads(source.read_bytes())}, str(source)).part("code.json")
+            decoder, words = said.text("decoder", get_args(Decoder)), said.part("code")
+            model = Model.load(_regular(place / "product.crf"))
+            code = code_of({name: words.text(name) for name in words}, model.structure.labels)
+        chain_of(model, str(place / "product.crf"))
+        columns = [_column(place / f"column-{i}.crf", model) for i in range(code.shape[1])]
+        made = cls(dict(words), _decoder(decoder))
+        made.code_, made.columns_ = code, columns
         return made._learned(model)
+
+    def _learned(self, model: Model) -> Self:
+        lacks = "" if self.decoder == "product" else _LACKS
+        return super()._learned(replace(model, lacks=lacks))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a new `decoder` also holds for what was learned."""
+        super().set_params(**params)
+        if "decoder" in params and hasattr(self, "model_"):
+            self._check_decoder()
+            self.model_ = replace(self.model_, lacks="" if self.decoder == "product" else _LACKS)
+        return self
 
     def _labels_for(self, metric: Metric | str, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         spelling = self.model_.spelling_for(metric)
@@ -192,7 +206,6 @@ class CodeCRF(ChainCRF):
 
     def _found(self, data: Dataset, metric: Metric | str | None) -> list[list[str]]:
         """Return the labels of the decoder as a metric reads them."""
-        check_choice("decoder", self.decoder, get_args(Decoder))
         spelling = self.model_.spelling_for(metric)
         if self.decoder == "product":
             return spelling.tags(self.model_.path(data, threads=self.threads))
@@ -253,8 +266,11 @@ class CodeCRF(ChainCRF):
         layout, w = product_of(self.columns_, code, whole)
         return Model(whole, layout, known.names, w, data.extractor, summary)
 
-    def _check(self, structure: Structure, dev: Dataset | None) -> None:
+    def _check_decoder(self) -> None:
         check_choice("decoder", self.decoder, get_args(Decoder))
+
+    def _check(self, structure: Structure, dev: Dataset | None) -> None:
+        self._check_decoder()
         if isinstance(self.code, str):
             check_choice("code", self.code, CODES, "the bits of each label")
         if self.columns is not None:
@@ -278,3 +294,25 @@ class CodeCRF(ChainCRF):
             raise ValueError(
                 f"the product of the columns has a weight for every attribute and label: {error}"
             ) from None
+
+
+def _regular(path: Path) -> Path:
+    """Return the path of a file that is there; others, which may never end, are refused."""
+    if not path.is_file():
+        what = "is not a file" if path.exists() else "is missing"
+        raise ModelFileError(str(path), what, "give a folder that CodeCRF.save wrote")
+    return path
+
+
+def _column(path: Path, product: Model) -> Model:
+    """Return the binary chain of a bit, checked."""
+    column = Model.load(_regular(path))
+    if chain_of(column, str(path)).labels != ("0", "1") or column.states is not None:
+        raise ModelFileError(str(path), "is damaged: its labels are not the bits 0 and 1")
+    if column.layout.dense != product.layout.dense:
+        raise ModelFileError(str(path), "is damaged: it has other real-valued columns than the product")
+    return column
+
+
+def _decoder(name: str) -> Decoder:
+    return next(one for one in get_args(Decoder) if one == name)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
@@ -102,7 +103,8 @@ class Fitting(PartParams):
         y : list of lists
             One label for each position; None where it is not known or for a whole sequence, a set where it
             is one of several, a dict where they have probabilities (`crfkit.data.labelling`). `SemiCRF` also
-            takes tags and segments. May be left out where X has labels.
+            takes tags and segments. May be left out where X has labels: a Dataset, or Columns, whose labels
+            are in the column called label, else in the last one.
         X_dev, y_dev : optional
             Data to score the weights on: training ends when the score no longer rises, and the best are kept.
         sample_weight : array [N], optional
@@ -167,9 +169,10 @@ class Fitting(PartParams):
     def _dev(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:
         if X is None and y is None:
             return None
-        if X is None or (y is None and not isinstance(X, Dataset | Batch)):
+        if X is None or (y is None and not isinstance(X, Dataset | Batch | Columns)):
             raise ValueError(
-                "only one of X_dev and y_dev is given; give both, or X_dev as a Dataset with labels"
+                "only one of X_dev and y_dev is given; give both, or X_dev as a Dataset or Columns with "
+                "labels"
             )
         return self._judged(X, y, recipe, structure)
 
@@ -227,4 +230,4 @@ def _with(model: Model, recipe: Recipe | None) -> Model:
     if recipe is None or recipe.lacks_mean:  # the data have the recipe with its mean
         return model
     made_by = model.extractor or ExtractorSpec()
-    return replace(model, extractor=replace(made_by, recipe=recipe, label_column=None, hashed=None))
+    return replace(model, extractor=replace(made_by, recipe=recipe, hashed=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 
 import numpy as np
@@ -13,13 +14,14 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labelling import labelled
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.queries import ChainQueries, PerSequence, dev_metric
+from crfkit.estimators.queries import ChainQueries, dev_metric
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
+from crfkit.models.scores import DECISIONS
 from crfkit.models.states import States, barred, state_names
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import End, Optimiser
@@ -34,7 +36,7 @@ from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Self
 
 __all__ = ["HiddenChainCRF", "HiddenStates"]
 
@@ -215,11 +217,20 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         self.seed = seed
         self.threads = threads
 
-    def predict(self, X: Any) -> list[list[str]]:
-        """Return the labels of each sequence, by `decoding`."""
-        check_choice("decoding", self.decoding, ("posterior", "viterbi"))
-        data = self._data(X)
-        return PerSequence(self.model_.predict(data, method=self.decoding, threads=self.threads))
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a new `decoding` also holds for what was learned, and for ``model_``."""
+        super().set_params(**params)
+        if "decoding" in params and hasattr(self, "model_"):
+            self.model_ = self._deciding(self.model_)
+        return self
+
+    def _learned(self, model: Model) -> Self:
+        return super()._learned(self._deciding(model))
+
+    def _deciding(self, model: Model) -> Model:
+        """Return the model with the decision rule of the estimator, which its file keeps."""
+        check_choice("decoding", self.decoding, DECISIONS)
+        return replace(model, decision=self.decoding)
 
     @property
     def _dev_metric(self) -> Metric | str | None:
@@ -233,11 +244,12 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
     ) -> tuple[Dataset, Structure]:
-        data = read(X, recipe, self.threads)
+        check_choice("decoding", self.decoding, DECISIONS)
+        data = read(X, recipe, self.threads, gold=y is None)
         if y is not None:
             data = labelled(data, y, Alphabet(known))
         return self._stated(has_gold(data, "HiddenChainCRF", "labels"))
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self.threads, gold=y is None)
         return data if y is None else labelled(data, y, Alphabet())

@@ -179,7 +179,7 @@ class HMM(ChainQueries, PartParams):
 
     def log_likelihood(self, X: Any, y: Any = None) -> Floats:
         """Return log p(x) of each sequence, or with y log p(x, y), [N]; unknown words are one word."""
-        found: Floats = inference.log_partition(self._potentials(X), threads=self.threads)
+        found: Floats = inference.log_partition(self._potentials(self._data(X)), threads=self.threads)
         return found if y is None else found + self.log_proba(X, y)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:

@@ -20,11 +20,14 @@ from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries
 from crfkit.estimators.similarity import Factor, Kernel, Similarity, check_memory, vectors_of
 from crfkit.linear.objective import Objective
+from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
+from crfkit.models.files.inspect import checked_alphabet
 from crfkit.models.model import Metric, Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.objectives import MaxMargin
 from crfkit.optimise.problem import Optimiser
+from crfkit.shown import quoted
 from crfkit.structures import Chain
 from crfkit.training.choose import objective_of
 from crfkit.training.interrupt import pass_on
@@ -75,7 +78,8 @@ class KernelChainCRF(ChainQueries, PartParams):
     Attributes
     ----------
     model_ : Model
-        A chain whose columns are the kernel with `support_`; its `training` has the certificate.
+        A chain whose columns are the kernel with `support_`; its `training` has the certificate. It is not
+        saved by itself: use `save`.
     support_ : rows [r, d]
         The positions that the others' kernels depend on linearly.
     classes_ : array of str [L]
@@ -184,9 +188,6 @@ class KernelChainCRF(ChainQueries, PartParams):
         >>> again.predict([np.eye(2)])
         [['a', 'b']]
         """
-        from crfkit.data.sink import write_bytes
-        from crfkit.models.store import pack
-
         check_is_fitted(self, "model_")
         used = self._fitted
         if not isinstance(used.kernel, str):
@@ -194,37 +195,30 @@ class KernelChainCRF(ChainQueries, PartParams):
                 "the kernel is a function, which a file without code cannot keep: use a named kernel, or "
                 "keep the program that fits the estimator"
             )
-        arrays: dict[str, NDArray[Any]] = {"model": np.frombuffer(self.model_.to_bytes(), np.uint8)}
-        arrays.update(zip(_ALPHABET, self._names.attributes.arrays(), strict=True))
+        arrays: dict[str, NDArray[Any]] = dict(zip(_ALPHABET, self._names.attributes.arrays(), strict=True))
         support: Any = self.support_
         sparse = {} if isinstance(support, np.ndarray) else {n: getattr(support, n) for n in _SPARSE}
         arrays.update(sparse or {"support": support})
         about = {"kernel": used.kernel, "options": dict(used.options), "shape": list(support.shape)}
-        write_bytes(path, pack(arrays, about, kind=_KIND))
+        write_parts(path, _KIND, replace(self.model_, lacks=""), arrays, about)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the estimator of a file that `save` wrote, ready to predict."""
-        from crfkit.models.files.inspect import checked_alphabet
-        from crfkit.models.store import ModelFileError, file_bytes, unpack
-
-        source = os.fspath(path)
-        arrays, about = unpack(file_bytes(path), source, kind=_KIND)
-        model = Model.from_bytes(arrays["model"].tobytes())
-        attributes = checked_alphabet(arrays, "attributes")
-        try:
-            options = {str(name): value for name, value in about["options"].items()}
-            similarity = Similarity(str(about["kernel"]), options)
-            support = _support_of(arrays, about["shape"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(source, f"does not hold a valid kernel: {error}") from None
-        if support.shape[0] != model.layout.dense:
-            rows, columns = support.shape[0], model.layout.dense
-            raise ModelFileError(source, f"has {rows} support positions, the model needs {columns}")
-        known = {name: options[name] for name in ("gamma", "degree", "coef0") if name in options}
-        chain: Any = model.structure
-        made = cls(similarity.kernel, structure=replace(chain, labels=()), **known)
-        return made._holding(model, support, Names(model.labels, attributes, Alphabet()), similarity)
+        model, fields = read_parts(path, _KIND)
+        chain = chain_of(model, fields.source)
+        if model.extractor is not None or model.layout.attributes:
+            fields.refuse("model", "one with attributes or a recipe, expected columns of a kernel alone")
+        with refusing(fields.source):
+            attributes = checked_alphabet(fields, "attributes")
+            given = fields.part("options")
+            options: dict[str, Any] = {name: given.number(name) for name in given if name in _OPTIONS}
+            if len(options) != len(given):
+                fields.refuse("options", f"{', '.join(map(quoted, given))}, expected {', '.join(_OPTIONS)}")
+            similarity = Similarity(fields.text("kernel"), options)
+            support = _support_of(fields, model.layout.dense, len(attributes))
+            made = cls(similarity.kernel, structure=replace(chain, labels=()), **options)
+            return made._holding(model, support, Names(model.labels, attributes, Alphabet()), similarity)
 
     def _similarity(self) -> Similarity:
         if callable(self.kernel):
@@ -235,7 +229,8 @@ class KernelChainCRF(ChainQueries, PartParams):
         return Similarity(self.kernel, options if self.gamma is None else {"gamma": self.gamma, **options})
 
     def _holding(self, model: Model, support: Any, names: Names, similarity: Similarity) -> Self:
-        self.model_, self.support_, self._names, self._fitted = model, support, names, similarity
+        self.model_ = replace(model, lacks=_LACKS)
+        self.support_, self._names, self._fitted = support, names, similarity
         self.classes_ = np.array(model.structure.labels, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)
@@ -246,8 +241,6 @@ class KernelChainCRF(ChainQueries, PartParams):
         from crfkit.features import ItemExtractor
 
         check_is_fitted(self, "model_")
-        if isinstance(X, _Compared):
-            return X
         named = self._names
         data = named.dataset(X) if isinstance(X, Dataset) else ItemExtractor(None, named.attributes)(X)
         if y is not None:
@@ -259,12 +252,13 @@ class KernelChainCRF(ChainQueries, PartParams):
         return _with_columns(data, self._fitted(rows, self.support_))
 
 
-class _Compared(Dataset):
-    """Data whose columns are kernels already."""
-
-
 _ALPHABET = ("attributes.bytes", "attributes.begin", "attributes.slots")
 _SPARSE = ("data", "indices", "indptr")
+_OPTIONS = ("gamma", "degree", "coef0")
+_LACKS = (
+    "the positions that its columns are kernels with: save the estimator with estimator.save(path), and open "
+    "that with KernelChainCRF.load(path)"
+)
 
 
 def _with_columns(data: Dataset, columns: Any) -> Dataset:
@@ -273,18 +267,24 @@ def _with_columns(data: Dataset, columns: Any) -> Dataset:
     batch = replace(
         data.batch, attr_ptr=np.zeros(P + 1, np.int64), attr=np.zeros(0, np.int32), value=None, dense=columns
     )
-    return _Compared(batch, data.labels, Alphabet(), Alphabet())
+    return Dataset(batch, data.labels, Alphabet(), Alphabet())
 
 
-def _support_of(arrays: Mapping[str, Any], shape: list[int]) -> Any:
-    """Return the support positions of a file, checked."""
-    rows, columns = (int(size) for size in shape)
-    if "support" in arrays:
-        if arrays["support"].shape != (rows, columns) or arrays["support"].dtype != np.float64:
-            raise ValueError("the support positions have another shape")
-        return np.array(arrays["support"])
+def _support_of(fields: FileFields, rows: int, attributes: int) -> Any:
+    """Return the support positions of a file, checked: as many rows as the model has columns."""
+    sizes = fields.items_of("shape", 2)
+    if sizes.count("0") != rows:
+        fields.refuse("shape", f"that of {sizes.count('0'):,} support positions, the model needs {rows:,}")
+    columns = sizes.count("1")
+    if not attributes:
+        return fields.floats("support", rows, columns)
+    if attributes > columns:
+        fields.refuse("shape", f"that of {columns:,} columns, expected those of {attributes:,} attributes")
     from scipy.sparse import csr_array
 
-    made = csr_array(tuple(np.array(arrays[name]) for name in _SPARSE), shape=(rows, columns))
+    ids = [fields.any_array(name) for name in _SPARSE[1:]]
+    if any(each.dtype not in (np.int32, np.int64) or each.ndim != 1 for each in ids):
+        fields.refuse("indices", "no list of whole numbers")
+    made = csr_array((fields.floats(_SPARSE[0], None), *map(np.array, ids)), shape=(rows, columns))
     made.check_format(full_check=True)
     return made

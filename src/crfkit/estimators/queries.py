@@ -16,6 +16,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
+from crfkit.models.alternatives import kbest_of
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model
 from crfkit.models.uncertainty import Uncertainty
@@ -168,14 +169,15 @@ class ChainQueries:
     def predict_kbest(self, X: Any, k: int) -> list[list[tuple[list[str], float]]]:
         """Return the k best labellings of each sequence, best first, each with log p(y | x).
 
-        There are fewer where fewer exist.
+        There are fewer where fewer exist. Where an `encoding` was learned, labellings are as in y; each comes
+        once, with the probability of the best labelling of the chain that spells it.
         """
         potentials = self._listed(X, k)
         total = inference.log_partition(potentials, threads=self.threads).tolist()
         return [
             [(self._spelled(one), one.score - log_z) for one in labellings]
             for labellings, log_z in zip(
-                inference.kbest(potentials, k, threads=self.threads), total, strict=True
+                kbest_of(self.model_, potentials, k, self.threads), total, strict=True
             )
         ]
 
@@ -188,14 +190,12 @@ class ChainQueries:
             raise ValueError(f"n is {n}, expected 1 or more")
         seed = self.seed if seed is None else seed
         found: list[list[inference.Labelling]] = inference.sample(
-            self._potentials(X), n, seed, threads=self.threads
+            self._potentials(self._data(X)), n, seed, threads=self.threads
         )
         return found
 
     def _spelled(self, one: inference.Labelling) -> list[str]:
-        names, states = self.model_.answers, self.model_.states
-        ids = one.labels if states is None else states.group[one.labels]
-        return [names[i] for i in ids.tolist()]
+        return self.model_.spelling.tags(Path(np.array([0, len(one.labels)]), one.labels))[0]
 
     def log_proba(self, X: Any, y: Any = None) -> Floats:
         """Return log p(y | x) of each sequence, [N].
@@ -203,13 +203,17 @@ class ChainQueries:
         Positions where y is None or a set are summed over; a label that the model does not know has
         probability 0.
         """
-        data = self._data(X, y)
+        return self._log_proba(self._data(X, y))
+
+    def _log_proba(self, data: Dataset) -> Floats:
+        """Return log p(y | x) of data that `_data` has made."""
         label, allowed = data.batch.label, data.batch.allowed
         if label is None:
             raise ValueError("y is missing; log_proba needs labels")
         found = self.model_.log_likelihood(data, threads=self.threads)
         # Whether the model knows each label; the last is that of -1, None.
-        known = np.append(Alphabet(self.model_.answers).freeze().ids(data.labels.strings()) >= 0, True)
+        names = self.model_.structure.labels if self.model_.states is None else self.model_.answers
+        known = np.append(Alphabet(names).freeze().ids(data.labels.strings()) >= 0, True)
         possible = known[label]  # [P]
         if allowed is not None:
             possible &= (label >= 0) | allowed[:, known[:-1][: allowed.shape[1]]].any(axis=1)
@@ -238,7 +242,7 @@ class ChainQueries:
         if name == "log_likelihood":
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
-            return float(each @ self.log_proba(data)) / max(float(each @ lengths), 1e-300)
+            return float(each @ self._log_proba(data)) / max(float(each @ lengths), 1e-300)
         gold, found = self._labels_for(name, data)
         metric = metric_of(name, self._scheme)
         return judged(metric, gold, found, weight)
@@ -269,8 +273,8 @@ class ChainQueries:
         self.model_.check_labellings("predict_kbest")
         return self._potentials(data)
 
-    def _potentials(self, X: Any) -> Any:
-        data = self._data(X)
+    def _potentials(self, data: Dataset) -> Any:
+        """Return the scores of data that `_data` has made."""
         return self.model_.potentials(self.model_.batch_of(data), threads=self.threads)
 
 

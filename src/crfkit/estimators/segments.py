@@ -23,7 +23,7 @@ from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.models.reading import columns_of, read
+from crfkit.models.reading import columns_of, gold_column, read
 from crfkit.models.tags import Outside, as_segments, segmented
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
@@ -234,6 +234,8 @@ class SemiCRF(ChainQueries, Fitting):
             columns = columns_of(X, recipe)
             empty = Batch(columns.seq_ptr, np.zeros(columns.positions + 1, np.int64), np.zeros(0, np.int32))
             data = Dataset(empty, Alphabet(), Alphabet(), Alphabet())
+            if y is None and isinstance(X, Columns):
+                data = _with_gold(data, X, recipe)
         else:
             data = read(X, None, self.threads)
         if y is not None:
@@ -276,8 +278,10 @@ class SemiCRF(ChainQueries, Fitting):
             inner = learn and has_sources(found)
             made = read(columns, found, self.threads, longest, leave_out=inner)
             gold = {name: getattr(data.batch, name) for name in ("label", "begin", "allowed")}
-            scheme = None if data.extractor is None else data.extractor.scheme
-            made_by = replace(made.extractor or ExtractorSpec(), scheme=scheme)
+            told = data.extractor or ExtractorSpec()
+            made_by = replace(
+                made.extractor or ExtractorSpec(), scheme=told.scheme, label_column=told.label_column
+            )
             data = replace(made, batch=replace(made.batch, **gold), labels=data.labels, extractor=made_by)
         if not self.segment_features or data.batch.segment_ptr is not None:
             return data
@@ -292,3 +296,14 @@ class SemiCRF(ChainQueries, Fitting):
             data = read(X, model.recipe, self.threads)
             X = self._with_segments(data, X, None, None, model.structure, model)
         return super()._data(X, y)
+
+
+def _with_gold(data: Dataset, columns: Columns, recipe: Recipe) -> Dataset:
+    """Return data with the labels that columns have, where they have some."""
+    name = gold_column(columns, recipe)
+    if name is None:
+        return data
+    place, labels = columns.place(name), Alphabet()
+    label = labels.merge(columns.alphabets[place])[columns.ids[place]]
+    batch = replace(data.batch, label=label)
+    return replace(data, batch=batch, labels=labels, extractor=ExtractorSpec(label_column=name))

@@ -9,17 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
-from crfkit.data.sink import write_bytes
 from crfkit.estimators.chain import ChainCRF
 from crfkit.linear.features import Features
+from crfkit.models.files.estimators import chain_of, read_parts, write_parts
 from crfkit.models.model import Metric, Model
-from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
 from crfkit.objectives import Perceptron
 from crfkit.optimise.sequential.voted import Ballot, VotedTraining
 from crfkit.structures import Chain
@@ -39,6 +37,11 @@ _CHAIN: Final = Chain()
 _FEATURES: Final = Features()
 _KIND = "crfkit voted perceptron"
 _VOTING = ("positions", "labellings")
+_LACKS = (
+    "the weight vectors that vote, and have their average only: save the estimator with "
+    "estimator.save(path), and open that with VotedPerceptron.load(path), or train "
+    'ChainCRF(objective="perceptron")'
+)
 
 
 class VotedPerceptron(ChainCRF):
@@ -64,7 +67,8 @@ class VotedPerceptron(ChainCRF):
     Attributes
     ----------
     model_ : Model
-        With the averaged weights: k best labellings, marginals and draws are its own.
+        With the averaged weights: k best labellings, marginals and draws are its own. It does not vote, and
+        is not saved by itself: use `save`.
     voters_ : array [V, F]
         The vectors, in the order in which training made them.
     votes_ : array of int [V]
@@ -133,38 +137,22 @@ class VotedPerceptron(ChainCRF):
         """
         check_is_fitted(self, "model_")
         # Weights of 0 would be left out of the model's file; the voters' may not be 0 there.
-        full = replace(self.model_, w=np.ones(len(self.model_.w)))
-        arrays: dict[str, NDArray[Any]] = {
-            "model": np.frombuffer(full.to_bytes(), dtype=np.uint8),
-            "average": np.asarray(self.model_.w),
-            "voters": self.voters_,
-            "votes": self.votes_,
-        }
-        write_bytes(path, pack(arrays, {"voting": self.voting}, kind=_KIND))
+        full = replace(self.model_, w=np.ones(len(self.model_.w)), lacks="")
+        arrays = {"average": np.asarray(self.model_.w), "voters": self.voters_, "votes": self.votes_}
+        write_parts(path, _KIND, full, arrays, {"voting": self.voting})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Open a file that `save` wrote."""
-        source = os.fspath(path)
-        arrays, about = unpack(file_bytes(path), source, kind=_KIND)
-        try:
-            model = replace(Model.from_bytes(arrays["model"].tobytes()), w=arrays["average"])
-            voters, votes, voting = arrays["voters"], arrays["votes"], about["voting"]
-            check_choice("voting", voting, _VOTING)
-            if voters.dtype != np.float64 or voters.shape != (len(votes), len(model.w)) or not len(votes):
-                raise ValueError(f"voters has shape {voters.shape}, expected ({len(votes)}, {len(model.w)})")
-            if votes.dtype != np.int64 or not np.isfinite(voters).all():
-                raise ValueError("the voters are not finite, or the votes are not whole numbers")
-            if not isinstance(model.structure, Chain):
-                raise ValueError("its model is not a chain")
-            made = cls(len(votes), voting, structure=replace(model.structure, labels=()))
-            made.voters_, made.votes_ = voters, votes
-            return made._learned(model)
-        except ModelFileError:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-            raise ModelFileError(source, f"does not hold a valid voted perceptron: {what}") from None
+        model, fields = read_parts(path, _KIND)
+        chain, F = chain_of(model, fields.source), len(model.w)
+        votes = fields.integers("votes", None, below=1 << 62, least=1)
+        if not len(votes):
+            fields.refuse("votes", "empty")
+        voters, average = fields.floats("voters", len(votes), F), fields.floats("average", F)
+        made = cls(len(votes), _voting(fields.text("voting", _VOTING)), structure=replace(chain, labels=()))
+        made.voters_, made.votes_ = voters, votes
+        return made._learned(replace(model, w=average))
 
     def _train(
         self,
@@ -195,6 +183,9 @@ class VotedPerceptron(ChainCRF):
         self.votes_ = np.array(ballot.votes, dtype=np.int64)
         return model
 
+    def _learned(self, model: Model) -> Self:
+        return super()._learned(replace(model, lacks=_LACKS))
+
     def _path(self, data: Dataset) -> Path:
         """Return the labels with most votes."""
         batch, L = self.model_.batch_of(data, threads=self.threads), len(self.classes_)
@@ -205,6 +196,10 @@ class VotedPerceptron(ChainCRF):
         for label, votes in zip(found, self.votes_.tolist(), strict=True):
             tally[rows, label] += votes
         return Path(batch.seq_ptr, tally.argmax(axis=1).astype(np.int32))
+
+
+def _voting(name: str) -> Literal["positions", "labellings"]:
+    return "positions" if name == "positions" else "labellings"
 
 
 def _favourites(found: Ids, votes: Pointers, seq_ptr: Pointers) -> Ids:

@@ -22,7 +22,9 @@ from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.segmentation import are_tags, segments_of
+from crfkit.models.encoding import Recoding
 from crfkit.models.isotonic import Isotonic
+from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
     from crfkit.metrics import Calibration
@@ -93,8 +95,11 @@ def _labelled(model: Model, X: Any, y: Any, threads: int | None) -> Dataset:
 def _gold(model: Model, data: Dataset) -> tuple[Ids, Bools]:
     """Return the gold of each position by id of the model's answers, and where there is some: [P] each."""
     assert data.batch.label is not None
-    ids = Alphabet(model.answers).freeze().ids(data.labels.strings())
-    return np.append(ids, -1)[data.batch.label].astype(np.int32), data.batch.label >= 0
+    known, label, names = Alphabet(model.answers).freeze(), data.batch.label, tuple(data.labels.strings())
+    if isinstance(model.spelling, Recoding):  # the data are spelled as the chain has labels
+        tags = Recoding(names, model.scheme)
+        label, names = tags.ids(Path(data.batch.seq_ptr, label)), tuple(tags.alphabet.strings())
+    return np.append(known.ids(names), -1)[label].astype(np.int32), data.batch.label >= 0
 
 
 def _shares(model: Model, data: Dataset, threads: int | None) -> Floats:

@@ -49,7 +49,7 @@ def segment_confidence(
     found: list[SureSegments] = []
     for _, potentials in model.parts(batch, allowed=allowed, threads=threads, cells=segment_cells(model)):
         with counted_from(len(found)):
-            path = flat_path(potentials, None, threads, model.states)
+            path = flat_path(potentials, model.decision, threads, model.states)
             found += sure_of(model, potentials, path, threads)
     return found
 
@@ -63,7 +63,8 @@ def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> l
     from crfkit.metrics.spans import find
 
     states = model.states
-    tags = (*model.answers, "O")  # the last: before the first position, and after the last
+    names = model.structure.labels if states is None else model.answers
+    tags = (*names, "O")  # the last: before the first position, and after the last
     reading = rules("lenient", tags)
     label = path.label if states is None else states.ids(path)
     spans = find(Encoded(tags, (label.astype(np.int64),), path.seq_ptr), 0, reading)
@@ -79,8 +80,8 @@ def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> l
         steps, among = steps.of_states(states.group.astype(np.int64)), among[:, states.group]
     p = segment_probability(potentials, spans.start, spans.end, among, steps, threads=threads)
     p = p if model.calibration is None else model.calibration.segments(p)
-    names = [reading.kinds[k] for k in spans.kind.tolist()]
-    return _by_sequence(path.seq_ptr, spans.start, spans.end, names, p)
+    kinds = [reading.kinds[k] for k in spans.kind.tolist()]
+    return _by_sequence(path.seq_ptr, spans.start, spans.end, kinds, p)
 
 
 def _of_segments(model: Model, potentials: Any, path: Path, threads: int | None) -> list[SureSegments]:

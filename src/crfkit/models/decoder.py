@@ -38,6 +38,10 @@ def covers(model: Model) -> str:
         return "conjunctions of attributes"
     if model.states is not None:
         return "hidden states"
+    if model.encoding is not None:
+        return "labels of another encoding"
+    if model.decision == "posterior":
+        return "labels that are chosen each by itself"
     if model.constraints:
         return "constraints on whole labellings"
     if model.calibration is not None:

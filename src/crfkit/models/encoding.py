@@ -2,8 +2,10 @@
 
 ``IO`` has one label for each type (CRF/1 of Sarawagi & Cohen (2004) section 3.1), ``BCEU`` has four: begin,
 continue, end, unique (CRF/4); ``BIO`` and ``BIOES`` are as elsewhere. Gold tags are read as segments and
-spelled anew before training. What a model then predicts is spelled as its training data were: that scheme is
-``ExtractorSpec.scheme``.
+spelled anew before training. Whatever a model then answers is spelled as its training data were: that scheme
+is ``ExtractorSpec.scheme``. Labels of the chain are read leniently (`crfkit.metrics.schemes`), so a tag
+depends on whether a label goes on from the one before, and that one after it from it; a tag has the sum of
+the probabilities of all label sequences of the chain that spell it there.
 """
 
 from __future__ import annotations
@@ -14,17 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit.arrays import Ids
+from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
-from crfkit.models.tags import Spelling, as_segments, type_of
+from crfkit.models.tags import LETTERS, Spelling, as_segments, type_of
 from crfkit.once import once
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
     from crfkit.arrays import Pointers
+    from crfkit.structures.constraints import Resolved
 
 __all__ = ["ENCODINGS", "Recoding", "encoded", "encoding_of"]
 
@@ -99,12 +102,95 @@ class Recoding(Spelling):
         """The tags by id, frozen."""
         return self._segmental.alphabet
 
+    @once
+    def _type(self) -> Ids:
+        """The label of the segments of each label of the chain, [L]."""
+        return Alphabet(self._segmental.labels).freeze().ids(list(map(type_of, self.labels)))
+
+    @once
+    def goes_on(self) -> Bools:
+        """Whether a label, after another one, is of the same segment: [L, L], the earlier one first."""
+        L = len(self.labels)
+        label = (
+            np.stack(np.meshgrid(*[np.arange(L)] * 2, indexing="ij"), axis=-1).reshape(-1).astype(np.int32)
+        )
+        read = self._read(Path(np.arange(0, len(label) + 1, 2), label))
+        assert read.begin is not None
+        return ~read.begin[1::2].reshape(L, L)
+
+    def parts(self, rules: Resolved) -> Ids | None:
+        """Return which part of a segment each label always is, [L]: first, inside, last, single.
+
+        None where that depends on the labels around it, of those that constraints allow.
+        """
+        on, step = self.goes_on, rules.transition
+        begins, inside = (step & ~on).any(axis=0) | rules.start, (step & on).any(axis=0)
+        ends, open_ = (step & ~on).any(axis=1) | rules.stop, (step & on).any(axis=1)
+        doubtful = (begins & inside) | (ends & open_ if self._ends_count else np.zeros_like(ends))
+        if self.scheme == "IOB1" or doubtful.any():
+            return None
+        return np.where(inside, np.where(open_, 1, 2), np.where(open_, 0, 3)).astype(np.int32)
+
+    @property
+    def _ends_count(self) -> bool:
+        """Whether a tag depends on where segments end."""
+        letters = LETTERS[self.scheme or "BIO"]
+        return letters[0] != letters[3] or letters[1] != letters[2]
+
+    def shares(self, node: Floats, edge: Floats, seq_ptr: Pointers) -> Floats:
+        """Return the probabilities of tags, [P, tags], from those of labels and of pairs of them.
+
+        Parameters
+        ----------
+        node : array [P, L]
+            Those of the labels of a chain of order 1.
+        edge : array [P, L, L]
+            Those of each label with the one before it; at first positions they do not matter.
+        seq_ptr : array [N + 1]
+        """
+        filled = np.diff(seq_ptr) > 0
+        first, last = seq_ptr[:-1][filled], seq_ptr[1:][filled] - 1
+        on, same = self.goes_on, self._type[:, None] == self._type
+        going = np.einsum("pab,ab->pb", edge, on.astype(np.float64))  # [P, L]
+        begins = np.einsum("pab,ab->pb", edge, (~on).astype(np.float64))
+        again = np.einsum("pab,ab->pb", edge, (~on & same).astype(np.float64))  # after one of its type
+        going[first], begins[first], again[first] = 0.0, node[first], 0.0
+        if self.scheme == "IOB1":
+            return self._added(again, node - again, *[np.zeros_like(node)] * 2)
+        if not self._ends_count:
+            return self._added(begins, going, *[np.zeros_like(node)] * 2)
+        after = np.concatenate([edge[1:], np.zeros((1, *edge.shape[1:]))])[: len(edge)]  # [P, L, L]
+        open_ = np.einsum("pbc,bc->pb", after, on.astype(np.float64))
+        ends = np.einsum("pbc,bc->pb", after, (~on).astype(np.float64))
+        open_[last], ends[last] = 0.0, node[last]
+        # Given its label, what comes before a position and what comes after it are independent.
+        scale = np.divide(1.0, node, out=np.zeros_like(node), where=node > 0.0)
+        parts = (begins * open_, going * open_, going * ends, begins * ends)
+        return self._added(*(part * scale for part in parts))
+
+    def shares_of_parts(self, node: Floats, parts: Ids) -> Floats:
+        """Return the probabilities of tags, [P, tags], where labels are always the same part (`parts`)."""
+        return self._added(*(node * (parts == number) for number in range(4)))
+
+    def _added(self, *parts: Floats) -> Floats:
+        """Return sums by tag [P, tags] of what labels have in four parts: first, inside, last, single."""
+        made = np.zeros((len(parts[0]), len(self.alphabet)))
+        for number, part in enumerate(parts):
+            tag = self._segmental._by_part[self._type.astype(np.int64) * 4 + number]  # [L]
+            for label, to in enumerate(tag.tolist()):
+                made[:, to] += part[:, label]
+        return made
+
     def ids(self, path: Path) -> Ids:
         """Return the tag of each position as ids of the alphabet, [P]."""
+        return self._segmental.ids(self._read(path))
+
+    def _read(self, path: Path) -> Path:
+        """Return labels of the chain as segments."""
         nothing: Pointers = np.zeros(len(path.label) + 1, dtype=np.int64)
         batch = Batch(path.seq_ptr, nothing, np.zeros(0, dtype=np.int32), label=path.label)
         tagged = Dataset(batch, Alphabet(self.labels), Alphabet(), Alphabet())
-        return self._segmental.ids(_path(as_segments(tagged, labels=self._segmental.labels)))
+        return _path(as_segments(tagged, labels=self._segmental.labels))
 
 
 def _path(data: Dataset) -> Path:

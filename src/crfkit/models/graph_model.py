@@ -61,6 +61,7 @@ class GraphModel(Restored):
         "attributes": Mapping,
         "notes": str,
         "licence": str,
+        "lacks": str,
     }
 
     graph: Graph
@@ -71,6 +72,7 @@ class GraphModel(Restored):
     notes: str = ""  #: free text that goes with the model
     licence: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
+    lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)

@@ -16,6 +16,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.features.conjunctions import Conjunctions
@@ -26,6 +27,7 @@ from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
 from crfkit.models.predictions import Predictions, gold_labels
 from crfkit.models.probabilities import Probabilities
+from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
 from crfkit.restored import NOTHING, Kinds, restoring, taken
 from crfkit.structures.structure import Structure
@@ -66,6 +68,7 @@ class Model(Predictions, Probabilities):
         "notes": str,
         "licence": str,
         "calibration": (Isotonic, NOTHING),
+        "lacks": str,
     }
 
     structure: Structure
@@ -78,6 +81,8 @@ class Model(Predictions, Probabilities):
     licence: str = ""  #: under which terms others may use it
     constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labellings, which every answer keeps
     calibration: Isotonic | None = None  #: what corrects probabilities of labels and segments (`calibrated`)
+    decision: Decoding = None  #: how labels are chosen where nobody says so (`predict`)
+    lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -98,6 +103,8 @@ class Model(Predictions, Probabilities):
         object.__setattr__(self, "constraints", check_globals(self.constraints))
         if self.constraints:
             _ = self.rules  # names must be labels of the model
+        if self.decision is not None:
+            check_choice("decision", self.decision, DECISIONS)
         if self.extractor == ExtractorSpec():  # it says nothing
             object.__setattr__(self, "extractor", None)
 
@@ -208,7 +215,8 @@ class Model(Predictions, Probabilities):
     ) -> None:
         """Write the model to a file, as a whole or not at all.
 
-        Attributes whose weights are all zero are left out, which changes no bit of an answer.
+        Attributes whose weights are all zero are left out, which changes no bit of an answer. The model of an
+        estimator that does more than the model, such as `BoostedCRF`, is refused: save the estimator.
 
         Parameters
         ----------
@@ -330,6 +338,11 @@ class Model(Predictions, Probabilities):
         from crfkit.models.uncertainty import uncertainty
 
         return uncertainty(self, X, method, k=k, threads=threads)
+
+    def check_alone(self) -> None:
+        """Refuse to be written where a file of the model alone would answer otherwise than its estimator."""
+        if self.lacks:
+            raise ValueError(f"a file of this model alone would lack {self.lacks}")
 
     @property
     def decoder(self) -> _native.Decoder | None:

@@ -30,6 +30,7 @@ class Predictions(Scoring):
     """Predictions of a `crfkit.Model`."""
 
     constraints: tuple[GlobalConstraint, ...]
+    decision: Decoding
 
     def best(
         self,
@@ -63,13 +64,11 @@ class Predictions(Scoring):
             found.tell()
             return found.path
         batch = self.batch_of(X, threads=threads)
-        states = self.states
+        states, rule = self.states, method or self.decision
         if states is not None and isinstance(allowed, np.ndarray):
             allowed = allowed[:, states.group]
         parts = self.parts(batch, allowed=allowed, threads=threads)
-        each = [
-            path for _, path in asked(parts, lambda _, scores: flat_path(scores, method, threads, states))
-        ]
+        each = [path for _, path in asked(parts, lambda _, scores: flat_path(scores, rule, threads, states))]
         label = np.concatenate([np.zeros(0, dtype=np.int32), *(path.label for path in each)])
         begin = None
         if self.segmental:
@@ -146,8 +145,9 @@ class Predictions(Scoring):
             As in `dataset`.
         method : {"viterbi", "posterior"}, optional
             The best labelling, or the most probable label of each position; of hidden states, the labels of
-            the best path of states, or the label whose states have the highest sum of probabilities, which
-            is the default there.
+            the best path of states, or the label whose states have the highest sum of probabilities.
+            Default: the `decision` of the model; where it has none, the latter of hidden states, else the
+            best labelling.
         allowed : array of bool [P, L], optional
             Which labels each position may have, by id; default: all.
         constraints : list of constraints, optional

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.models.encoding import Recoding
 from crfkit.models.scoring import Scoring, asked
+from crfkit.models.states import States
 from crfkit.structures.gold import sets_of
 
 if TYPE_CHECKING:
@@ -83,23 +85,59 @@ class Probabilities(Scoring):
     def marginals(self, X: Any, *, threads: int | None = None) -> list[Floats]:
         """Return the probability of every label at every position: [T, L] for each sequence.
 
-        Columns are `answers`: of hidden states, each is the sum over the states of a label.
+        Columns are `answers`: of hidden states, each is the sum over the states of a label; of another
+        encoding, over all that spell a tag of the training data there.
         """
         found: list[Floats] = []
-        parts = self.parts(self.batch_of(X, threads=threads), threads=threads)
-        for part, node in asked(
-            parts,
-            lambda part, potentials: inference.marginals(potentials, threads=threads, counts=False).node,
-        ):
-            node = self.label_shares(node)
+        batch = self.batch_of(X, threads=threads)
+        parts = self.parts(batch, threads=threads, cells=self.share_cells)
+        for part, node in asked(parts, lambda _, potentials: self.label_shares(potentials, threads)):
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
         return found
 
-    def label_shares(self, node: Floats) -> Floats:
-        """Return the probabilities of `answers` [P, L] from those of the labels of the structure."""
-        shares = node if self.states is None else self.states.summed(node)
+    def label_shares(self, potentials: Any, threads: int | None = None) -> Floats:
+        """Return the probabilities of `answers` at all positions, [P, L], from scores (`potentials`)."""
+        spelling, parts = self.spelling, self._parts
+        pairs = isinstance(spelling, Recoding) and parts is None
+        found = inference.marginals(potentials, edges_by_position=pairs, threads=threads, counts=pairs)
+        shares: Floats = found.node
+        if isinstance(spelling, States):
+            shares = spelling.summed(shares)
+        elif isinstance(spelling, Recoding):
+            shares = (
+                spelling.shares(shares, found.edge, potentials.seq_ptr)
+                if parts is None
+                else spelling.shares_of_parts(shares, parts)
+            )
         curves = cast("Model", self).calibration
         return shares if curves is None else curves.labels(shares)
+
+    @property
+    def share_cells(self) -> int:
+        """How many numbers `label_shares` needs for each position: pairs of labels, or 1."""
+        pairs = isinstance(self.spelling, Recoding) and self._parts is None
+        return len(self.structure.labels) ** 2 if pairs else 1
+
+    @property
+    def _parts(self) -> Ids | None:
+        """Which part of a segment each label of another encoding always is; None: that depends."""
+        spelling, structure = self.spelling, self.structure
+        if not isinstance(spelling, Recoding):
+            return None
+
+        def found() -> Ids | None:
+            rules = getattr(structure, "resolved", None)
+            parts = None if rules is None else spelling.parts(rules)
+            if parts is None and getattr(structure, "order", 1) > 1:
+                name = cast("Model", self).encoding
+                rules_too = "" if name == "IO" else f", or the constraint Scheme({name!r})"
+                raise ValueError(
+                    f"the model learned the encoding {name} by {structure.describe()}: probabilities of "
+                    f"the tags of the data need order 1{rules_too}; train so, or without the encoding"
+                )
+            return parts
+
+        return self._once("parts of labels", found)
 
     def check_labellings(self, what: str) -> None:
         """Refuse a query of whole labellings where the model has no probabilities for them."""
@@ -127,6 +165,8 @@ class Probabilities(Scoring):
             within = sets_of(part, len(self.structure.labels)).clamped(potentials)
             return np.asarray(inference.log_partition(within, threads=threads) - total)
 
-        data = X if isinstance(X, Dataset | Batch) and y is None else self.dataset(X, y, threads=threads)
+        recoded = isinstance(X, Dataset) and isinstance(self.spelling, Recoding)  # its tags are the data's
+        ready = isinstance(X, Dataset | Batch) and y is None and not recoded
+        data = X if ready else self.dataset(X, y, threads=threads)
         each = asked(self.parts(self.batch_of(data), threads=threads), scored)
         return np.concatenate([np.zeros(0), *(found for _, found in each)])

@@ -33,7 +33,7 @@ from crfkit.structures.structure import Structure
 if TYPE_CHECKING:
     from crfkit.models.model import Model
 
-__all__ = ["Reader", "columns_of", "frozen_extractor", "longest_of"]
+__all__ = ["Reader", "columns_of", "frozen_extractor", "gold_column", "longest_of"]
 __all__ += ["place_of", "read", "recipe_of"]
 
 # An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
@@ -199,11 +199,13 @@ def read(
     longest: int | None = None,
     *,
     leave_out: bool = False,
+    gold: bool = False,
 ) -> Dataset:
     """Return the data set of X with names of its own; labels only where X has them.
 
     Segments of at most `longest` positions have attributes, where the recipe makes some. With `leave_out`
-    entries of internal dictionaries that come from the sequence at hand only do not count.
+    entries of internal dictionaries that come from the sequence at hand only do not count. With `gold` the
+    labels of Columns are those of `gold_column`.
     """
     if isinstance(X, Dataset):
         return X
@@ -214,8 +216,24 @@ def read(
         if isinstance(X, Columns):
             raise ValueError("X is columns of text, which become attributes by a template: give template")
         return features.ItemExtractor()(X)
-    extract = Extractor(recipe, label=None, longest=longest)
+    label = gold_column(X, recipe) if gold and isinstance(X, Columns) else None
+    extract = Extractor(recipe, label=label, longest=longest)
     return extract(columns_of(X, recipe), threads, leave_out=leave_out)
+
+
+def gold_column(columns: Columns, recipe: Recipe) -> str | None:
+    """Return the column of labels: the one called label, else the last; None where the recipe reads that.
+
+    Examples
+    --------
+    >>> rows = Columns.from_rows([[("the", "D"), ("dog", "N")]], names=["word", "tag"])
+    >>> gold_column(rows, Recipe.parse("word[0]")), gold_column(rows, Recipe.parse("tag[0]"))
+    ('tag', None)
+    """
+    if not columns.names:
+        return None
+    name = "label" if "label" in columns.names else columns.names[-1]
+    return None if _gold_place(columns, name, recipe) is None else name
 
 
 def columns_of(X: Any, recipe: Recipe) -> Columns:
@@ -242,7 +260,20 @@ def _check_nesting(X: Any, recipe: Recipe | None) -> None:
     if recipe is None and isinstance(item, str | bytes):
         raise ValueError(
             f"X[0][0] is the plain string {item!r:.60}, expected features of a position: a dict such as "
-            f"{{'word': {item!r:.60}}} or a list of strings; or train with a template, which makes them"
+            f"{{'word': {item!r:.60}}} or a list of strings; or train with a template, which makes them; "
+            "for one sequence write [sequence], as in predict([sequence])"
+        )
+
+
+def _check_sequence(sequence: Any, n: int) -> None:
+    """Refuse a sequence of tokens that is a row of one: X is then most likely one sequence, not a list."""
+    if isinstance(sequence, str | bytes):
+        raise ValueError(f"sequence {n} is a plain string, expected a list of tokens")
+    if isinstance(sequence, tuple) and sequence and all(isinstance(cell, str | bytes) for cell in sequence):
+        raise ValueError(
+            f"X[{n}] is the tuple {sequence!r:.60}, which is one token with its columns where a sequence is "
+            "expected, a list of tokens: for one sentence write [sentence], as in predict([sentence]); make "
+            "lists of sequences that are tuples"
         )
 
 
@@ -255,6 +286,8 @@ def _labels_in(batch: Batch) -> int:
 def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -> Columns:
     """Return token rows as columns; those of dicts are what the recipe reads, and the label where it is."""
     sequences = list(X)
+    for n, sequence in enumerate(sequences):
+        _check_sequence(sequence, n)
     first = next((row for sequence in sequences for row in sequence), None)
     columns = list(recipe.columns)
     if isinstance(first, Mapping) and isinstance(label, str) and label in first and label not in columns:
@@ -290,8 +323,6 @@ def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -
 
     def walk() -> Iterator[list[Any]]:
         for n, sequence in enumerate(sequences):
-            if isinstance(sequence, str | bytes):
-                raise ValueError(f"sequence {n} is a plain string, expected a list of tokens")
             yield [row_of(row, n, t) for t, row in enumerate(sequence)]
 
     return Columns.from_rows(walk(), names)

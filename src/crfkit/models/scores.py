@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from crfkit.structures.gold import Path
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labelling
 
-__all__ = ["Decoding", "decoded", "flat_path"]
+__all__ = ["DECISIONS", "Decoding", "decoded", "flat_path"]
 
 #: The best labelling, or the most probable label of each position; None: the latter of hidden states only.
 Decoding: TypeAlias = Literal["viterbi", "posterior"] | None
+DECISIONS: Final = ("viterbi", "posterior")
 
 
 def flat_path(
@@ -35,16 +36,18 @@ def flat_path(
     return Path(potentials.seq_ptr, label, np.concatenate(begin) if begin else None)
 
 
-def decoded(potentials: Potentials, threads: int | None, states: States | None = None) -> list[Labelling]:
-    """Return the best labelling of each sequence of a batch, with its score.
+def decoded(
+    potentials: Potentials, threads: int | None, states: States | None = None, method: Decoding = None
+) -> list[Labelling]:
+    """Return the best labelling of each sequence of a batch by a method, with its score.
 
     Of hidden states it is that of `flat_path`, and its score is the log of the sum over all paths of states
     that have its labels.
     """
     if states is None:
-        found: list[Labelling] = inference.decode(potentials, threads=threads)
+        found: list[Labelling] = inference.decode(potentials, method or "viterbi", threads=threads)
         return found
-    path = flat_path(potentials, None, threads, states)
+    path = flat_path(potentials, method, threads, states)
     within = potentials.clamped(states.group == states.ids(path)[:, None])
     score = np.atleast_1d(inference.log_partition(within, threads=threads)).tolist()
     ends = pairwise(path.seq_ptr.tolist())

@@ -157,9 +157,13 @@ class Scoring:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The labels of answers: those of the structure, or those that its hidden states belong to."""
-        states = self.states
-        return self.structure.labels if states is None else tuple(states.alphabet.strings())
+        """The labels of answers: those of the structure, or those that its hidden states belong to.
+
+        Where the model learned another encoding, they are the tags of the scheme of the training data.
+        """
+        if cast("Model", self).encoding is None:
+            return self.structure.labels
+        return tuple(self.spelling.alphabet.strings())
 
     @property
     def spelling(self) -> Spelling:

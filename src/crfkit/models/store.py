@@ -60,6 +60,14 @@ _TYPES = {
     "F32": "<f4",
     "F64": "<f8",
 }
+#: Kinds of files: what each holds, and what opens it.
+_HOLDS = {
+    "crfkit": ("a model", "crfkit.load(path)"),
+    "crfkit boosted": ("a BoostedCRF", "BoostedCRF.load(path)"),
+    "crfkit kernel chain": ("a KernelChainCRF", "KernelChainCRF.load(path)"),
+    "crfkit voted perceptron": ("a VotedPerceptron", "VotedPerceptron.load(path)"),
+    "crfkit tree": ("a checkpoint of training", "crfkit train --checkpoint, which goes on from it"),
+}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 _OLD_SUM = re.compile("[0-9a-f]{8}")  # CRC-32 of the header, beside sums of arrays that only added up
 _REMEDY = "copy it again from where it came, or save the model anew"
@@ -104,6 +112,8 @@ def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes |
     maps files: answers would be wrong, and where it is cut short the system ends the process (SIGBUS).
     """
     name = os.fsdecode(path)
+    if os.path.exists(os.path.join(name, "code.json")):
+        raise ModelFileError(name, "is a folder of CodeCRF.save", "open it with CodeCRF.load(path)")
     try:
         opened = open_file(name, pipes=True)
     except NotAFileError as error:
@@ -221,9 +231,14 @@ def unpack(
         _damaged(source, f"its header claims {size:,} bytes")
     header = _parsed(bytes(data[8 : 8 + size]), source)
     metadata = header.pop("__metadata__", None)
-    if not isinstance(metadata, dict) or metadata.get("format") != kind:
+    found = metadata.get("format") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or found != kind:
+        what, door = _HOLDS.get(kind, _HOLDS["crfkit"])
+        if isinstance(found, str) and found in _HOLDS:
+            holds, opens = _HOLDS[found]
+            raise ModelFileError(source, f"holds {holds}, not {what}", f"open it with {opens}")
         raise ModelFileError(
-            source, "is safetensors, but not a model of crfkit", "give a file that Model.save wrote"
+            source, f"is safetensors, but not {what} of crfkit", f"give a file that {door} opens"
         )
     if not all(isinstance(text, str) for text in metadata.values()) or "about" not in metadata:
         _damaged(source, "its metadata are not strings")

@@ -14,8 +14,10 @@ from typing import Any
 
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor
 from crfkit.models.model import Model
+from crfkit.models.reading import Reader
 
 __all__ = ["Tagger"]
 
@@ -31,9 +33,10 @@ class Tagger:
     Notes
     -----
     Threads may share a tagger, and taggers of one model share what is prepared of it. A sequence is what
-    `crfkit.features.ItemExtractor` takes for one: an iterable of items, dicts or iterables of strings. Models
-    with real-valued columns, limits on segment lengths, constraints on whole labellings or steps that are
-    normalised each by itself go the way of `Model.predict`, which is slower.
+    `crfkit.features.ItemExtractor` takes for one: an iterable of items, dicts or iterables of strings; where
+    the model has a recipe, tokens or rows of their columns, as `Model.predict` takes them. Such models, and
+    those with real-valued columns, limits on segment lengths, constraints on whole labellings or steps that
+    are normalised each by itself go the way of `Model.predict`, which is slower.
 
     Examples
     --------
@@ -55,7 +58,7 @@ class Tagger:
                 "the attributes of the model are ids without names: use Model.predict with a Batch"
             )
         self.model = model
-        self._decoder = model.decoder
+        self._decoder = None if model.recipe is not None else model.decoder
         self._ids = {name: y for y, name in enumerate(model.answers)}
         known = None if model.hashed is not None else model.attributes
         self._extract = ItemExtractor(model.hashed, known, Alphabet(model.answers)).freeze()
@@ -68,16 +71,24 @@ class Tagger:
         """The labels, by id."""
         return self.model.answers
 
+    def _data(self, items: Any, labels: list[str] | None = None) -> Dataset:
+        """Return one sequence as data of the model."""
+        y = None if labels is None else [labels]
+        if self.model.recipe is None:
+            return self._extract([items], y)
+        one = items if isinstance(items, str | bytes) else list(items)
+        return Reader(self.model)([one], y, gold=False, threads=1)
+
     def tag(self, items: Iterable[Any]) -> list[str]:
         """Return the best labels of a sequence."""
         if self._decoder is None:
-            return self.model.predict(self._extract([items]), threads=1)[0]
+            return self.model.predict(self._data(items), threads=1)[0]
         return self._decoder.tag(items)
 
     def marginals(self, items: Iterable[Any]) -> Floats:
         """Return the probability of every label at every position, [T, L]."""
         if self._decoder is None:
-            return self.model.marginals(self._extract([items]), threads=1)[0]
+            return self.model.marginals(self._data(items), threads=1)[0]
         return self._decoder.read(items).marginals()
 
     def probability(self, items: Iterable[Any], labels: Iterable[str]) -> float:
@@ -87,7 +98,7 @@ class Tagger:
         given = list(labels)
         known = all(name in self._ids for name in given)
         if self._decoder is None:
-            data = self._extract([items], [given])
+            data = self._data(items, given)
             return exp(min(self.model.log_likelihood(data, threads=1)[0], 0.0)) if known else 0.0
         reading = self._decoder.read(items)
         if len(given) != len(reading):

@@ -29,6 +29,7 @@ from crfkit.once import once
 from crfkit.structures.gold import Path
 
 __all__ = [
+    "LETTERS",
     "Outside",
     "Spelling",
     "as_segments",
@@ -44,7 +45,7 @@ Words = NDArray[np.str_]
 Outside = Literal["unit", "long"]
 
 #: The letters of each scheme for beginning, inside, end and single.
-_LETTERS = {
+LETTERS = {
     **{"BIO": "BIIB", "IOB1": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"},
     "IO": "IIII",  # adjacent segments of one label become one
 }
@@ -60,7 +61,7 @@ def spelling_of(scheme: str) -> str:
     'BIOES'
     """
     name = _ALIASES.get(scheme.upper(), scheme.upper())
-    check_choice("scheme", name, tuple(_LETTERS), "the scheme of the tags, or none to tell it from them")
+    check_choice("scheme", name, tuple(LETTERS), "the scheme of the tags, or none to tell it from them")
     return name
 
 
@@ -82,7 +83,7 @@ def scheme_of(data: Dataset) -> str | None:
         return None
     letters = {name[0] for name in names if name != OUTSIDE}
     if not letters <= set("BI"):
-        return next((name for name, known in _LETTERS.items() if letters <= set(known)), "BIOES")
+        return next((name for name, known in LETTERS.items() if letters <= set(known)), "BIOES")
     # In IOB1 the first tag of a segment is I, and B only where one of the same type ends just before.
     part, kind, first = _parsed(data, names)
     before = np.append("", kind[:-1])
@@ -286,7 +287,7 @@ class Spelling:
     @once
     def _spelled(self) -> list[str]:
         """The tags of the four parts of each label, [4 L]."""
-        letters = _LETTERS[self.scheme or "BIO"]
+        letters = LETTERS[self.scheme or "BIO"]
         return [name if name == OUTSIDE else f"{part}-{name}" for name in self.labels for part in letters]
 
     @once

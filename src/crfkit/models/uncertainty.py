@@ -24,6 +24,7 @@ from crfkit.arrays import Floats, sum_by_sequence
 from crfkit.checks import check_choice, check_number
 from crfkit.data.batch import Batch
 from crfkit.inference.results import counted_from
+from crfkit.models.alternatives import kbest_of
 from crfkit.models.scores import decoded
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def uncertainty(
     batch = model.batch_of(X, threads=threads)
     found = [np.zeros(0)]
     before = 0
-    for part, potentials in model.parts(batch, threads=threads):
+    cells = model.share_cells if method == "token-entropy" else 1
+    for part, potentials in model.parts(batch, threads=threads, cells=cells):
         with counted_from(before):
             found.append(_of_part(model, potentials, method, k, threads))
         before += part.sequences
@@ -60,16 +62,16 @@ def _of_part(model: Model, potentials: Any, method: str, k: int, threads: int | 
         entropy: Floats = np.atleast_1d(inference.entropy(potentials, threads=threads))
         return entropy
     if method == "token-entropy":
-        shares = model.label_shares(inference.marginals(potentials, threads=threads).node)  # [P, L]
+        shares = model.label_shares(potentials, threads)  # [P, L]
         lengths = np.maximum(np.diff(potentials.seq_ptr), 1)
         return np.asarray(sum_by_sequence(_entropy(shares), potentials.seq_ptr) / lengths)
     total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
     if method == "least-confidence":
-        best = np.array([one.score for one in decoded(potentials, threads, model.states)])
+        best = np.array([one.score for one in decoded(potentials, threads, model.states, model.decision)])
         return np.asarray(1.0 - np.exp(np.minimum(best - total, 0.0)))
     most = 2 if method == "margin" else k
     scores = np.full((len(total), most), -np.inf)  # [N, k]
-    for n, several in enumerate(inference.kbest(potentials, most, threads=threads)):
+    for n, several in enumerate(kbest_of(model, potentials, most, threads)):
         scores[n, : len(several)] = [one.score for one in several]
     p = np.exp(np.minimum(scores - total[:, None], 0.0))  # above 0: by rounding, of scores beyond 1e16
     if method == "margin":

@@ -47,6 +47,9 @@ class Forest:
         for child in (self.left, self.right):
             if ((child[inner] <= inner) | (child[inner] >= last[inner])).any():
                 raise ValueError("a node of the trees has a child that does not come after it in its tree")
+        parents = np.bincount(np.concatenate([self.left[inner], self.right[inner]]), minlength=M)
+        if (parents != (np.bincount(self.ptr[:-1], minlength=M) == 0)).any():
+            raise ValueError("a node of the trees has no parent, or several")
         if not np.isfinite(self.threshold[inner]).all():
             raise ValueError("a threshold of the trees is not finite")
 

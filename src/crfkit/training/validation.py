@@ -69,7 +69,7 @@ class Validation:
         self._gold = gold_labels(dev, self._spelling.scheme)
         self._batch = model.batch_of(dev)
         shown = np.unique(np.asarray(dev.batch.label)).tolist()
-        unknown = sorted({dev.labels[y] for y in shown} - set(model.answers))
+        unknown = sorted({dev.labels[y] for y in shown} - {*model.answers, *model.structure.labels})
         if unknown:
             lacking = [y for y in shown if dev.labels[y] in unknown]
             share = np.isin(np.asarray(dev.batch.label), lacking).mean()

@@ -185,6 +185,7 @@ def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit
     """
     if kind not in written():
         raise ValueError(f"kind is {kind!r}; {', '.join(written())} are the kinds that can be written")
+    model.check_alone()
     if kind == OWN:
         model.save(path)
     else:

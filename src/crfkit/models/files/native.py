@@ -22,6 +22,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.inference.globals.plain import globals_of, plain_globals
@@ -40,6 +41,7 @@ from crfkit.models.files.recipes import (
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names
+from crfkit.models.scores import DECISIONS
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import (
     Array,
@@ -87,6 +89,7 @@ def pieces(
     """Return the pieces of the file of a model; `Model.save` explains the options."""
     if dtype not in ("float64", "float32"):
         raise ValueError(f'dtype is {dtype!r}, expected "float64" or "float32"')
+    model.check_alone()
     model = compacted(model) if compact else without_idle(model)
     arrays: dict[str, Array] = {}
     for name in _ALPHABETS if len(model.names.segment_attributes) else _ALPHABETS[:-1]:
@@ -126,6 +129,7 @@ def pieces(
         "encoding": model.encoding,
         "training": None if training is None else plain_summary(training),
         "constraints": plain_globals(model.constraints, model.structure),
+        "decision": model.decision,
     }
     return pack(arrays, described)
 
@@ -237,6 +241,9 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         check_vectors(extractor.recipe, layout.dense)
     if described.get("encoding") == HIDDEN:
         States(tuple(labels), None)  # refuses names that are not those of states
+    decision = described.get("decision")
+    if decision is not None:
+        check_choice("the decision", decision, DECISIONS)
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
@@ -250,6 +257,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         training=summary_of(described["training"], arrays),
         constraints=globals_of(described["constraints"], structure),
         calibration=Isotonic.of_arrays(arrays),
+        decision=decision,
         **texts,
     )
 

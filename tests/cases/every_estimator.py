@@ -1,0 +1,90 @@
+"""Every estimator with data that it takes: what one promises is asked of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from crfkit import (
+    HMM,
+    MEMM,
+    BayesianCRF,
+    BoostedCRF,
+    Boosting,
+    ChainCRF,
+    CodeCRF,
+    FactorialCRF,
+    GraphCRF,
+    GridCRF,
+    HiddenChainCRF,
+    HiddenSequenceCRF,
+    KernelChainCRF,
+    MultiLabelCRF,
+    OpinionPool,
+    SemiCRF,
+    SkipChainCRF,
+    Stop,
+    VotedPerceptron,
+)
+from crfkit.features.segments import phrase
+from tests.cases.graph_data import graphs
+
+__all__ = ["CASES", "LABELS", "Case"]
+
+_RANDOM = np.random.default_rng(7)
+ROWS = [_RANDOM.normal(size=(int(n), 3)) for n in _RANDOM.integers(2, 7, 30)]
+LABELS = [["a" if row[0] * row[1] > 0 else "b" if row[2] > 0 else "c" for row in rows] for rows in ROWS]
+ITEMS = [[{"sign": f"{row[0] * row[1]:.0f}", "third": f"{row[2]:.0f}"} for row in rows] for rows in ROWS]
+WORDS = [[f"{row[0] * row[1]:.0f}" for row in rows] for rows in ROWS]
+TAGS = [["O" if y == "c" else "B-N" if y == "a" else "I-N" for y in labels] for labels in LABELS]
+IMAGES = [_RANDOM.normal(size=(3, 4, 2)) for _ in range(4)]
+MANY = _RANDOM.normal(size=(40, 3))
+FEW = Stop(max_iterations=30)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An estimator, and data that it is fitted to."""
+
+    make: Callable[[], Any]
+    X: Any = None
+    y: Any = None
+
+    @cache  # noqa: B019
+    def fitted(self) -> Any:
+        """Return the estimator, fitted; nobody changes it."""
+        return self.make().fit(self.X) if self.y is None else self.make().fit(self.X, self.y)
+
+
+CASES: dict[str, Case] = {
+    "ChainCRF": Case(ChainCRF, ITEMS, LABELS),
+    "ChainCRF of tokens": Case(lambda: ChainCRF(template="w[-1..1]"), WORDS, LABELS),
+    "ChainCRF of another encoding": Case(lambda: ChainCRF(encoding="BIOES"), ITEMS, TAGS),
+    "MEMM": Case(MEMM, ITEMS, LABELS),
+    "SemiCRF": Case(SemiCRF, ITEMS, TAGS),
+    "SemiCRF of functions": Case(lambda: SemiCRF(segment_features=[phrase]), ITEMS, TAGS),
+    "HMM": Case(HMM, WORDS, LABELS),
+    "HiddenChainCRF": Case(lambda: HiddenChainCRF(stop=FEW), ITEMS, LABELS),
+    "HiddenChainCRF by Viterbi": Case(lambda: HiddenChainCRF(decoding="viterbi", stop=FEW), ITEMS, LABELS),
+    "HiddenSequenceCRF": Case(lambda: HiddenSequenceCRF(stop=FEW), ITEMS, [y[0] for y in LABELS]),
+    "OpinionPool": Case(OpinionPool, ITEMS, LABELS),
+    "CodeCRF": Case(CodeCRF, ITEMS, LABELS),
+    "CodeCRF by Hamming": Case(lambda: CodeCRF(decoder="hamming"), ITEMS, LABELS),
+    "CodeCRF by marginals": Case(lambda: CodeCRF(decoder="marginals"), ITEMS, LABELS),
+    "VotedPerceptron": Case(VotedPerceptron, ITEMS, LABELS),
+    "BoostedCRF": Case(lambda: BoostedCRF(Boosting(rounds=5, steps=True), window=1), ROWS, LABELS),
+    "KernelChainCRF": Case(lambda: KernelChainCRF("rbf"), ROWS, LABELS),
+    "KernelChainCRF of items": Case(lambda: KernelChainCRF("linear"), ITEMS, LABELS),
+    "GraphCRF": Case(lambda: GraphCRF(graphs(0).graph, stop=FEW), graphs(0)),
+    "BayesianCRF": Case(lambda: BayesianCRF(graphs(0).graph), graphs(0)),
+    "FactorialCRF": Case(lambda: FactorialCRF(stop=FEW), ITEMS, {"one": LABELS, "two": TAGS}),
+    "SkipChainCRF": Case(lambda: SkipChainCRF(equal="sign", where=None, stop=FEW), ITEMS, LABELS),
+    "GridCRF": Case(
+        lambda: GridCRF(stop=FEW), IMAGES, [(image[:, :, 0] > 0).astype(int) for image in IMAGES]
+    ),
+    "MultiLabelCRF": Case(lambda: MultiLabelCRF(stop=FEW), MANY, (MANY[:, :2] > 0).astype(int)),
+}
