@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from crfkit import BoostedCRF, CodeCRF, KernelChainCRF, VotedPerceptron
-from crfkit.models.store import ModelFileError, map_file, pack, unpack
+from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
 from tests.cases.damaged_runs import MISSING, damaged, damages, places
 from tests.cases.every_estimator import CASES
 
@@ -32,7 +32,7 @@ CLASSES: dict[str, Any] = {
 
 def parts(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     CASES[name].fitted().save(folder / "whole")
-    arrays, about = unpack(map_file(folder / "whole"), "whole", kind=KINDS[name])
+    arrays, about = unpack(file_bytes(folder / "whole"), "whole", kind=KINDS[name])
     return {key: np.array(value) for key, value in arrays.items()}, about
 
 
