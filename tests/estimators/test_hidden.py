@@ -186,8 +186,6 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 
 def test_more_that_is_refused() -> None:
     x, y = turning(5)
-    with pytest.raises(ValueError, match="call fit with all data"):
-        HiddenChainCRF().partial_fit(x, y)
     with pytest.raises(ValueError, match="not soft labels"):
         HiddenChainCRF().fit([[["x"]]], [[{"A": 0.5, "B": 0.5}]])
     with pytest.raises(ValueError, match="'A/0' has the name of a state of 'A'; rename it"):

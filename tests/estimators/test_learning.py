@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-import crfkit
 from crfkit import Chain, Features, Likelihood, Stop
 from crfkit.features import ItemExtractor
 from crfkit.structures.constraints import Forbid, Scheme
@@ -79,118 +76,6 @@ def test_unknown_labels_are_summed_over() -> None:
     hidden: list[list[str | None]] = [[y if n % 2 else None for n, y in enumerate(s)] for s in Y]
     made = crf(stop=Stop(max_iterations=20)).fit(X, hidden)
     assert np.all(made.log_proba(X, hidden) >= made.log_proba(X, made.predict(X)) - 1e-9)
-
-
-# ---- partial_fit ----------------------------------------------------------------------------------
-
-
-def test_partial_fit_begins_as_fit_does() -> None:
-    np.testing.assert_array_equal(crf().partial_fit(X, Y).model_.w, fitted().model_.w)
-    made = crf().partial_fit(X, Y, classes=["D", "N", "V", "unseen"])
-    assert made.classes_.tolist() == ["D", "N", "V", "unseen"]
-
-
-@pytest.mark.parametrize("tags", [["Z", "N"], ["D", "N", "Z"]])
-@pytest.mark.parametrize("l2", [0.1, 1.0])
-@pytest.mark.parametrize(
-    "options", [{}, {"features": Features(start=True)}, {"template": "w[0]; edge: w[0]"}]
-)
-def test_partial_fit_keeps_and_adds(options: dict[str, Any], l2: float, tags: list[str]) -> None:
-    # Transitions and starts are shared, so old data may get worse: but less than by the new data alone.
-    def given(words: list[list[str]]) -> Any:
-        return words if "template" in options else [[[w] for w in s] for s in words]
-
-    new = given([[{"Z": "zap", "N": "dog", "D": "the"}[y] for y in tags]] * 5)
-    made = crf(objective=Likelihood(l2=l2), **options).fit(given(W), Y)
-    alone = clone(made).fit(new, [tags] * 5)
-    first = made.model_
-    assert made.partial_fit(new, [tags] * 5) is made
-    assert made.classes_.tolist() == [*first.labels.strings(), "Z"]
-    assert made.model_.attributes.strings()[: len(first.attributes)] == first.attributes.strings()
-    assert made.predict(new[:1]) == [tags]
-    assert made.score(given(W_TEST), Y_TEST) > alone.score(given(W_TEST), Y_TEST)
-    shown = set(made.model_.dataset(new).batch.attr.tolist())
-    layout, weights = made.model_.layout, made.model_.w
-    now = {layout.describe(i): weights[i] for i in range(layout.weights)}
-    places = [first.layout.describe(i) for i in range(first.layout.weights)]
-    kept = [i for i, p in enumerate(places) if p.kind == "node" and p.attribute not in shown]
-    assert len(kept) > 3
-    assert [now[places[i]] for i in kept] == [first.w[i] for i in kept]
-    assert pickle.loads(pickle.dumps(made)).predict(new) == [tags] * 5
-
-
-def test_partial_fit_leaves_what_l1_made_sparse_and_what_it_kept() -> None:
-    made = crf(objective=Likelihood(l1=0.5, l2=0.1)).fit(X, Y)
-    places = [made.model_.layout.describe(i) for i in range(made.model_.layout.weights)]
-    before = dict(zip(places, made.model_.w.tolist(), strict=True))
-    made.partial_fit([[{"w": "zap"}, {"w": "zip"}]], [["N", "V"]])
-    now = {made.model_.layout.describe(i): made.model_.w[i] for i in range(made.model_.layout.weights)}
-    assert all(now[p] == w for p, w in before.items() if p.kind == "node")
-
-
-def test_partial_fit_with_other_optimisers() -> None:
-    found = fitted().partial_fit(X_TEST, Y_TEST).log_proba(X, Y)
-    for name in ("lbfgs", "plbfgs", "cg", "newton"):
-        made = fitted().set_params(optimiser=name).partial_fit(X_TEST, Y_TEST)
-        np.testing.assert_allclose(made.log_proba(X, Y), found, atol=1e-2)
-    with pytest.raises(ValueError, match="a chain of order 1, this one a chain of order 2"):
-        fitted().set_params(structure__order=2).partial_fit(X, Y)
-    with pytest.raises(ValueError, match="use LBFGS"):
-        fitted(optimiser="sgd").partial_fit(X_TEST, Y_TEST)
-    hashed = ItemExtractor(hashed=64)
-    made = crf().fit(hashed(X, Y)).partial_fit(hashed(X_TEST, Y_TEST))
-    assert made.score(hashed(X_TEST, Y_TEST)) == 1.0
-    with pytest.raises(ValueError, match="of the data have names"):
-        made.partial_fit(X, Y)
-    with pytest.raises(ValueError, match="of the model have names"):
-        fitted().partial_fit(hashed(X, Y))
-
-
-def test_partial_fit_goes_on_learning_from_mistakes() -> None:
-    made = crf(objective="perceptron", stop=Stop(max_iterations=9)).fit(X, Y)
-    before, turned = made.model_, [["DNV"["NVD".index(label)] for label in labels] for labels in Y]
-    made.partial_fit(X, turned)
-    assert made.score(X, turned) == 1.0
-    same = crfkit.train(
-        ItemExtractor()(X, turned), objective="perceptron", init=before, stop=Stop(max_iterations=9)
-    )
-    assert same.training is not None
-    assert same.training.optimiser == "AveragedPerceptron"
-    assert same.predict(ItemExtractor()(X)) == made.predict(X)
-    with pytest.raises(ValueError, match="LBFGS minimises"):
-        crf(objective="perceptron", optimiser="lbfgs").fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"structure": Chain(order=2), "features": Features(stop=True)},
-        {"features": Features(transitions="observed", start=True)},
-        {"template": "w[0]; edge: suffix(w, 1)[0]"},
-        {"dense": True},
-    ],
-)
-def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, Any]) -> None:
-    given: Any = W if "template" in options else X
-    if options == {"dense": True}:
-        given = [np.array([[float(len(w)), float("a" in w)] for w in s]) for s in W]
-    kept = {k: v for k, v in options.items() if k != "dense"}
-    made = crf(optimiser=NEAR, **kept).fit(given[:12], Y[:12])
-    before = made.model_
-    new = [["W" if y == "V" else y for y in s] for s in Y[12:]]  # one label is new
-    made.partial_fit(given[12:], new)
-    layout, w = made.model_.layout, made.model_.w
-    places = {layout.describe(i): i for i in range(layout.weights)}
-    w0 = np.zeros(layout.weights)
-    for i in range(before.layout.weights):
-        w0[places[before.layout.describe(i)]] = before.w[i]  # no weight is lost
-    gradient = np.empty(layout.weights)
-    batch = made.model_.batch_of(made.model_.dataset(given[12:], new))
-    Likelihood().bind(layout, made.model_.structure, batch, threads=1).value_and_grad(w, gradient)
-    moved = w != w0
-    assert moved.any()
-    assert abs(gradient + w - w0)[moved].max() < 1e-4
 
 
 # ---- queries --------------------------------------------------------------------------------------

@@ -131,8 +131,6 @@ def test_other_refusals() -> None:
         pool(subsets=["w"]).fit(X, Y)
     with pytest.raises(ValueError, match=r"held_out=0.1 leaves no sequence of 1 for the experts"):
         OpinionPool().fit(X[:1], Y[:1])
-    with pytest.raises(ValueError, match="OpinionPool cannot learn on"):
-        pool().fit(X, Y).partial_fit(X, Y)
     hashed = ItemExtractor(hashed=64)(X, Y)
     with pytest.raises(ValueError, match='ids without names; use subsets="random"'):
         pool(subsets="positional").fit(hashed)

@@ -20,7 +20,7 @@ from crfkit.data import moves
 from crfkit.data.axes import Along, along, axes
 from crfkit.restored import Restored
 
-__all__ = ["KINDS", "Batch"]
+__all__ = ["KINDS", "OCCURRENCES", "Batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Batch(Restored):
                 held.append((name, axis, given))
         if not len(self.seq_ptr):
             raise ValueError("seq_ptr must begin with 0")
-        for ptr, ids, value in _OCCURRENCES.values():
+        for ptr, ids, value in OCCURRENCES.values():
             if (getattr(self, ptr) is None) != (getattr(self, ids) is None):
                 raise ValueError(f"only one of {ptr} and {ids} is given; give both or neither")
             if getattr(self, ptr) is None and getattr(self, value) is not None:
@@ -194,7 +194,7 @@ class Batch(Restored):
             return self.positions
         if along == "segment place":
             return 0 if self.segment_ptr is None else len(self.segment_ptr) - 1
-        ids = getattr(self, _OCCURRENCES[along][1])
+        ids = getattr(self, OCCURRENCES[along][1])
         return 0 if ids is None else len(ids)
 
     def occurrences(self, by: str) -> Ragged | None:
@@ -206,12 +206,12 @@ class Batch(Restored):
         >>> batch.occurrences("node").id.tolist(), batch.occurrences("edge")
         ([0, 1, 0], None)
         """
-        ptr, ids, value = (getattr(self, name) for name in _OCCURRENCES[by])
+        ptr, ids, value = (getattr(self, name) for name in OCCURRENCES[by])
         return None if ptr is None else Ragged(ptr, ids, value)
 
     def places(self, by: str) -> int:
         """Return how many places attributes of a kind have: P, or P * D for those of segments."""
-        return self.size(axes(Batch)[_OCCURRENCES[by][0]].along)
+        return self.size(axes(Batch)[OCCURRENCES[by][0]].along)
 
     def weight_by_place(self, by: str) -> Floats:
         """Return the weight of the sequence of each place, 1 where sequences have none."""
@@ -282,7 +282,7 @@ class Batch(Restored):
 
 
 #: Pointers, ids and values of each kind of attributes.
-_OCCURRENCES = {
+OCCURRENCES = {
     "node": ("attr_ptr", "attr", "value"),
     "edge": ("edge_ptr", "edge_attr", "edge_value"),
     "begin": ("begin_ptr", "begin_attr", "begin_value"),
@@ -290,7 +290,7 @@ _OCCURRENCES = {
     "segment": ("segment_ptr", "segment_attr", "segment_value"),
 }
 #: The kinds of attributes: of positions, steps, and of where segments begin, where they end, and the whole.
-KINDS = tuple(_OCCURRENCES)
+KINDS = tuple(OCCURRENCES)
 
 
 def _chosen(N: int, sequences: Sequence[int] | slice | Pointers | Bools) -> Pointers | slice:

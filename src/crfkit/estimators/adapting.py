@@ -1,15 +1,17 @@
-"""Learning on from a model: new data, old weights as the prior.
+"""Learning on from a model: old and new data where the old ones are there, else new data and the old weights.
 
 Training only on new data forgets the old ones, wherever it starts: a penalised likelihood has one optimum.
-Here the penalty pulls towards the old weights w0 instead of 0 (Chelba & Acero, Adaptation of maximum entropy
-capitalizer, EMNLP 2004):
+Where the old data are there, `joined` puts both together, and training on them from the weights of now ends
+where training from zero does. Where they are gone, the penalty pulls towards the old weights w0 instead of 0
+(Chelba & Acero, Adaptation of maximum entropy capitalizer, EMNLP 2004), each as firmly as the old data held
+it (h, `crfkit.training.curvature`):
 
-    loss of the new data + l2/2 * |w - w0|^2 + l1 * |w where w0 is 0|_1
+    loss of the new data + 1/2 * sum_f (l2 + h_f) (w_f - w0_f)^2 + l1 * |w where w0 is 0|_1
 
-so that weights of attributes that the new data lack stay what they were. (Transitions are shared and move: on
-toy data old accuracy fell from 1 to 0.73 at worst, against 0.27 for only the new data.) Attributes, labels
-and weights that are new are added before training, so that old weights take part in it, also those of pairs
-that the new data do not show: added afterwards they would change what was learned without them.
+Without h, one corrected address of four tokens took a parser of addresses (l2 of 0.1) from .998 of the labels
+of its training data to between .575 and .993, with h to .996 or more (four corrections). Attributes, labels
+and weights that are new are added before training, so that old weights take part in it, also those of
+pairs that the new data do not show: added afterwards they would change what was learned without them.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from crfkit.models.names import Names
 from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
 from crfkit.structures.gold import Gold
 from crfkit.structures.structure import Structure
+from crfkit.training.curvature import with_curvature
 from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit
 from crfkit.training.progress import display_for
@@ -41,8 +44,30 @@ from crfkit.training.start import warm_start
 from crfkit.training.stop import Stop
 
 V = TypeVar("V")
+_UNHELD = (
+    "neither the data that the model was trained on are there (data_) nor how firmly they held its weights "
+    "(model_.curvature), so that learning on would forget them; call fit with all data, or keep one of both: "
+    "crfkit.training.with_curvature"
+)
 
-__all__ = ["Anchored", "adapt", "united_names"]
+__all__ = ["Anchored", "adapt", "continued", "joined", "united_names"]
+
+
+def joined(old: Dataset, new: Dataset, before: Model) -> Dataset:
+    """Return the data that a model was trained on and new ones as one, with the names of both."""
+    new = united_names(before, new)
+    return Dataset.concat([old.renamed(new), new])
+
+
+def continued(before: Model, structure: Structure, data: Dataset) -> Structure:
+    """Return a structure over the labels of data that begin with those of a model; refuse another kind."""
+    structure = structure.with_labels(data.labels.strings())
+    if structure.describe() != before.structure.describe():
+        raise ValueError(
+            f"the model before is {before.structure.describe()}, this one {structure.describe()}; give the "
+            "same structure, or call fit"
+        )
+    return structure
 
 
 def adapt(
@@ -60,28 +85,27 @@ def adapt(
 ) -> Model:
     """Return a model that goes on from another one with new data; see `crfkit.train` for the arguments."""
     begun = time.perf_counter()
+    if before.curvature is None:
+        raise ValueError(_UNHELD)
     data = united_names(before, data)
-    structure = structure.with_labels(data.labels.strings())
-    if structure.describe() != before.structure.describe():
-        raise ValueError(
-            f"the model before is {before.structure.describe()}, this one {structure.describe()}; give the "
-            "same structure, or call fit"
-        )
+    structure = continued(before, structure, data)
     united = UnitedData(data, before.layout, threads)
-    goal = objective
-    if objective.minimises:  # the perceptron has no penalty, and goes on from where it was
-        goal = Anchored(objective, before, structure, united.names)
+    goal = Anchored(objective, before, structure, united.names)
     fit = Fit(united, structure, goal, features, optimiser, stop, before, seed)
     display = display_for(progress)
     try:
-        return fit.run(None, None, None, [] if display is None else [display], begun)
+        model = fit.run(None, None, None, [] if display is None else [display], begun)
     finally:
         if display is not None:
             display.close()
+    held = goal.curvature(model.layout)
+    return with_curvature(model, data, objective, before=held, threads=threads)
 
 
 class UnitedData(TrainingData):
     """Training data whose layout has all weights of another one too."""
+
+    alone = False
 
     def __init__(self, data: Dataset, before: Layout, threads: int | None) -> None:
         super().__init__(data, threads)
@@ -97,7 +121,7 @@ class UnitedData(TrainingData):
 
 @dataclass(frozen=True, eq=False)
 class Anchored(Objective):
-    """An objective whose penalty pulls towards the weights of a model."""
+    """An objective whose penalty pulls towards the weights of a model, as firmly as its data held them."""
 
     name: ClassVar[str] = "anchored"
 
@@ -123,14 +147,22 @@ class Anchored(Objective):
     def bind(self, layout: Layout, structure: Structure, batch: Batch, *, threads: int | None = None) -> Any:
         """Return the loss of this batch and the distance from the model as a function of the weights."""
         loss = self.objective.bind(layout, structure, batch, threads=threads)
-        return AnchoredLoss(loss, Penalty(l2=self.objective.penalty(layout).l2), self._before(layout))
+        l2 = self.objective.penalty(layout).l2 + self.curvature(layout)
+        return AnchoredLoss(loss, Penalty(l2=l2), self._before(layout))
+
+    def curvature(self, layout: Layout) -> Floats:
+        """Return how firmly weights of a layout are held by the data before, [F]; new ones are not."""
+        held = self.model.curvature
+        assert held is not None  # `adapt` refuses models without
+        curved = replace(self.model, w=held.astype(np.float64), constraints=(), curvature=None)
+        return warm_start(curved, layout, self.structure, self.names)
 
     def _before(self, layout: Layout) -> Floats:
         return warm_start(self.model, layout, self.structure, self.names)
 
 
 class AnchoredLoss:
-    """A loss and l2/2 * |w - w0|^2."""
+    """A loss and 1/2 * sum_f l2_f (w_f - w0_f)^2."""
 
     def __init__(self, loss: Any, penalty: Penalty, w0: Floats) -> None:
         self.loss, self.penalty, self.w0 = loss, penalty, w0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.estimators.adapting import adapt
+from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
@@ -24,6 +25,8 @@ from crfkit.models.reading import recipe_of
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
+from crfkit.training.convergence import WarnedLast
+from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag
 from crfkit.training.interrupt import pass_on
@@ -40,6 +43,10 @@ def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
     """Return data with these weights of sequences [N], checked."""
     weight = weights_of(sample_weight, len(data))
     return data if weight is None else replace(data, batch=replace(data.batch, weight=weight))
+
+
+def _learns_on(estimator: Fitting) -> bool:
+    return not estimator._learns_anew
 
 
 class Fitting(PartParams):
@@ -60,6 +67,8 @@ class Fitting(PartParams):
     threads: int | None
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labellings
     _learns_anew: ClassVar[str] = ""  #: why `partial_fit` is refused, and what to do instead
+
+    _data_held: Dataset | None = None  #: `data_`
 
     model_: Model
     classes_: NDArray[np.object_]
@@ -117,9 +126,49 @@ class Fitting(PartParams):
         data, structure = self._prepared(X, y, recipe, (), None)
         made_by = None if data.extractor is None else data.extractor.recipe
         dev = self._dev(X_dev, y_dev, made_by or recipe, structure)
-        model = self._train(weighted(data, sample_weight), structure, progress, dev)
-        return self._learned(_with(model, recipe))
+        return self._fitted(weighted(data, sample_weight), structure, recipe, progress, dev)
 
+    @property
+    def data_(self) -> Dataset:
+        """What was learned from, for `partial_fit`; it is not in pickles and copies, and `del` frees it.
+
+        What is left of it then is how firmly it held the weights (`Model.curvature`).
+        """
+        if self._data_held is None:
+            raise AttributeError("data_")  # `__getattr__` says why
+        return self._data_held
+
+    @data_.deleter
+    def data_(self) -> None:
+        self.model_ = self._without_data()
+        self._data_held = None
+
+    def _without_data(self) -> Model:
+        """Return the model with what it needs to learn on without data."""
+        held, model = self._data_held, self.model_
+        if held is None or model.curvature is not None:
+            return model
+        return with_curvature(model, held, objective_of(self.objective), threads=self.threads)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: not the data."""
+        state: dict[str, Any] = {**super().__getstate__()}
+        if state.pop("_data_held", None) is not None:
+            state["model_"] = self._without_data()
+        return state
+
+    if not TYPE_CHECKING:  # which would take every name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say why there is no such attribute; of `partial_fit`, what is in its way."""
+            why, kind = self._learns_anew, type(self).__name__
+            if name == "partial_fit" and why:
+                raise AttributeError(f"{kind} has no partial_fit, it cannot learn on from what it has: {why}")
+            if name == "data_":
+                raise AttributeError(f"this {kind} does not hold the data that it was trained on")
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+
+    @available_if(_learns_on)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -128,12 +177,14 @@ class Fitting(PartParams):
         sample_weight: ArrayLike | None = None,
         progress: bool | None = False,
     ) -> Self:
-        """Learn on from what was learned before; without anything, as `fit` does.
+        """Learn on from what was learned before, and keep it; without anything, as `fit` does.
 
-        The L2 penalty pulls towards the weights before instead of 0 (`crfkit.estimators.adapting`): weights
-        of attributes that the new sequences lack stay. Transitions are shared and move, so old data may be
-        labelled worse; a larger l2 holds on to more. New attributes and labels are added. The optimiser must
-        need only values and gradients, as "lbfgs" does, which is what "auto" takes.
+        An estimator holds the data that it was trained on (`data_`), and trains on these and the new ones
+        from the weights that it has, which ends where `fit` on both does. Where the data are gone (after
+        ``del estimator.data_``, in a pickle's copy), moves away from the weights before are penalised by how
+        firmly the old data held them (`crfkit.estimators.adapting`); the optimiser must then need only values
+        and gradients, as "lbfgs" does, which is what "auto" takes. Where that is not known either, as of a
+        perceptron, it is refused. New attributes and labels are added.
 
         Parameters
         ----------
@@ -142,29 +193,52 @@ class Fitting(PartParams):
         classes : list of str, optional
             Labels that there are, seen or not.
         """
-        if self._learns_anew:
-            raise ValueError(f"{type(self).__name__} cannot learn on from what it has: {self._learns_anew}")
         check_globals(self.constraints)
         before: Model | None = getattr(self, "model_", None)
         recipe = recipe_of(self.template)
+        if before is not None and recipe is not None and recipe.lacks_mean:
+            recipe = before.recipe or recipe  # with the mean of what was learned first
         known = [*(() if before is None else before.answers), *(classes or ())]
         data, structure = self._prepared(X, y, recipe, known, before)
         data = weighted(data, sample_weight)
         if before is None:
-            return self._learned(_with(self._train(data, structure, progress), recipe))
-        model = adapt(
-            before,
-            data,
-            structure=structure,
-            features=Features.of(self.features),
-            objective=objective_of(self.objective),
-            optimiser=self.optimiser,
-            stop=Stop.of(self.stop),
-            seed=self.seed,
-            threads=self.threads,
-            progress=progress,
-        )
-        return self._learned(_with(model, recipe))
+            return self._fitted(data, structure, recipe, progress)
+        held = self._data_held
+        if held is not None:
+            both = joined(held, data, before)
+            # Averages of a perceptron go on from a start that no longer has a mistake to learn from.
+            start = before if objective_of(self.objective).minimises else None
+            return self._fitted(both, continued(before, structure, both), recipe, progress, init=start)
+        with WarnedLast():
+            model = adapt(
+                before,
+                data,
+                structure=structure,
+                features=Features.of(self.features),
+                objective=objective_of(self.objective),
+                optimiser=self.optimiser,
+                stop=Stop.of(self.stop),
+                seed=self.seed,
+                threads=self.threads,
+                progress=progress,
+            )
+            return self._learned(_with(model, recipe))
+
+    def _fitted(
+        self,
+        data: Dataset,
+        structure: Structure,
+        recipe: Recipe | None,
+        progress: bool | None,
+        dev: Dataset | None = None,
+        init: Init = None,
+    ) -> Self:
+        """Train on data, and hold them where there is learning on."""
+        data = data.freeze()  # the model takes these very alphabets, so that ids need no renaming
+        with WarnedLast():
+            model = self._train(data, structure, progress, dev, init)
+            self._data_held = None if self._learns_anew else data
+            return self._learned(_with(model, recipe))
 
     def _dev(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:
         if X is None and y is None:
@@ -190,7 +264,7 @@ class Fitting(PartParams):
         init: Init = None,
     ) -> Model:
         return train(
-            data.freeze(),  # the model takes these very alphabets, so that ids need no renaming
+            data,
             dev,
             structure=structure,
             features=self.features,

@@ -9,16 +9,15 @@ v^2 mu_i(y) (1 - mu_i(y)), a step adds mu_i(x, y) (1 - mu_i(x, y)); sequence wei
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats, Ids, Pointers, pointers
-from crfkit.data.batch import Batch
+from crfkit.arrays import Floats
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
+from crfkit.linear.squares import squared
 from crfkit.structures.chain import is_chain
 
 if TYPE_CHECKING:
@@ -55,30 +54,3 @@ def approximate_diagonal(loss: LinearLoss, w: Floats) -> Floats:
             variance[name] = variance["node"][at[filled]].sum(axis=0)
         scatter(layout, squared(part.batch), variance, threads=threads, out=diagonal, add=True)
     return diagonal
-
-
-def squared(batch: Batch) -> Batch:
-    """Return the batch with the squares of its values; attributes that a position has twice add up first."""
-    attr_ptr, attr, value = _squares(batch.attr_ptr, batch.attr, batch.value)
-    made = replace(
-        batch,
-        attr_ptr=attr_ptr,
-        attr=attr,
-        value=value,
-        dense=None if batch.dense is None else batch.dense**2,
-    )
-    if batch.edge_ptr is None or batch.edge_attr is None:
-        return made
-    edge_ptr, edge_attr, edge_value = _squares(batch.edge_ptr, batch.edge_attr, batch.edge_value)
-    return replace(made, edge_ptr=edge_ptr, edge_attr=edge_attr, edge_value=edge_value)
-
-
-def _squares(ptr: Pointers, attr: Ids, value: Floats | None) -> tuple[Pointers, Ids, Floats | None]:
-    size = int(attr.max()) + 1 if attr.size else 1
-    keys = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * size + attr
-    found, inverse = np.unique(keys, return_inverse=True)
-    if len(found) == len(keys):
-        return ptr, attr, None if value is None else value**2
-    sums = np.bincount(inverse, value, minlength=len(found)).astype(np.float64)
-    counts = np.bincount(found // size, minlength=len(ptr) - 1)
-    return pointers(counts), (found % size).astype(np.int32), sums**2

@@ -8,6 +8,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.linear.score import scatter, zero_scores
+from crfkit.linear.squares import squared
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["feature_counts"]
 
 
-def feature_counts(loss: LinearLoss) -> Floats:
+def feature_counts(loss: LinearLoss, *, squares: bool = False) -> Floats:
     """Return the counts of the features in the gold of a loss, [F], each sequence times its weight.
+
+    With `squares`, an attribute counts by the square of its value.
 
     Examples
     --------
@@ -32,5 +35,6 @@ def feature_counts(loss: LinearLoss) -> Floats:
     for part in loss.parts():
         counts = zero_scores(loss.layout, part.batch)
         loss.structure.add_counts(part.gold, part.weight, counts)
-        scatter(loss.layout, part.batch, counts, threads=loss.threads, out=found, add=True)
+        batch = squared(part.batch) if squares else part.batch
+        scatter(loss.layout, batch, counts, threads=loss.threads, out=found, add=True)
     return found

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native
 from crfkit.arrays import Floats
@@ -69,6 +70,7 @@ class Model(Predictions, Probabilities):
         "licence": str,
         "calibration": (Isotonic, NOTHING),
         "lacks": str,
+        "curvature": (np.ndarray, NOTHING),
     }
 
     structure: Structure
@@ -83,6 +85,8 @@ class Model(Predictions, Probabilities):
     calibration: Isotonic | None = None  #: what corrects probabilities of labels and segments (`calibrated`)
     decision: Decoding = None  #: how labels are chosen where nobody says so (`predict`)
     lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
+    #: [F] how firmly the training data hold each weight, where it may learn on (`training.curvature`)
+    curvature: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -100,6 +104,8 @@ class Model(Predictions, Probabilities):
             )
         check_fits(self.layout, self.structure)
         self.names.check_fits(self.layout)
+        if self.curvature is not None:
+            object.__setattr__(self, "curvature", checked_curvature(self.curvature, self.layout.weights))
         object.__setattr__(self, "constraints", check_globals(self.constraints))
         if self.constraints:
             _ = self.rules  # names must be labels of the model
@@ -353,3 +359,13 @@ class Model(Predictions, Probabilities):
         from crfkit.models.decoder import decoder_of
 
         return self._once("decoder", lambda: decoder_of(self))
+
+
+def checked_curvature(given: ArrayLike, F: int) -> NDArray[np.float32]:
+    """Return how firmly weights are held, [F], or refuse numbers that cannot be that."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = np.array(given, dtype=np.float32)
+    if made.shape != (F,) or not (np.isfinite(made) & (made >= 0.0)).all():
+        raise ValueError(f"curvature is expected to be {F} finite numbers of 0 or more, one for each weight")
+    made.setflags(write=False)
+    return made

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     from crfkit.training import events
     from crfkit.training.blocks.stream import BlockedData
     from crfkit.training.checkpoint import Checkpoints
+    from crfkit.training.curvature import with_curvature
     from crfkit.training.stop import Stop
 
-__all__ = ["BlockedData", "Checkpoints", "Chosen", "Likely", "Stop", "events"]
+__all__ = ["BlockedData", "Checkpoints", "Chosen", "Likely", "Stop", "events", "with_curvature"]
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -21,6 +22,7 @@ __getattr__, __dir__ = lazily(
         "Chosen": "crfkit.linear.features",
         "Likely": "crfkit.linear.features",
         "Stop": ".stop",
+        "with_curvature": ".curvature",
     },
     modules=("events",),
 )

@@ -126,7 +126,11 @@ class Course(ABC, Generic[M]):
         most = self.stop.max_iterations
         remedy = remedy_for(outcome.end, self.optimiser, most if summary.iterations == most else None)
         known = summary.certificate if 2.0 * summary.gap < summary.loss else ""
-        warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
+        try:
+            warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
+        except Warning as error:  # a filter makes exceptions of warnings
+            tell(audience, Failed(error, model))
+            raise
         return model
 
     def _run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -132,6 +132,8 @@ class TrainingData:
     threads : int, optional
     """
 
+    alone: ClassVar[bool] = True  #: whether they are all that is learned from: then one label is not enough
+
     def __init__(self, data: Dataset | BlockedData, threads: int | None) -> None:
         self.data = data if isinstance(data, BlockedData) else checked_dataset(data, "data")
         self.names = Names(**{name: getattr(self.data, name) for name in ALPHABETS.values()})
@@ -172,7 +174,7 @@ class TrainingData:
             known = known or batch.allowed is not None or batch.soft is not None
             cut = cut or (batch.begin is not None and not batch.begin.all())
         counts, names = self.label_counts, structure.labels
-        sure = self.kinds == {"path"} and not (cut and "length" in structure.slots())
+        sure = self.alone and self.kinds == {"path"} and not (cut and "length" in structure.slots())
         check_learnable(self.positions, counts, names, sure=sure, known=known)
         notes = []
         unknown = self.positions - int(counts.sum())

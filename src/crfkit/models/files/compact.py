@@ -98,8 +98,10 @@ def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
             rows = used[ALPHABET_OF[block.by]]
             count = count[rows[rows < len(count)]]
         smaller = smaller.with_block(block.name, block.cell[kept[block.name]], pointers(count))
-    w = np.concatenate([model.w[part][kept[name]] for name, part in layout.parts.items()])
-    return replace(model, names=replace(model.names, **names), layout=smaller, w=w)
+    stay = np.concatenate([kept[name] for name in layout.parts])  # [F]
+    curvature = None if model.curvature is None else model.curvature[stay]
+    named = replace(model.names, **names)
+    return replace(model, names=named, layout=smaller, w=model.w[stay], curvature=curvature)
 
 
 def _busy(counts: Mapping[Any, Pointers], alphabet: str) -> Bools:

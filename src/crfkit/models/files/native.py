@@ -2,9 +2,10 @@
 
 Arrays (see `crfkit.models.store` for the container): the alphabets (``labels``, ``attributes``, ...) as three
 arrays each (``.bytes``, ``.begin``, ``.slots``), ``NAME_ptr`` and ``NAME_cell`` of every block of the layout,
-the weights ``w`` in the order of the blocks, what the recipe names, ``conjunctions`` of attributes as pairs,
-the history of training, and ``room`` where tables are large (`bounds`). The description holds the rest: the
-structure by its kind, the blocks by slot and occurrences. No pickle, no code.
+the weights ``w`` in the order of the blocks, their ``curvature`` where the model has it, what the recipe
+names, ``conjunctions`` of attributes as pairs, the history of training, and ``room`` where tables are large
+(`bounds`). The description holds the rest: the structure by its kind, the blocks by slot and occurrences. No
+pickle, no code.
 
 Opening a file looks at every array once and checks all that something is indexed by. Arrays are views of the
 bytes, which are read into memory or mapped (`crfkit.models.store`).
@@ -40,7 +41,7 @@ from crfkit.models.files.recipes import (
 )
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
-from crfkit.models.model import Model, Names
+from crfkit.models.model import Model, Names, checked_curvature
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import (
@@ -102,6 +103,8 @@ def pieces(
     if not np.isfinite(arrays["w"]).all():
         i = int(np.argmin(np.isfinite(arrays["w"])))
         raise ValueError(f"w[{i}] is {model.w[i]}, which a file of {dtype} cannot keep")
+    if model.curvature is not None:
+        arrays["curvature"] = model.curvature
     if model.calibration is not None:
         arrays.update(model.calibration.arrays())
     training = model.training
@@ -244,6 +247,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     decision = described.get("decision")
     if decision is not None:
         check_choice("the decision", decision, DECISIONS)
+    curvature = arrays.get("curvature")
     texts = {name: described[name] for name in ("notes", "licence")}
     for name, text in texts.items():
         if type(text) is not str:
@@ -258,6 +262,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         constraints=globals_of(described["constraints"], structure),
         calibration=Isotonic.of_arrays(arrays),
         decision=decision,
+        curvature=None if curvature is None else checked_curvature(curvature, layout.weights),
         **texts,
     )
 
