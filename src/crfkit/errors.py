@@ -1,6 +1,12 @@
-"""Warnings that several rooms raise."""
+"""Warnings that several rooms raise, and how they are raised."""
 
-__all__ = ["DataWarning"]
+import os
+import sys
+import warnings
+
+__all__ = ["DataWarning", "warn_about"]
+
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class DataWarning(UserWarning):
@@ -12,3 +18,11 @@ class DataWarning(UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", DataWarning)  # in a program that wants to be sure
     """
+
+
+def warn_about(text: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warn, as if from the line of the program that called crfkit."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

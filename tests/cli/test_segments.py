@@ -225,9 +225,14 @@ def test_given_tags_are_kept(folder: Path, forced: list[str], expected: list[lis
     assert told["segments"] == expected
 
 
+@pytest.mark.filterwarnings("default::crfkit.errors.DataWarning")
 def test_a_gold_label_that_the_model_does_not_know_is_an_error(folder: Path) -> None:
-    text = "the\tDT\tB-PERSON\ndog\tNN\tI-PERSON\n\nran\tVB\tO\n"
-    told = json.loads(run("eval", folder / "m.crf", "-", "--json", text=text).stdout)
-    assert told["systems"][0]["micro"]["f1"] == 0.0
+    text = "the\tDT\tB-PERSON\ndog\tNN\tI-PERSON\n\nran\tVB\tB-NP\n"
+    done = run("eval", folder / "m.crf", "-", "--json", text=text)
+    assert json.loads(done.stdout)["systems"][0]["micro"]["f1"] == 0.0
+    assert "standard input has labels that" in done.stderr
+    assert "does not know: PERSON (2); 2 of 3 positions" in done.stderr
+    wrong = run("eval", folder / "m.crf", "-", text=text.replace("B-NP", "O"), status=2)
+    assert "none of its labels (PERSON) is one of" in wrong.stderr
     wrong = run("eval", folder / "m.crf", "-", text="the\tDT\tX\ndog\tNN\tX\n", status=2)
-    assert "none of its labels (X) is a label of" in wrong.stderr
+    assert "none of its labels (X) is one of" in wrong.stderr

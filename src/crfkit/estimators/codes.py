@@ -112,7 +112,7 @@ class CodeCRF(ChainCRF):
         stop: Stop = _STOP,
         template: Any = None,
         encoding: str | None = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         **unknown: NoReturn,
@@ -184,7 +184,7 @@ class CodeCRF(ChainCRF):
         made.columns_ = [Model.load(place / f"column-{i}.crf") for i in range(made.code_.shape[1])]
         return made._learned(model)
 
-    def _labels_for(self, metric: Metric | str, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
+    def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         spelling = self.model_.spelling_for(metric)
         return gold_labels(data, spelling.scheme), self._found(data, metric)
 

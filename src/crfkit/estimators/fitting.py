@@ -54,7 +54,7 @@ class Fitting(PartParams):
     init: Init
     stop: Stop
     template: Any
-    metric: Metric | str | None
+    metric: Metric | str
     seed: int
     threads: int | None
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labellings
@@ -78,7 +78,7 @@ class Fitting(PartParams):
         raise NotImplementedError
 
     @property
-    def _dev_metric(self) -> Metric | str | None:
+    def _dev_metric(self) -> Metric | str:
         return self.metric
 
     def fit(

@@ -13,7 +13,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labelling import labelled
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.queries import ChainQueries, PerSequence, dev_metric
+from crfkit.estimators.queries import ChainQueries, PerSequence
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
@@ -195,7 +195,7 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         optimiser: Optimiser | str = "auto",
         stop: Stop = _STOP,
         template: Any = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         **unknown: NoReturn,
@@ -220,10 +220,6 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         check_choice("decoding", self.decoding, ("posterior", "viterbi"))
         data = self._data(X)
         return PerSequence(self.model_.predict(data, method=self.decoding, threads=self.threads))
-
-    @property
-    def _dev_metric(self) -> Metric | str | None:
-        return dev_metric(self.metric, self._scheme)
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         chain = structure_of(self.structure)

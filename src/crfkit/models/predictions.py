@@ -18,6 +18,7 @@ from crfkit.inference.globals.resolve import rules_of
 from crfkit.models.scores import Decoding, flat_path
 from crfkit.models.scoring import Metric, Scoring, asked
 from crfkit.models.tags import Spelling, as_segments
+from crfkit.structures.constraints import Scheme
 from crfkit.structures.gold import Path, Sets
 
 if TYPE_CHECKING:
@@ -198,18 +199,58 @@ class Predictions(Scoring):
         begin = path.begin.tolist()
         return [segments_of(names[a:b], begin[a:b]) for a, b in pairwise(path.seq_ptr.tolist())]
 
-    def evaluate(
-        self, X: Any, metric: Metric | str = "token_accuracy", *, y: Any = None, threads: int | None = None
-    ) -> float:
-        """Return a metric of the predictions: a function of gold and predicted labels, or a name."""
-        name = metric
-        if isinstance(metric, str):
-            from crfkit import metrics
+    def judge(self, metric: Metric | str = "auto") -> Metric:
+        """Return a metric by its name; "auto": the F1 of entities where labels spell them, else accuracy.
 
-            metric = metrics.named(metric)
+        The labels of this model decide (`crfkit.metrics.rule`), so that all its test sets are judged alike.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["in"], ["York"]]] * 9, [["O", "B-LOC"]] * 9))
+        >>> model.judge().name, model.evaluate([[["in"], ["York"]]], y=[["O", "B-LOC"]])
+        ('segment_f1', 1.0)
+        """
+        if callable(metric):
+            return metric
+        if not isinstance(metric, str):
+            raise TypeError(
+                f"metric is {metric!r}, expected a name, 'auto' or a function of gold and predicted labels"
+            )
+        from crfkit.metrics import rule
+
+        if metric == rule.AUTO:
+            spells = self.segmental or self.label_scheme is not None
+            metric = rule.metric_for(self.spelling.alphabet.strings(), segments=spells)
+        return rule.named_for(metric, self.label_scheme)
+
+    @property
+    def label_scheme(self) -> Scheme | None:
+        """The constraint that says how labels spell segments, where the structure has one."""
+        rules = getattr(self.structure, "constraints", ())
+        return next((one for one in rules if isinstance(one, Scheme)), None)
+
+    def evaluate(
+        self, X: Any, metric: Metric | str = "auto", *, y: Any = None, threads: int | None = None
+    ) -> float:
+        """Return a metric of the predictions: a function of gold and predicted labels, or a name.
+
+        "auto" is that of `judge`. Gold labels that the model does not know count as errors, with a
+        `crfkit.errors.DataWarning`; where it knows none of them, a ValueError says so.
+        """
+        judge = self.judge(metric)
         data = X if isinstance(X, Dataset) and y is None else self.dataset(X, y, threads=threads)
-        gold, found = self.labels_for(name, data, threads=threads)
-        return float(metric(gold, found))
+        gold, found = self.labels_for(judge, data, threads=threads)
+        self.check_known(gold, judge)
+        return float(judge(gold, found))
+
+    def check_known(self, gold: list[list[str]], metric: Metric | str | None = None, **told: str) -> None:
+        """Look for gold labels, spelled as for a metric, that the model lacks: `crfkit.metrics.rule`."""
+        from crfkit.metrics.rule import check_known
+
+        known = self.spelling_for(metric).alphabet.strings()
+        check_known(gold, known, scheme=self.label_scheme, **told)
 
     def labels_for(
         self,
