@@ -236,3 +236,21 @@ def test_a_gold_label_that_the_model_does_not_know_is_an_error(folder: Path) -> 
     assert "none of its labels (PERSON) is one of" in wrong.stderr
     wrong = run("eval", folder / "m.crf", "-", text="the\tDT\tX\ndog\tNN\tX\n", status=2)
     assert "none of its labels (X) is one of" in wrong.stderr
+
+
+def test_runs_of_plain_labels_are_segments(tmp_path: Path) -> None:
+    lines = "12\tnumber\nHigh\tstreet\nSt\tstreet\nYork\ttown\n\n"
+    (tmp_path / "train.txt").write_text(lines * 9)
+    run("train", tmp_path / "train.txt", "-o", tmp_path / "m.crf", "-q", "--threads", 1)
+    asked = ["tag", tmp_path / "m.crf", "-", "--spans", "--confidence", "--json"]
+    told = [json.loads(line) for line in run(*asked, text=lines).stdout.splitlines()]
+    assert [(one["begin"], one["end"], one["label"], one["text"]) for one in told] == [
+        (0, 1, "number", "12"),
+        (1, 3, "street", "High St"),
+        (3, 4, "town", "York"),
+    ]
+    assert all(0.5 < one["confidence"] < 1.0 for one in told)
+    (line,) = run("tag", tmp_path / "m.crf", "-", "--segments", "--marginals", text=lines).stdout.splitlines()
+    assert [one[:3] for one in json.loads(line)["segments"]] == [
+        [one[name] for name in ("begin", "end", "label")] for one in told
+    ]

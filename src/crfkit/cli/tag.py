@@ -78,9 +78,10 @@ def tag(
     constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
     of this type and B-PER positions.
 
-    --spans prints the segments that labels spell, with TABs between sequence and begin (counted from 0), end
-    (one past the last position), label, words of the first column and, with --confidence, the probability of
-    exactly this segment: both ends and the label. With --json, each line is an object with these names.
+    --spans prints the segments that labels spell, or, where they are plain, runs of equal labels, with TABs
+    between sequence and begin (counted from 0), end (one past the last position), label, words of the first
+    column and, with --confidence, the probability of exactly this segment: both ends and the label. With
+    --json, each line is an object with these names.
 
     For example:
 

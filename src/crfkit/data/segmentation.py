@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
-__all__ = ["OUTSIDE", "Segments", "are_segments", "are_tags", "follow_scheme", "segments_of", "tagged"]
+__all__ = ["OUTSIDE", "Segments", "are_segments", "are_tags", "follow_scheme", "runs_of", "segments_of"]
+__all__ += ["tagged"]
 
 OUTSIDE = "O"
 #: The letters of schemes: of IOB1 and BIO, of IOE1 and IOE2, of BIOES, BILOU, BMES and BCEU.
@@ -120,3 +121,15 @@ def segments_of(names: Sequence[str], begin: Sequence[bool]) -> Segments:
     firsts = [t for t, first in enumerate(begin) if first]
     ends = [*firsts[1:], len(names)]
     return [(a, b, names[a]) for a, b in zip(firsts, ends, strict=False) if names[a] != OUTSIDE]
+
+
+def runs_of(labels: Sequence[str]) -> Segments:
+    """Return the runs of equal labels of one sequence, whatever the label.
+
+    Examples
+    --------
+    >>> runs_of(["street", "street", "town", "O"])
+    [(0, 2, 'street'), (2, 3, 'town'), (3, 4, 'O')]
+    """
+    firsts = [t for t, label in enumerate(labels) if not t or label != labels[t - 1]]
+    return [(a, b, labels[a]) for a, b in zip(firsts, [*firsts[1:], len(labels)], strict=False)]

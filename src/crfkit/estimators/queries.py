@@ -13,6 +13,7 @@ from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
+from crfkit.data.segmentation import Segments
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
@@ -108,11 +109,19 @@ class ChainQueries:
         names = self.model_.answers
         return PerSequence([dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found)
 
+    def predict_segments(self, X: Any) -> list[Segments]:
+        """Return the segments of each sequence as (start, end, label); the end is one past the last position.
+
+        Without what lies outside, labelled O; where labels are plain, as in addresses, segments are the runs
+        of equal labels, O among them.
+        """
+        return PerSequence(self.model_.segments_in(self._path(self._data(X))))
+
     def predict_confidence(self, X: Any) -> list[list[tuple[int, int, str, float]]]:
         """Return the predicted segments of each sequence as (start, end, label, probability).
 
-        The probability is that of exactly this segment: both ends and the label. Labels of a chain must
-        spell segments, as ``B-PER`` does.
+        They are those of `predict_segments`; the probability is that of exactly this segment, with both ends
+        and the label.
         """
         return PerSequence(self.model_.confidence(self._data(X), threads=self.threads))
 

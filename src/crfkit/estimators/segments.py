@@ -164,10 +164,6 @@ class SemiCRF(ChainQueries, Fitting):
         self.threads = threads
         self.constraints = constraints
 
-    def predict_segments(self, X: Any) -> list[Segments]:
-        """Return the segments of each sequence as (start, end, label), without those labelled O."""
-        return PerSequence(self.model_.segments(self._data(X), threads=self.threads))
-
     def predict_segment_marginals(
         self, X: Any, least: float = 0.01
     ) -> list[list[tuple[int, int, str, float]]]:

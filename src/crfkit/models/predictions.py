@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from crfkit.arrays import Bools, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import Segments, are_tags, segments_of
+from crfkit.data.segmentation import OUTSIDE, Segments, follow_scheme, runs_of, segments_of
 from crfkit.inference.globals.decoding import Answers, Rules, constrained_paths
 from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.inference.globals.resolve import rules_of
@@ -170,9 +170,10 @@ class Predictions(Scoring):
         return self.spelling.tags(path)
 
     def segments(self, X: Any, *, threads: int | None = None) -> list[Segments]:
-        """Return the segments of each sequence as (start, end, label), without those outside, labelled O.
+        """Return the segments of each sequence as (start, end, label); the end is one past the last position.
 
-        The end is one past the last position. Labels of a chain must spell segments, as ``B-PER`` does.
+        Where labels spell segments, as ``B-PER`` does, those of a type, without what lies outside, labelled
+        O; of plain labels, runs of equal labels, O among them.
 
         Examples
         --------
@@ -181,23 +182,36 @@ class Predictions(Scoring):
         >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
         >>> model.segments([[["New"], ["York"], ["in"]]])
         [[(0, 2, 'LOC')]]
+        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["word", "city", "city"]] * 9))
+        >>> model.segments([[["in"], ["New"], ["York"]]])
+        [[(0, 1, 'word'), (1, 3, 'city')]]
         """
         return self.segments_in(self.path(X, threads=threads))
 
     def segments_in(self, path: Path) -> list[Segments]:
         """Return the segments of labels that the model gave; see `segments`."""
         if path.begin is None:
-            if not are_tags(self.answers):
-                raise ValueError(
-                    f"the labels of the model ({', '.join(self.answers[:5])}, ...) do not spell "
-                    "segments; use predict"
-                )
-            from crfkit import metrics
-
-            return [metrics.segments(tags) for tags in self.spelling.tags(path)]
+            return [self.segments_spelled(labels) for labels in self.spelling.tags(path)]
         names = np.array(self.structure.labels, dtype=object)[path.label].tolist()
         begin = path.begin.tolist()
         return [segments_of(names[a:b], begin[a:b]) for a, b in pairwise(path.seq_ptr.tolist())]
+
+    def segments_spelled(self, labels: Sequence[str]) -> Segments:
+        """Return the segments that labels of a chain spell, or their runs; see `segments`."""
+        if self.tags is None:
+            return runs_of(labels)
+        from crfkit import metrics
+
+        return metrics.segments([self.tags.get(label, label) for label in labels])
+
+    @property
+    def tags(self) -> dict[str, str] | None:
+        """The tag, such as B-PER, that each label of a chain stands for; None where labels are plain."""
+        if self.label_scheme is not None:
+            parsed = [self.label_scheme.parse(name) for name in self.answers]
+            tags = [OUTSIDE if kind is None else f"{part}-{kind}" for part, kind in parsed]
+            return dict(zip(self.answers, tags, strict=True))
+        return {name: name for name in self.answers} if follow_scheme(self.answers) else None
 
     def judge(self, metric: Metric | str = "auto") -> Metric:
         """Return a metric by its name; "auto": the F1 of entities where labels spell them, else accuracy.
