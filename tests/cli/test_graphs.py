@@ -96,7 +96,7 @@ def test_show_and_explain(folder: Path) -> None:
     assert [one["kind"] for one in plain] == ["pos", "chunk"] * 2
     assert plain[0]["difference"] == pytest.approx(sum(c["amount"] for c in plain[0]["contributions"]))
     said = run("explain", folder / "m.crf", "--sequence", 3, text="the\n", status=2).stderr
-    assert "standard input has 1 sequences; there is no sequence 3" in said
+    assert "standard input has 1 sequence; there is no sequence 3" in said
 
 
 def test_the_file_keeps_the_text_form(folder: Path) -> None:

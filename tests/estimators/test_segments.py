@@ -176,7 +176,7 @@ def test_other_objectives_teach_segments_too() -> None:
         ({}, [["CITY"] * 5], ValueError, "of 5 positions is longer than max_length allows"),
         ({}, [["CITY"] * 4], ValueError, "X has 5 positions, y has 4 labels"),
         ({}, [["B-CITY"] * 4], ValueError, "X has 5 positions, y has 4 labels"),
-        ({}, [[(0, 1, "CITY")], []], ValueError, "X has 1 sequences, y has 2"),
+        ({}, [[(0, 1, "CITY")], []], ValueError, "X has 1 sequence, y has 2"),
         ({}, None, ValueError, "y is missing: SemiCRF requires y"),
         ({"structure": Chain()}, [[(0, 1, "CITY")]], TypeError, r"as in SemiCRF\(structure=SemiMarkov"),
         ({"outside": "none"}, [[(0, 1, "CITY")]], ValueError, 'outside is .none., expected "unit" or "long"'),

@@ -186,7 +186,7 @@ def test_hidden_labels_have_no_certificate(data: Dataset) -> None:
     assert about is not None
     assert "not convex" in about.certificate
     begin = cast(Begin, history.events[0])
-    assert any("no label of their own" in note for note in begin.notes)
+    assert any("without a label of their own" in note for note in begin.notes)
 
 
 def test_soft_labels(data: Dataset) -> None:
@@ -348,7 +348,9 @@ def test_a_dev_set_with_holes(data: Dataset) -> None:
     history = History()
     holes = replace(data, batch=replace(data.batch, label=label))
     train(data, holes, optimiser=Descent(), stop=Stop(max_iterations=1), listeners=[history])
-    assert "1 sequences of the dev set lack labels" in cast(Begin, history.events[0]).notes[-1]
+    assert (
+        "left out of the dev set: 1 sequence without all labels" in cast(Begin, history.events[0]).notes[-1]
+    )
 
 
 def test_progress_is_plain_text_without_a_terminal(data: Dataset, capfd: pytest.CaptureFixture[str]) -> None:

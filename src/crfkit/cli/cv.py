@@ -13,6 +13,7 @@ import typer
 from crfkit.cli import learning, recipes, structures
 from crfkit.cli.options import AsJson, Quiet, Threads, say
 from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.shown import counted
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -85,7 +86,7 @@ def cross_validate(
     N = len(learn.data)
     if folds > N:
         raise ValueError(
-            f"--folds is {folds}, but {', '.join(data)} has only {N} sequences; give fewer parts"
+            f"--folds is {folds}, but {', '.join(data)} has only {counted(N, 'sequence')}; give fewer parts"
         )
     fits = metric_for(learn.data.labels.strings(), segments=asked.segmental or scheme is not None)
     chosen = [fits if name == "auto" else name for name in metric or ("auto", "token_accuracy")]
@@ -103,7 +104,7 @@ def cross_validate(
         for name, value in _judged(learn.data, held, list(scores), options).items():
             scores[name].append(value)
         scored = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
-        say(f"part {k + 1} of {folds}: {len(held)} sequences, {scored}", quiet)
+        say(f"part {k + 1} of {folds}: {counted(len(held), 'sequence')}, {scored}", quiet)
     made: dict[str, Any] = {"sequences": N, "folds": folds, "seed": seed}
     made["metrics"] = {name: {"scores": values, **interval(values)} for name, values in scores.items()}
     _print(made, as_json)

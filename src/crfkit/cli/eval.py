@@ -12,6 +12,7 @@ from crfkit.cli.globals import Keeping
 from crfkit.cli.learning import METRICS
 from crfkit.cli.options import AsJson, Quiet, Threads
 from crfkit.cli.reads import LabelledReading, Reading, with_reading
+from crfkit.shown import counted
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
@@ -309,12 +310,12 @@ def _print_comparison(titles: list[str], made: dict[str, Any]) -> None:
     test, drawn = made["mcnemar"], made["bootstrap"]
     low, high = drawn["interval"]
     print(
-        f"McNemar: {test['only_a']} tokens right only in {titles[0]}, "
+        f"McNemar: {counted(test['only_a'], 'token')} right only in {titles[0]}, "
         f"{test['only_b']} only in {titles[1]}; "
         f"p = {test['p_value']:.4g}{' (exact)' if test['exact'] else ''}"
     )
     print(
         f"paired bootstrap of {drawn['metric']}: {drawn['a']:.4f} and {drawn['b']:.4f}, difference "
         f"{drawn['difference']:+.4f}, {100 * drawn['level']:.0f} % between {low:+.4f} and {high:+.4f}; "
-        f"p = {drawn['p_value']:.4g} ({drawn['samples']} samples)"
+        f"p = {drawn['p_value']:.4g} ({counted(drawn['samples'], 'sample')})"
     )

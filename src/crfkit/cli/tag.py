@@ -109,7 +109,7 @@ def tag(
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
     if not _write(output, _answers(tagger, blocks, asked)):
-        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+        raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
     tagger.tell(quiet)
 
 
@@ -142,7 +142,7 @@ def _tag_graphs(
         for block in tagger.blocks(reading, data, docstart="keep")
     )
     if not _write(output, answers):
-        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+        raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
 
 
 @dataclass(frozen=True)

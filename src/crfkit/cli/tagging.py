@@ -20,6 +20,7 @@ from crfkit.features import Recipe
 from crfkit.inference.globals.decoding import WAYS, Constrained, constrained_paths
 from crfkit.models.files import read_model
 from crfkit.models.reading import Reader, place_of
+from crfkit.shown import counted
 from crfkit.structures.gold import Path, Sets, sets_of
 
 __all__ = ["REMEDY", "Tagger", "check_gold", "sequences"]
@@ -167,7 +168,8 @@ class Tagger:
         told = ", ".join(f"{self.ways[way]:,} {way}" for way in WAYS[:-1] if self.ways[way])
         say(f"crfkit: labels that keep the constraints: {told or 'none'}", quiet)
         if self.ways["none"]:
-            say(f"crfkit: {self.ways['none']:,} sequences cannot keep them and have their free labels")
+            free = counted(self.ways["none"], "sequence")
+            say(f"crfkit: without labels that keep them, so that its free ones stay: {free}")
 
     def forced(self, block: Columns | Dataset) -> Bools | Sets:
         """Return which labels the gold of a block allows [P, L]: where it is not of the model, all."""

@@ -19,6 +19,7 @@ from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.streamed import BlockPositions, prepare_blocks
 from crfkit.data.scratch import scratch_folder
+from crfkit.shown import counted
 
 
 @with_reading
@@ -292,7 +293,7 @@ def training_of(summary: Any) -> dict[str, Any]:
 
 def training_lines(training: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what commands print of the history of a training (`training_of`): names and texts."""
-    took = f"{training['iterations']} iterations, {training['seconds']:.1f} s"
+    took = f"{counted(training['iterations'], 'iteration')}, {training['seconds']:.1f} s"
     made = [("trained by", f"{training['optimiser']}, {took}")]
     made.append(("objective", f"{training['objective']}: {training['loss']}"))
     if training["metric"]:

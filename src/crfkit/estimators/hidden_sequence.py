@@ -23,6 +23,7 @@ from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
+from crfkit.shown import counted
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
@@ -171,7 +172,7 @@ def _labels(y: Any, seq_ptr: Pointers) -> list[str]:
         raise TypeError(f"y is {y!r:.60}, expected a list with one label for each sequence")
     labels, N = list(y), len(seq_ptr) - 1
     if len(labels) != N:
-        raise ValueError(f"X has {N} sequences, y has {len(labels)} labels")
+        raise ValueError(f"X has {counted(N, 'sequence')}, y has {len(labels)} labels")
     for n, label in enumerate(labels):
         if not isinstance(label, str):
             raise TypeError(

@@ -28,6 +28,7 @@ from crfkit.models.predictions import Predictions, gold_labels
 from crfkit.models.probabilities import Probabilities
 from crfkit.models.scoring import Metric
 from crfkit.restored import NOTHING, Kinds, restoring, taken
+from crfkit.shown import counted
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
@@ -194,8 +195,8 @@ class Model(Predictions, Probabilities):
 
     def __repr__(self) -> str:
         return (
-            f"<Model of {len(self.labels)} labels, {self.layout.attributes:,} attributes, "
-            f"{self.layout.weights:,} weights>"
+            f"<Model of {counted(len(self.labels), 'label')}, "
+            f"{counted(self.layout.attributes, 'attribute')}, {counted(self.layout.weights, 'weight')}>"
         )
 
     def save(

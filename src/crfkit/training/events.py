@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from crfkit.shown import counted
+
 if TYPE_CHECKING:  # opening a model must not load the optimisers
     from crfkit.arrays import Floats
     from crfkit.optimise.problem import Step
@@ -107,7 +109,7 @@ class Summary:
         kept = "" if self.kept == self.iterations else f", weights of iteration {self.kept}"
         scored = f" {self.metric} {self.score:.4f}." if self.metric else ""
         return (
-            f"{self.optimiser}: {self.iterations} iterations{kept}, {self.seconds:.1f} s. "
+            f"{self.optimiser}: {counted(self.iterations, 'iteration')}{kept}, {self.seconds:.1f} s. "
             f"Stopped: {self.reason}.{scored} Objective {self.loss:,.6g} "
             f"(loss of {self.objective.partition('(')[0]} plus penalty). {self.certificate}"
         )

@@ -10,6 +10,7 @@ from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.models.tags import as_segments
+from crfkit.shown import counted
 
 __all__ = ["Validation", "check_metric"]
 
@@ -66,7 +67,7 @@ class Validation:
         if lacking.all():
             raise ValueError("every sequence of dev lacks labels; give a dev set with labels")
         count = int(lacking.sum())
-        self.notes.append(f"{count} sequences of the dev set lack labels and are left out")
+        self.notes.append(f"left out of the dev set: {counted(count, 'sequence')} without all labels")
         return dev[~lacking]
 
     def __call__(self, w: Floats) -> float:
