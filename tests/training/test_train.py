@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -388,3 +389,29 @@ def test_alphabets_of_the_model_do_not_grow_with_the_extractor() -> None:
     assert (len(model.attributes), "Z" in model.labels) == (size, False)
     assert isinstance(model, Model)
     assert isinstance(model.labels, Alphabet)
+
+
+def test_what_a_dev_set_keeps_is_told_apart_from_how_the_run_ended(data: Dataset) -> None:
+    scores = iter([0.5, 0.9] + [0.1] * 500)
+    model = train(
+        data,
+        data,
+        metric=lambda gold, found: next(scores),
+        optimiser="lbfgs",
+        stop=Stop(dev_every=1, patience=None, tolerance=1e-6),
+    )
+    about = model.training
+    assert about is not None
+    assert about.converged
+    assert about.kept == 2 < about.iterations
+    optimum = float(about.history["objective"][-1])
+    # The run came near to the optimum, which bounds how far the weights of iteration 2 are from it.
+    assert about.gap == pytest.approx(about.loss - optimum, rel=1e-2)
+    assert about.loss - about.gap <= optimum * (1 + 1e-9)
+    told = str(about)
+    assert "No useful certificate" not in told
+    assert re.search(
+        r"Stopped: certified .*\. Kept: the weights of iteration 2, whose <?\w+>? 0.9000 is the best", told
+    )
+    assert "Their objective" in told
+    assert told.endswith(about.certificate)

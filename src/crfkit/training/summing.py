@@ -30,7 +30,12 @@ def summed_up(fit: Course[Any], outcome: Outcome, record: RunRecord, facts: Fact
     if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
         step = exact_step(fit.problem, fit.penalty, outcome.w, evaluations)
         evaluations = step.evaluations
-    certificate = fit.certified(certify(step, facts.curvature, convex=facts.convex), outcome.w)
+    own = certify(step, facts.curvature, convex=facts.convex)
+    others = (
+        certify(record.step(i + 1), facts.curvature, convex=facts.convex) for i in range(record.iteration)
+    )
+    least = max((one.objective - one.gap for one in others if np.isfinite(one.gap)), default=np.nan)
+    certificate = fit.certified(own.with_bound(least), outcome.w)
     excess = min([certificate.excess, *record.excess[-1:]], key=lambda e: (np.isnan(e), e))
     history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():
