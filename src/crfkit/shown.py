@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["cut", "quoted", "safe", "shown"]
+__all__ = ["counted", "cut", "quoted", "safe", "shown"]
 
 #: Control characters but tab and line feed, marks that reverse the direction of writing or end a line, and
 #: halves of surrogate pairs.
@@ -39,6 +39,17 @@ def safe(text: str) -> str:
     a\u009b31m	b
     """
     return _STEERING.sub(_spelled, text)
+
+
+def counted(number: int, what: str, many: str = "") -> str:
+    """Return a number with what it counts.
+
+    Examples
+    --------
+    >>> counted(1, "sequence"), counted(1200, "sequence"), counted(0, "pass", "passes")
+    ('1 sequence', '1,200 sequences', '0 passes')
+    """
+    return f"{number:,} {what if number == 1 else many or what + 's'}"
 
 
 def quoted(text: str | bytes, most: int = 80) -> str:

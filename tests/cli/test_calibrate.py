@@ -75,5 +75,5 @@ def test_rank_prints_what_to_label_next(folder: Path) -> None:
     assert len(told) == 10
     assert sorted(one["sequence"] for one in told) == list(range(10))
     assert all(one["text"] for one in told)
-    assert "holds no sequence" in run("rank", folder / "m.crf", folder / "empty").output
+    assert "holds no sequence" in run("rank", folder / "m.crf", folder / "empty", status=2).stderr
     assert "expected one of" in run("rank", folder / "m.crf", "--by", "x", status=2).output

@@ -96,7 +96,7 @@ def test_show_and_explain(folder: Path) -> None:
     assert [one["kind"] for one in plain] == ["pos", "chunk"] * 2
     assert plain[0]["difference"] == pytest.approx(sum(c["amount"] for c in plain[0]["contributions"]))
     said = run("explain", folder / "m.crf", "--sequence", 3, text="the\n", status=2).stderr
-    assert "standard input has 1 sequences; there is no sequence 3" in said
+    assert "standard input has 1 sequence; there is no sequence 3" in said
 
 
 def test_the_file_keeps_the_text_form(folder: Path) -> None:
@@ -163,7 +163,10 @@ def test_mistakes_are_told(folder: Path) -> None:
         ([*graph[:3], folder / "kind.txt"], "kind.txt:1: kind tag: "),
         ([*graph[:3], folder / "few.txt"], "few.txt:1: "),
         ([*graph[:3], folder / "many.txt"], "many.txt:2: kind 'b' has 99999999999 hidden labels, expected"),
-        ([*graph, "--dev", folder / "other.txt"], "other.txt has no label that the training data have"),
+        (
+            [*graph, "--dev", folder / "other.txt"],
+            "kind pos: none of its labels (X) is one of",
+        ),
     ):
         told = run("train", *data, *arguments, status=2).stderr.replace("\n", " ")
         assert said in told

@@ -28,7 +28,10 @@ __all__ = ["folder"]
         (["train", "{f}/missing", "-o", "{f}/x"], "missing: No such file"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "-a", "lbgfs"], "did you mean 'lbfgs'"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--features", "most"], "'most', expected observed, all"),
-        (["train", "{f}/train.txt", "-o", "{f}/x", "--scheme", "xyz"], "must be one of BIO"),
+        (
+            ["train", "{f}/train.txt", "-o", "{f}/x", "--scheme", "bioo"],
+            "is 'bioo', expected one of bio",
+        ),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--label", "9"], "there is no column 9; .* 0, 1, 2"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--columns", "a,b"], "3 columns but 2 names"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--columns", "a,,b"], "expected names between commas"),

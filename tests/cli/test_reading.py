@@ -97,7 +97,7 @@ def test_labels_that_no_model_knows_are_words(folder: Path, tmp_path: Path) -> N
     lines = (folder / "test.txt").read_text().splitlines()
     bare.write_text("".join(" ".join(line.split()[:2]) + "\n" for line in lines))
     told = run("eval", model, bare, status=2).stderr
-    assert "none of its labels (DT, NN, VB) is a label of" in told
+    assert "none of its labels (DT, NN, VB) is one of" in told
     assert "--label" in told
     items = tmp_path / "items.txt"
     items.write_text("w=the\tw=dog\n")

@@ -225,9 +225,32 @@ def test_given_tags_are_kept(folder: Path, forced: list[str], expected: list[lis
     assert told["segments"] == expected
 
 
+@pytest.mark.filterwarnings("default::crfkit.errors.DataWarning")
 def test_a_gold_label_that_the_model_does_not_know_is_an_error(folder: Path) -> None:
-    text = "the\tDT\tB-PERSON\ndog\tNN\tI-PERSON\n\nran\tVB\tO\n"
-    told = json.loads(run("eval", folder / "m.crf", "-", "--json", text=text).stdout)
-    assert told["systems"][0]["micro"]["f1"] == 0.0
+    text = "the\tDT\tB-PERSON\ndog\tNN\tI-PERSON\n\nran\tVB\tB-NP\n"
+    done = run("eval", folder / "m.crf", "-", "--json", text=text)
+    assert json.loads(done.stdout)["systems"][0]["micro"]["f1"] == 0.0
+    assert "standard input has labels that" in done.stderr
+    assert "does not know: PERSON (2); 2 of 3 positions" in done.stderr
+    wrong = run("eval", folder / "m.crf", "-", text=text.replace("B-NP", "O"), status=2)
+    assert "none of its labels (PERSON) is one of" in wrong.stderr
     wrong = run("eval", folder / "m.crf", "-", text="the\tDT\tX\ndog\tNN\tX\n", status=2)
-    assert "none of its labels (X) is a label of" in wrong.stderr
+    assert "none of its labels (X) is one of" in wrong.stderr
+
+
+def test_runs_of_plain_labels_are_segments(tmp_path: Path) -> None:
+    lines = "12\tnumber\nHigh\tstreet\nSt\tstreet\nYork\ttown\n\n"
+    (tmp_path / "train.txt").write_text(lines * 9)
+    run("train", tmp_path / "train.txt", "-o", tmp_path / "m.crf", "-q", "--threads", 1)
+    asked = ["tag", tmp_path / "m.crf", "-", "--spans", "--confidence", "--json"]
+    told = [json.loads(line) for line in run(*asked, text=lines).stdout.splitlines()]
+    assert [(one["begin"], one["end"], one["label"], one["text"]) for one in told] == [
+        (0, 1, "number", "12"),
+        (1, 3, "street", "High St"),
+        (3, 4, "town", "York"),
+    ]
+    assert all(0.5 < one["confidence"] < 1.0 for one in told)
+    (line,) = run("tag", tmp_path / "m.crf", "-", "--segments", "--marginals", text=lines).stdout.splitlines()
+    assert [one[:3] for one in json.loads(line)["segments"]] == [
+        [one[name] for name in ("begin", "end", "label")] for one in told
+    ]

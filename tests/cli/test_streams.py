@@ -43,7 +43,7 @@ def shell(line: str, folder: Path, **more: str) -> tuple[int, list[str]]:
         ("crfkit tag missing test.txt 2> /dev/full", 2, ""),
         ("crfkit train train.txt -o n.crf --max-iter 1 2> /dev/full", 0, ""),
         ("crfkit tag m.crf missing >&- 2>&- <&-", 2, ""),
-        ("crfkit tag m.crf - <&-", 0, "holds no sequence"),
+        ("crfkit tag m.crf - <&-", 2, "holds no sequence"),
         ("crfkit tag m.crf test.txt -o tagged.txt -q >&- 2>&- <&- && cmp tagged.txt tagged.txt", 0, ""),
     ],
 )

@@ -286,7 +286,7 @@ def test_errors_before_work() -> None:
         margin.fit(chain.batch(labels={"a": [0, -1], "b": [0, 1]}))
     with pytest.raises(ValueError, match="restarts is 0"):
         GraphCRF(data.graph, restarts=0).fit(data)
-    with pytest.raises(ValueError, match="metric is 'f1', expected 'accuracy'"):
+    with pytest.raises(ValueError, match="metric is 'f1', expected 'auto', 'accuracy'"):
         GraphCRF(data.graph, metric="f1").fit(data, dev=data)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"seed": "a"}, "seed is 'a', of type str"),

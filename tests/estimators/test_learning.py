@@ -106,7 +106,8 @@ def test_queries_agree() -> None:
     assert abs(share - [rows[0]["D"] for rows in dicts]).max() < 0.1
     assert made.log_proba(A_WORD, [["unheard"]]) == [-np.inf]
     assert made.log_proba(A_WORD, [[None]]) == pytest.approx([0.0])
-    assert made.score(X_TEST, [["unheard"] * len(y) for y in Y_TEST]) == 0.0
+    with pytest.raises(ValueError, match=r"none of its labels \(unheard\) is one of the model \(D, N, V\)"):
+        made.score(X_TEST, [["unheard"] * len(y) for y in Y_TEST])
     with pytest.raises(ValueError, match="k is 0"):
         made.predict_kbest(X, 0)
     with pytest.raises(ValueError, match="n is 0"):

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from crfkit import Chain, Likelihood, Model, SemiCRF, SemiMarkov
+from crfkit.errors import DataWarning
 from crfkit.features.segments import last_word, phrase, segment_features
 from crfkit.structures.constraints import Forbid
 
@@ -50,7 +51,10 @@ def test_segments_are_learned() -> None:
     assert fitted.classes_.tolist() == ["O", "CITY"]
     assert fitted.score(X[:2], [[(1, 3, "CITY")], [(0, 2, "CITY")]]) == 0.5
     assert fitted.score(X[:2], [[(1, 3, "CITY")], [(0, 2, "CITY")]], sample_weight=[1, 0]) == 1.0
-    assert fitted.score(X[:1], [[(1, 3, "TOWN")]]) == 0.0  # a label that it does not know
+    with pytest.raises(ValueError, match=r"none of its entity types \(TOWN\) is one of the model \(CITY\)"):
+        fitted.score(X[:1], [[(1, 3, "TOWN")]])
+    with pytest.warns(DataWarning, match="TOWN"):
+        assert fitted.score(X[:2], [[(1, 3, "TOWN")], [(0, 2, "CITY")]]) < 1.0
 
 
 def test_tags_of_bio_are_the_same_segments_and_come_back() -> None:
@@ -172,7 +176,7 @@ def test_other_objectives_teach_segments_too() -> None:
         ({}, [["CITY"] * 5], ValueError, "of 5 positions is longer than max_length allows"),
         ({}, [["CITY"] * 4], ValueError, "X has 5 positions, y has 4 labels"),
         ({}, [["B-CITY"] * 4], ValueError, "X has 5 positions, y has 4 labels"),
-        ({}, [[(0, 1, "CITY")], []], ValueError, "X has 1 sequences, y has 2"),
+        ({}, [[(0, 1, "CITY")], []], ValueError, "X has 1 sequence, y has 2"),
         ({}, None, ValueError, "y is missing: SemiCRF requires y"),
         ({"structure": Chain()}, [[(0, 1, "CITY")]], TypeError, r"as in SemiCRF\(structure=SemiMarkov"),
         ({"outside": "none"}, [[(0, 1, "CITY")]], ValueError, 'outside is .none., expected "unit" or "long"'),

@@ -90,7 +90,7 @@ def test_mistakes_are_named(X: Any, error: type[Exception], message: str) -> Non
 LABELS: list[tuple[Any, type[Exception], str]] = [
     ([["N"], ["N"]], ValueError, "sequence 1: 2 items and 1 labels"),
     ([["N"], ["N", "V", "N"]], ValueError, "sequence 1: 2 items and 3 labels"),
-    ([["N"]], ValueError, "y has 1 sequences, X has more"),
+    ([["N"]], ValueError, "y has 1 sequence, X has more"),
     ([["N"], ["N", "V"], []], ValueError, "X has 2 sequences, y has more"),
     ([["N"], "NV"], ValueError, "sequence 1: the labels are a plain string"),
     ("NV", ValueError, "y is a plain string"),

@@ -81,7 +81,7 @@ def test_names_of_a_model_do_not_grow() -> None:
         ),
         ({"functions": [lambda x, start, end: {"a": np.nan}]}, TypeError, "names and finite numbers"),
         ({"X": [["a"], [], ["b"]]}, ValueError, "X: sequence 0 has 1 positions, the data have 3 positions"),
-        ({"X": [["a", "b", "c"]]}, ValueError, "X has 1 sequences, the data have 3"),
+        ({"X": [["a", "b", "c"]]}, ValueError, "X has 1 sequence, the data have 3"),
         ({"X": [["a", "b", 3], [], ["b"]]}, TypeError, "the word of a position is 3, expected a string"),
     ],
 )

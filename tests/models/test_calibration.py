@@ -128,7 +128,9 @@ def test_labels_without_segments() -> None:
     X, y = noisy(30, 0)
     kinds = [[label.rpartition("-")[2] for label in labels] for labels in y]
     model = ChainCRF().fit(X, kinds).model_
-    assert reliability(model, X, kinds).segments is None
+    segments = reliability(model, X, kinds).segments  # runs of equal labels
+    assert segments is not None
+    assert segments.count.sum() == sum(map(len, model.segments(X)))
     assert model.calibrated(X, kinds, method="isotonic").calibration is not None
     data = model.dataset(ItemExtractor()(X), kinds)
     assert model.calibrated(data).predict(X) == model.predict(X)

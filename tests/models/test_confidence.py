@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import groupby, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ def tags_of(words: list[list[str]], single: bool) -> list[str]:
 
 
 BIO, BIOES = ([tags_of(x, single) for x in X] for single in (False, True))
+PLAIN = [[tag[2:] or "O" for tag in tags] for tags in BIO]
+SPELLED = [[tag.replace("-", "_").replace("O", "-") for tag in tags] for tags in BIO]
 
 CASES: dict[str, tuple[Any, Any]] = {
     "order 1": (ChainCRF(), BIO),
@@ -39,7 +41,24 @@ CASES: dict[str, tuple[Any, Any]] = {
     "lengths": (ChainCRF(structure=Chain(constraints=[Scheme("BIO"), SegmentLength(None, 1, 5)])), BIO),
     "hidden": (HiddenChainCRF(states={"B-X": 2, "O": 2}), BIO),
     "encoding": (ChainCRF(encoding="BCEU"), BIO),
+    "other letters": (ChainCRF(structure=Chain(constraints=[Scheme("BIO", "-", "_")])), SPELLED),
+    "plain": (ChainCRF(), PLAIN),
+    "plain order 0": (ChainCRF(structure=Chain(order=0)), PLAIN),
+    "plain order 2": (ChainCRF(structure=Chain(order=2)), PLAIN),
+    "plain local": (MEMM(), PLAIN),
+    "plain ends": (ChainCRF(features=Features(start=True, stop=True)), PLAIN),
+    "plain hidden": (HiddenChainCRF(states={"X": 2, "O": 2}), PLAIN),
+    "plain hidden order 2": (HiddenChainCRF(states={"X": 2}, structure=Chain(order=2)), PLAIN),
 }
+
+
+def runs(labels: list[str]) -> list[tuple[int, int, str]]:
+    ends = np.cumsum([0, *(len(list(run)) for _, run in groupby(labels))]).tolist()
+    return [(a, b, labels[a]) for a, b in pairwise(ends)]
+
+
+def bio(labels: list[str]) -> list[tuple[int, int, str]]:
+    return metrics.segments([y.replace("-", "O").replace("_", "-") for y in labels])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -53,12 +72,13 @@ def test_it_is_the_mass_of_the_labellings_that_have_the_segment(name: str) -> No
     labels = model.structure.labels  # of the chain, which an encoding spells otherwise than answers
     names = labels if model.states is None else [model.answers[g] for g in model.states.group]
     potentials = model.potentials(model.batch_of(sequences))
+    read = runs if y is PLAIN else bio if y is SPELLED else metrics.segments
     for n, (x, several) in enumerate(zip(sequences, found, strict=True)):
         one = potentials.sequence(n)
         mass = dict.fromkeys([s[:3] for s in several], 0.0)
         total = inference.log_partition(one)
         for path in product(range(len(names)), repeat=len(x)):
-            spelled = metrics.segments([names[y] for y in path])
+            spelled = read([names[y] for y in path])
             for segment in mass.keys() & set(spelled):
                 mass[segment] += np.exp(inference.score(one, list(path)) - total)
         for *segment, p in several:
@@ -83,7 +103,5 @@ def test_parts_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="do not spell segments; use marginals"):
-        ChainCRF().fit([[["a"], ["b"]]], [["D", "N"]]).predict_confidence([[["a"]]])
     with pytest.raises(ValueError, match="chains of order 1 and for segments, not for a chain of order 2"):
         ChainCRF(structure=Chain(order=2)).fit(X, BIO).predict_confidence(X)

@@ -53,7 +53,8 @@ def test_what_extraction_makes_has_the_alphabets_of_the_model() -> None:
     assert data.edge_attributes is model.edge_attributes
     assert data.labels.strings() == ["O", "B", "I", "Q"]
     assert np.asarray(data.batch.label).tolist() == [3]
-    assert model.evaluate(data) == 0.0
+    with pytest.raises(ValueError, match=r"none of its labels \(Q\) is one of the model \(B, I\)"):
+        model.evaluate(data)
     assert np.asarray(model.batch_of(data).label).tolist() == [-1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
+from crfkit.errors import DataWarning
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.objectives import Exponential, MaxMargin
 from crfkit.structures.constraints import Forbid
@@ -144,13 +146,8 @@ def test_segments_are_judged_as_segments(data: Dataset) -> None:
 
 
 def test_dev_labels_unknown_to_training_are_reported(data: Dataset) -> None:
-    history = History()
-    model = train(
-        data, dataset(20, 4, "ABCD"), optimiser=Descent(), stop=Stop(max_iterations=2), listeners=[history]
-    )
-    begin = history.events[0]
-    assert isinstance(begin, Begin)
-    assert any("labels that training does not know (D)" in note for note in begin.notes)
+    with pytest.warns(DataWarning, match=r"the dev set has labels that the model does not know: D \(\d+\)"):
+        model = train(data, dataset(20, 4, "ABCD"), optimiser=Descent(), stop=Stop(max_iterations=2))
     assert "D" not in model.labels
 
 
@@ -190,7 +187,7 @@ def test_hidden_labels_have_no_certificate(data: Dataset) -> None:
     assert about is not None
     assert "not convex" in about.certificate
     begin = cast(Begin, history.events[0])
-    assert any("no label of their own" in note for note in begin.notes)
+    assert any("without a label of their own" in note for note in begin.notes)
 
 
 def test_soft_labels(data: Dataset) -> None:
@@ -352,7 +349,9 @@ def test_a_dev_set_with_holes(data: Dataset) -> None:
     history = History()
     holes = replace(data, batch=replace(data.batch, label=label))
     train(data, holes, optimiser=Descent(), stop=Stop(max_iterations=1), listeners=[history])
-    assert "1 sequences of the dev set lack labels" in cast(Begin, history.events[0]).notes[-1]
+    assert (
+        "left out of the dev set: 1 sequence without all labels" in cast(Begin, history.events[0]).notes[-1]
+    )
 
 
 def test_progress_is_plain_text_without_a_terminal(data: Dataset, capfd: pytest.CaptureFixture[str]) -> None:
@@ -390,3 +389,29 @@ def test_alphabets_of_the_model_do_not_grow_with_the_extractor() -> None:
     assert (len(model.attributes), "Z" in model.labels) == (size, False)
     assert isinstance(model, Model)
     assert isinstance(model.labels, Alphabet)
+
+
+def test_what_a_dev_set_keeps_is_told_apart_from_how_the_run_ended(data: Dataset) -> None:
+    scores = iter([0.5, 0.9] + [0.1] * 500)
+    model = train(
+        data,
+        data,
+        metric=lambda gold, found: next(scores),
+        optimiser="lbfgs",
+        stop=Stop(dev_every=1, patience=None, tolerance=1e-6),
+    )
+    about = model.training
+    assert about is not None
+    assert about.converged
+    assert about.kept == 2 < about.iterations
+    optimum = float(about.history["objective"][-1])
+    # The run came near to the optimum, which bounds how far the weights of iteration 2 are from it.
+    assert about.gap == pytest.approx(about.loss - optimum, rel=1e-2)
+    assert about.loss - about.gap <= optimum * (1 + 1e-9)
+    told = str(about)
+    assert "No useful certificate" not in told
+    assert re.search(
+        r"Stopped: certified .*\. Kept: the weights of iteration 2, whose <?\w+>? 0.9000 is the best", told
+    )
+    assert "Their objective" in told
+    assert told.endswith(about.certificate)

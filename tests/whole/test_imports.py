@@ -50,6 +50,7 @@ LEVELS = {
     "cli": 9,
     "demo": 9,
     "papers": 9,
+    "__main__": 10,
 }
 # Imports that point the wrong way: the module, what it imports, and why.
 EXCEPTIONS = {

@@ -88,15 +88,13 @@ def calibrate(
 
 def _data(tagger: Tagger, path: str, reading: LabelledReading) -> Dataset:
     """Return all data of a file with the names of the model, and their gold."""
-    from crfkit.cli.tagging import check_shared, sequences
+    from crfkit.cli.tagging import sequences
     from crfkit.data.dataset import Dataset
 
     parts: list[Dataset] = []
-    seen: set[str] = set()
     gold: list[list[str | None]] = []
     for block in reading.blocks(path, attributes=tagger.attributes):
         labels = tagger.gold(block)
-        seen |= {label for label in labels if label is not None}
         gold += sequences(labels, block)
         names = tagger.model.names
         batch = tagger.batch(block)
@@ -105,7 +103,7 @@ def _data(tagger: Tagger, path: str, reading: LabelledReading) -> Dataset:
         )
     if not parts:
         raise ValueError(f"{path} holds no sequence; calibration needs labelled data")
-    check_shared(path, seen, tagger.known, tagger.source)
+    tagger.check_known([[y for y in labels if y is not None] for labels in gold], path)
     return tagger.model.dataset(Dataset.concat(parts), gold, threads=tagger.threads)
 
 

@@ -28,7 +28,7 @@ from crfkit.cli.options import say
 from crfkit.cli.quick import arguments_of
 from crfkit.cli.streams import hush_unwritten, ready_streams, safe_streams
 from crfkit.interrupts import Interrupts, listening
-from crfkit.shown import cut
+from crfkit.shown import cut, shown
 
 #: Errors that other input cannot avoid.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}
@@ -52,8 +52,10 @@ _SMALLER = (
 _CYCLES = 50_000  # objects until cycles are looked for; with Python's 700 that is 8 % of the start
 _LONGEST = 2000  # letters of a message
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")  # where click would break a line: mixed-cg
+_VALUES = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER"}  # what options take
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer keeps click's under a private name
 _ClickError: Any = _UsageError.__mro__[1]
+_NoSuchOption: Any = sys.modules[_UsageError.__module__].__dict__["NoSuchOption"]
 _NO_ARGUMENTS: Any = getattr(sys.modules[_UsageError.__module__], "NoArgsIsHelpError", ())
 
 
@@ -103,12 +105,12 @@ def _told(caught: Interrupts) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, _ClickError) or sys.flags.dev_mode:
             raise
-        where = "a mistake in crfkit, please report it; python -X dev -m crfkit.cli shows where"
+        where = "a mistake in crfkit, please report it; python -X dev -m crfkit shows where"
         _fail(f"{type(error).__name__}: {error} ({where})", 1)
 
 
 class Command(TyperCommand):
-    """A command, whose help has arguments in capitals, types without their range, and words in one piece."""
+    """A command, whose help has arguments and values in capitals, and words in one piece."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters as the help shows them."""
@@ -118,7 +120,24 @@ class Command(TyperCommand):
             if one.metavar is None and one.param_type_name == "argument":
                 one.metavar = one.name.upper()
             elif one.metavar is None and hasattr(one, "display_type"):  # since typer 0.29
-                one.metavar = one.display_type(ctx).replace(" range", "")  # the range stands behind the help
+                kind = re.sub(r"^<(?:list\[)?(\w+).*", r"\1", one.display_type(ctx))  # list[str], int range
+                one.metavar = _VALUES.get(kind, f"<{kind}>")
+            if one.param_type_name == "argument":
+                one.display_type_rich = _nothing  # MODEL, not MODEL <str>
+        return made
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; of an option that does not exist, say what to write."""
+        given = list(args)
+        try:
+            made: list[str] = super().parse_args(ctx, args)
+        except _NoSuchOption as error:
+            from crfkit.cli.hints import option_hint
+
+            options = {word for one in self.get_params(ctx) for word in one.opts if word.startswith("-")}
+            hint = option_hint(error.option_name, given, options)
+            told = f"there is no option {shown(error.option_name)}{'; ' if hint else ''}{hint}"
+            raise _UsageError(told, ctx) from None
         return made
 
     def get_help(self, ctx: Any) -> str:
@@ -139,10 +158,29 @@ class Commands(TyperGroup):
         with reported():
             return super().make_context(*given, **more)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the command; ``crfkit help train`` is ``crfkit train --help``."""
+        made: list[str] = super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+        return made
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; of one that does not exist, say what to write."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from crfkit.cli.hints import command_hint
+
+            hint = command_hint(args[0], COMMANDS)
+            told = f"there is no command {shown(args[0])}{'; ' if hint else ''}{hint}"
+            raise _UsageError(told, ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         with reported():
             return super().invoke(ctx)
+
+
+def _nothing(ctx: Any) -> None:
+    return None
 
 
 def _kept(docstring: str) -> str:
@@ -208,7 +246,7 @@ def typer_app() -> typer.Typer:
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,  # plain text: boxes waste half of 80 columns, and loading rich takes time
-        context_settings={"max_content_width": 100},
+        context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
     )
     for name in COMMANDS:

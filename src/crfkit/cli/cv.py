@@ -13,6 +13,7 @@ import typer
 from crfkit.cli import learning, recipes, structures
 from crfkit.cli.options import AsJson, Quiet, Threads, say
 from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.shown import counted
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -62,14 +63,15 @@ def cross_validate(
       crfkit cv train.txt --structure semi
     """
     from crfkit import metrics
+    from crfkit.metrics.rule import metric_for
     from crfkit.training.stop import Stop
-    from crfkit.training.validation import metric_for
 
     asked = structures.structure_of(structure, order, scheme, max_length, outside)
     kept = learning.features_of(features, min_count)
     stop = Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter)
     for name in metric or ():
-        metrics.named(name)
+        if name != "auto":
+            metrics.named(name)
     goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective)
     learn = learning.prepare(
         data,
@@ -84,10 +86,10 @@ def cross_validate(
     N = len(learn.data)
     if folds > N:
         raise ValueError(
-            f"--folds is {folds}, but {', '.join(data)} has only {N} sequences; give fewer parts"
+            f"--folds is {folds}, but {', '.join(data)} has only {counted(N, 'sequence')}; give fewer parts"
         )
-    fits = "segment_f1" if asked.segmental else metric_for(learn.data.labels.strings())
-    chosen = metric or list(dict.fromkeys([fits, "token_accuracy"]))
+    fits = metric_for(learn.data.labels.strings(), segments=asked.segmental or scheme is not None)
+    chosen = [fits if name == "auto" else name for name in metric or ("auto", "token_accuracy")]
     options: dict[str, Any] = {
         "structure": learn.structure,
         "features": replace(kept, transitions=recipes.transitions_of(learn.extractor)),
@@ -97,12 +99,12 @@ def cross_validate(
         "seed": seed,
         "threads": threads,
     }
-    scores: dict[str, list[float]] = {name: [] for name in chosen}
+    scores: dict[str, list[float]] = {name: [] for name in dict.fromkeys(chosen)}
     for k, held in enumerate(deal(N, folds, seed)):
-        for name, value in _judged(learn.data, held, chosen, options).items():
+        for name, value in _judged(learn.data, held, list(scores), options).items():
             scores[name].append(value)
         scored = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
-        say(f"part {k + 1} of {folds}: {len(held)} sequences, {scored}", quiet)
+        say(f"part {k + 1} of {folds}: {counted(len(held), 'sequence')}, {scored}", quiet)
     made: dict[str, Any] = {"sequences": N, "folds": folds, "seed": seed}
     made["metrics"] = {name: {"scores": values, **interval(values)} for name, values in scores.items()}
     _print(made, as_json)

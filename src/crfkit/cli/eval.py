@@ -10,11 +10,13 @@ import typer
 
 from crfkit.cli.globals import Keeping
 from crfkit.cli.learning import METRICS
-from crfkit.cli.options import AsJson, Quiet, Threads, say
+from crfkit.cli.options import AsJson, Quiet, Threads
 from crfkit.cli.reads import LabelledReading, Reading, with_reading
+from crfkit.shown import counted
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
+    from crfkit.metrics import LabelScheme, Metric
     from crfkit.models.graph_model import GraphModel
 
 Labels = list[list[str]]
@@ -34,11 +36,16 @@ def evaluate(
         str | None, typer.Option("--against", help="A second model, to compare with the first.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", "-m", help=f"Of the bootstrap, or one more to print: {METRICS}.")
-    ] = None,
+        str, typer.Option("--metric", "-m", help=f"The number that counts, also in the bootstrap: {METRICS}.")
+    ] = "auto",
     scheme: Annotated[
-        str, typer.Option("--scheme", help="How labels spell segments: lenient, conlleval, bio, bioes, ...")
-    ] = "lenient",
+        str | None,
+        typer.Option(
+            "--scheme",
+            help="How labels spell segments: lenient, conlleval, bio, bioes, ...; default: as the model was "
+            "trained with --scheme, else lenient.",
+        ),
+    ] = None,
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Score labels even where they spell segments.")
     ] = False,
@@ -53,7 +60,8 @@ def evaluate(
 ) -> None:
     """Print precision, recall and F1, and compare two systems.
 
-    Scores are of segments, as conlleval counts them, where labels spell segments, else of labels. With a
+    Scores are of segments, as conlleval counts them, where the labels of the model spell segments, else of
+    labels; the last line is the metric and its value, as dev sets and scores in Python have it. With a
     second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
     McNemar's test on tokens, and a paired bootstrap over sequences. --once, --at-most and others are
     constraints that the labels of the first model keep, as in crfkit tag. Of a model of graphs, each kind is
@@ -67,13 +75,11 @@ def evaluate(
       crfkit eval names.crf test.txt --against names.crf --at-most PER=1
     """
     from crfkit import metrics
+    from crfkit.metrics.rule import metric_for
     from crfkit.models.files import GraphFileError
-    from crfkit.training.validation import metric_for
 
-    known = {name.lower(): name for name in metrics.SCHEMES}
-    if scheme.lower() not in known:
-        raise ValueError(f"--scheme is {scheme!r}, expected one of {', '.join(metrics.SCHEMES)}")
-    if metric is not None:
+    read_by: LabelScheme | None = None if scheme is None else _scheme(scheme)
+    if metric != "auto":
         metrics.named(metric)
     titles = predicted or [one for one in (model, against) if one]
     if predicted:
@@ -84,37 +90,52 @@ def evaluate(
                 "--predicted has labels already; constraints (--once, --at-most, ...) need a MODEL"
             )
         gold, systems = _of_files(predicted, reading)
+        fits = metric_for({y for sequence in gold for y in sequence})
     elif model is None or data is None:
         raise ValueError("give MODEL and DATA, or --predicted FILE with gold and predicted labels")
     else:
         try:
-            gold, systems = _of_models(titles, data, reading, threads, keeping, quiet)
+            taggers = _taggers(titles, reading, threads, keeping)
         except GraphFileError as error:
-            if against is not None or keeping.constraints or metric is not None:
+            if against is not None or keeping.constraints or metric != "auto":
                 raise
-            _of_graphs(
-                model, error.model, data, reading, None if tokens else known[scheme.lower()], threads, as_json
-            )
+            _of_graphs(model, error.model, data, reading, read_by or "lenient", tokens, threads, as_json)
             return
+        gold, systems = _of_models(taggers, data, reading, threads, quiet)
+        judge: Any = taggers[0].model.judge()
+        fits = "segment_f1" if any(one.model.segmental for one in taggers) else judge.name
+        read_by = read_by or taggers[0].model.label_scheme
     if not gold:
         raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labelled data")
-    seen = {y for labels in (gold, *systems) for sequence in labels for y in sequence}
-    fits = metric_for(seen)
+    chosen = metric if metric != "auto" else "token_accuracy" if tokens else fits
     by_segment = fits == "segment_f1" and not tokens
-    made = _scores(titles, gold, systems, known[scheme.lower()] if by_segment else None, aloud=not as_json)
+    read_by = read_by or "lenient"
+    made = _scores(titles, gold, systems, read_by if by_segment else None, aloud=not as_json)
+    spelled = {"scheme": read_by} if chosen.startswith("segment") else {}
+    made["metric"] = chosen
+    for one, found in zip(made["systems"], systems, strict=True):
+        one["score"] = metrics.named(chosen, **spelled)(gold, found)
     if len(systems) == 2:
-        made |= _compare(gold, systems, metric or (fits if by_segment else "token_accuracy"), samples, seed)
-        if not as_json:
-            _print_comparison(titles, made)
-    elif metric is not None:
-        made[metric] = metrics.named(metric)(gold, systems[0])
-        say(f"{metric} {made[metric]:.4f}", quiet or as_json)
+        made |= _compare(gold, systems, metrics.named(chosen, **spelled), samples, seed)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))
+    elif len(systems) == 2:
+        _print_comparison(titles, made)
+    else:
+        print(f"{chosen} {made['systems'][0]['score']:.4f}")
+
+
+def _scheme(given: str) -> str:
+    from crfkit.metrics import SCHEMES
+
+    known = {name.lower(): name for name in SCHEMES}
+    if given.lower() not in known:
+        raise ValueError(f"--scheme is {given!r}, expected one of {', '.join(SCHEMES)}")
+    return known[given.lower()]
 
 
 def _scores(
-    titles: list[str], gold: Labels, systems: list[Labels], scheme: str | None, aloud: bool
+    titles: list[str], gold: Labels, systems: list[Labels], scheme: LabelScheme | None, aloud: bool
 ) -> dict[str, Any]:
     """Return the scores of each system, of segments where a scheme is given, and print them if asked to."""
     from crfkit import metrics
@@ -132,19 +153,13 @@ def _scores(
     return made
 
 
-def _of_models(
-    paths: list[str],
-    data: str,
-    reading: LabelledReading,
-    threads: int | None,
-    keeping: Keeping,
-    quiet: bool,
-) -> tuple[Labels, list[Labels]]:
-    """Return gold labels, and the predictions of each model on the same data, read once."""
-    from crfkit.cli.tagging import Tagger, check_shared, sequences
-    from crfkit.models.tags import stretches_as_tags
+def _taggers(
+    paths: list[str], reading: LabelledReading, threads: int | None, keeping: Keeping
+) -> list[Tagger]:
+    """Return the models, which must read the same data."""
+    from crfkit.cli.tagging import Tagger
 
-    taggers: list[Tagger] = [
+    taggers = [
         Tagger(path, reading.label_column, threads, keeping if i == 0 else None)
         for i, path in enumerate(paths)
     ]
@@ -155,6 +170,17 @@ def _of_models(
                 f"{first.source} and {other.source} cannot read the same data: one needs columns, one "
                 "attributes"
             )
+    return taggers
+
+
+def _of_models(
+    taggers: list[Tagger], data: str, reading: LabelledReading, threads: int | None, quiet: bool
+) -> tuple[Labels, list[Labels]]:
+    """Return gold labels, and the predictions of each model on the same data, read once."""
+    from crfkit.cli.tagging import sequences
+    from crfkit.models.tags import stretches_as_tags
+
+    first = taggers[0]
     # Of segments whose labels are not tags, a metric must know where they begin.
     stretches = any(tagger.model.segmental and tagger.model.scheme is None for tagger in taggers)
     gold: Labels = []
@@ -168,9 +194,8 @@ def _of_models(
             model = tagger.model
             spelling = model.spelling_for("segment_f1" if stretches else None)
             mine += spelling.tags(tagger.path(tagger.batch(block)))
-    seen = {y for sequence in gold for y in sequence}
     for tagger in taggers:
-        check_shared(data, seen, tagger.known, tagger.source)
+        tagger.check_known(gold, "standard input" if data == "-" else data)
     for tagger in taggers:
         tagger.tell(quiet)
     if stretches:
@@ -187,14 +212,15 @@ def _of_graphs(
     model: GraphModel,
     data: str,
     reading: Reading,
-    scheme: str | None,
+    scheme: LabelScheme,
+    tokens: bool,
     threads: int | None,
     as_json: bool,
 ) -> None:
     """Print the scores of a model of graphs: of each kind, and how many sequences are right in all."""
     from crfkit.cli.graph_answers import GraphTagger
-    from crfkit.cli.tagging import check_shared
-    from crfkit.training.validation import metric_for
+    from crfkit.cli.tagging import REMEDY
+    from crfkit.metrics.rule import check_known, metric_for
 
     tagger = GraphTagger(path, model, threads)
     gold, found = tagger.judged(reading, data)
@@ -202,25 +228,29 @@ def _of_graphs(
         raise ValueError(f"{data} holds no sequence; give labelled data")
     made: dict[str, Any] = {"kinds": {}}
     for kind in tagger.kinds:
-        seen = {y for sequence in gold[kind] for y in sequence}
-        check_shared(f"{data}, kind {kind}", seen, tagger.names(kind), path)
-        spells = metric_for({*seen, *(y for sequence in found[kind] for y in sequence)}) == "segment_f1"
+        check_known(gold[kind], tagger.names(kind), source=f"{data}, kind {kind}", who=path, remedy=REMEDY)
+        spells = metric_for(tagger.names(kind)) == "segment_f1" and not tokens
         if not as_json:
             print(f"{kind}:")
         scored = _scores([kind], gold[kind], [found[kind]], scheme if spells else None, aloud=not as_json)
         made["kinds"][kind] = scored["systems"][0]
+    each = [made["kinds"][kind] for kind in tagger.kinds]
+    correct = sum(one["accuracy"] * one["tokens"] for one in each)
+    made["metric"], made["score"] = "accuracy", correct / max(sum(one["tokens"] for one in each), 1)
     right = [all(gold[k][n] == found[k][n] for k in tagger.kinds) for n in range(len(gold[tagger.kinds[0]]))]
     made["sequence_accuracy"] = sum(right) / len(right)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))
     else:
         print(f"sequences that are right in all kinds: {100 * made['sequence_accuracy']:.2f} %")
+        print(f"accuracy {made['score']:.4f}")
 
 
 def _of_files(paths: list[str], reading: Reading) -> tuple[Labels, list[Labels]]:
     """Return gold labels and those of each file; all files have the same gold labels."""
-    from crfkit.cli.tagging import sequences, some
+    from crfkit.cli.tagging import sequences
     from crfkit.data.formats.columns import Columns
+    from crfkit.metrics.rule import some
 
     if len(paths) > 2:
         raise ValueError(f"--predicted is given {len(paths)} times, expected once or twice")
@@ -269,7 +299,7 @@ def _plain(scores: Any) -> dict[str, Any]:
     return made
 
 
-def _compare(gold: Labels, systems: list[Labels], metric: str, samples: int, seed: int) -> dict[str, Any]:
+def _compare(gold: Labels, systems: list[Labels], metric: Metric, samples: int, seed: int) -> dict[str, Any]:
     from crfkit import metrics
 
     a, b = systems
@@ -282,12 +312,12 @@ def _print_comparison(titles: list[str], made: dict[str, Any]) -> None:
     test, drawn = made["mcnemar"], made["bootstrap"]
     low, high = drawn["interval"]
     print(
-        f"McNemar: {test['only_a']} tokens right only in {titles[0]}, "
+        f"McNemar: {counted(test['only_a'], 'token')} right only in {titles[0]}, "
         f"{test['only_b']} only in {titles[1]}; "
         f"p = {test['p_value']:.4g}{' (exact)' if test['exact'] else ''}"
     )
     print(
         f"paired bootstrap of {drawn['metric']}: {drawn['a']:.4f} and {drawn['b']:.4f}, difference "
         f"{drawn['difference']:+.4f}, {100 * drawn['level']:.0f} % between {low:+.4f} and {high:+.4f}; "
-        f"p = {drawn['p_value']:.4g} ({drawn['samples']} samples)"
+        f"p = {drawn['p_value']:.4g} ({counted(drawn['samples'], 'sample')})"
     )

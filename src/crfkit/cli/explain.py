@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.options import AsJson, Quiet, Threads, say
+from crfkit.cli.options import AsJson, Quiet, Threads
 from crfkit.cli.reads import Reading, with_reading
-from crfkit.shown import shown
+from crfkit.shown import counted, shown
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -55,7 +55,7 @@ def explain(
         tagger = Tagger(model, threads=threads)
     except GraphFileError as error:
         seen = _explain_graphs(model, error.model, data, reading, top, sequence, threads, as_json)
-        _check_seen(data, seen, sequence, quiet)
+        _check_seen(data, seen, sequence)
         return
     seen = 0
     for block in reading.blocks(data, attributes=tagger.attributes):
@@ -73,16 +73,16 @@ def explain(
                 _show(tokens, made, top)
             if seen == sequence:
                 return
-    _check_seen(data, seen, sequence, quiet)
+    _check_seen(data, seen, sequence)
 
 
-def _check_seen(data: str, seen: int, sequence: int | None, quiet: bool) -> None:
-    """Refuse the number of a sequence that is not there, where so many were; say where there was none."""
-    if sequence is not None and seen < sequence:
-        name = "standard input" if data == "-" else data
-        raise ValueError(f"{name} has {seen} sequences; there is no sequence {sequence}")
+def _check_seen(data: str, seen: int, sequence: int | None) -> None:
+    """Refuse the number of a sequence that is not there, and data that have none."""
+    name = "standard input" if data == "-" else data
     if not seen:
-        say("crfkit: the input holds no sequence", quiet)
+        raise ValueError(f"{name} holds no sequence; give data, as the model was trained on")
+    if sequence is not None and seen < sequence:
+        raise ValueError(f"{name} has {counted(seen, 'sequence')}; there is no sequence {sequence}")
 
 
 def _explain_graphs(
@@ -171,5 +171,5 @@ def _show(tokens: list[str], decisions: list[Decision], top: int) -> None:
             print(f"  {one.amount:+10.4f}  {shown(one.name)}{away}")
         rest = made.contributions[len(told) :]
         if rest:
-            print(f"  {made.difference - sum(c.amount for c in told):+10.4f}  {len(rest)} others")
+            print(f"  {made.difference - sum(c.amount for c in told):+10.4f}  {counted(len(rest), 'other')}")
     print()

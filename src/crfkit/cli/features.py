@@ -11,6 +11,7 @@ import typer
 from crfkit.cli.options import AsJson, Threads
 from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.recipes import DictionaryFiles, dictionaries_of, label_of, recipe_of
+from crfkit.shown import counted as number_of
 from crfkit.shown import shown
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def features(
     if extract is None:
         raise ValueError(f"{data} holds no sequence; give data in columns")
     if not count:
-        raise ValueError(f"{data} has {seen} sequences; there is no sequence {sequence}")
+        raise ValueError(f"{data} has {number_of(seen, 'sequence')}; there is no sequence {sequence}")
     _print_sizes(counted.of(extract), as_json)
 
 

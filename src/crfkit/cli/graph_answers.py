@@ -14,7 +14,7 @@ from crfkit.cli.tagging import sequences
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.models.graph_columns import column_graphs, gold_columns
-from crfkit.shown import shown
+from crfkit.shown import counted, shown
 
 if TYPE_CHECKING:
     from crfkit.cli.reads import Reading
@@ -176,4 +176,4 @@ def print_decision(token: str, decision: GraphDecision, top: int) -> None:
         print(f"  {one.amount:+10.4f}  {one.clique}: {shown(one.name)}  ({where})")
     left = len(decision.contributions) - len(told)
     if left:
-        print(f"  {decision.difference - sum(c.amount for c in told):+10.4f}  {left} others")
+        print(f"  {decision.difference - sum(c.amount for c in told):+10.4f}  {counted(left, 'other')}")

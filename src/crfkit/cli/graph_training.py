@@ -95,7 +95,8 @@ def train_graphs(
     from crfkit.estimators.graph import GraphCRF
     from crfkit.inference.methods.registry import method_of
     from crfkit.interrupts import interrupts
-    from crfkit.models.graph_columns import column_graphs, training_graphs
+    from crfkit.metrics.rule import check_known
+    from crfkit.models.graph_columns import column_graphs, gold_columns, training_graphs
     from crfkit.training import Checkpoints
     from crfkit.training.checkpoint import held_checkpoints
     from crfkit.training.convergence import plain_warnings
@@ -118,14 +119,23 @@ def train_graphs(
         batch = training_graphs(form, columns_of(paths, reading, say), threads=threads)
         judged = None
         if dev is not None:
-            judged = column_graphs(
-                form, columns_of([dev], reading, say), batch.graph, gold=True, threads=threads
-            )
+            columns = columns_of([dev], reading, say)
+            for kind, labels in gold_columns(form, columns).items():
+                names = batch.graph.kinds[kind]
+                assert isinstance(names, tuple)
+                check_known(
+                    [[y for y in labels if y is not None]],
+                    names,
+                    source=f"--dev {dev}, kind {kind}",
+                    who="the training data",
+                    then="do not count",
+                )
+            judged = column_graphs(form, columns, batch.graph, gold=True, threads=threads)
             if judged.label is None or (judged.label < 0).all():
                 raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
         keeper = FormKeeper(output, checkpoint, texts, say)
         keeper.form = form
-        crf = GraphCRF(batch.graph, stop=stop, metric=metric, threads=threads, **options)
+        crf = GraphCRF(batch.graph, stop=stop, metric=metric or "auto", threads=threads, **options)
         try:
             crf.fit(
                 batch,

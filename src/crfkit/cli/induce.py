@@ -167,7 +167,7 @@ def induce(
             features=replace(Features(), transitions=recipes.transitions_of(learn.extractor)),
             objective=goal,
             optimiser=optimizer,
-            metric=metric,
+            metric=metric or "auto",
             stop=Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter),
             seed=seed,
             threads=threads,

@@ -15,7 +15,7 @@ import typer
 
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.inference.methods.registry import METHODS, method_of
-from crfkit.shown import shown
+from crfkit.shown import counted, shown
 
 if TYPE_CHECKING:
     from crfkit.inference.methods.how import How
@@ -76,7 +76,10 @@ def infer(
     potentials = load_graph(model, evidence=evidence, format=format)
     read = time.perf_counter()
     batch = potentials.batch
-    with _waiting(f"{task} of {batch.variables} variables, {batch.factors} factors by {chosen}", quiet):
+    with _waiting(
+        f"{task} of {counted(batch.variables, 'variable')}, {counted(batch.factors, 'factor')} by {chosen}",
+        quiet,
+    ):
         answer, told, how = _answer(task, potentials, chosen, threads, model, evidence)
     done = time.perf_counter()
     if as_json:

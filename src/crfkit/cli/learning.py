@@ -80,6 +80,7 @@ Optimizer = Annotated[
 ]
 #: What --metric may be, as `crfkit.metrics.METRICS` has it, which takes time to import.
 METRICS = (
+    "auto (the F1 of entities where labels spell them, else token_accuracy), "
     "token_accuracy, sequence_accuracy, segment_precision, segment_recall, segment_f1, "
     "token_precision_macro, token_recall_macro, token_f1_macro, segment_precision_macro, "
     "segment_recall_macro, segment_f1_macro, or one of the last six with _weighted for _macro"

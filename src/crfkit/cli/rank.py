@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, say
+from crfkit.cli.options import AsJson, Quiet, Threads, check_choice
 from crfkit.cli.reads import Reading, with_reading
 from crfkit.shown import shown
 
@@ -58,8 +58,7 @@ def rank(
         words: list[str] = block.strings()[0].tolist() if isinstance(block, Columns) else []
         texts += [" ".join(words[a:b]) for a, b in pairwise(ptr)]
     if not batches:
-        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
-        return
+        raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
     unsure = tagger.model.uncertainty(Batch.concat(batches), cast("Uncertainty", by), threads=threads)
     order = np.argsort(-unsure, kind="stable")[: top or None]
     for n in order.tolist():

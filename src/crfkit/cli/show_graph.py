@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crfkit.shown import shown
+from crfkit.shown import counted, shown
 
 if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
@@ -29,10 +29,12 @@ def show_graph(path: str, model: GraphModel, as_json: bool, *, top: int = 0) -> 
         named = labels if isinstance(labels, list) else []
         many = ", ..." if len(named) > _FEW else ""
         names = f": {', '.join(named[:_FEW])}{many}" if named else ""
-        lines.append(("kind", f"{kind}, {len(named) or labels} labels{names}"))
+        lines.append(("kind", f"{kind}, {counted(len(named) or labels, 'label')}{names}"))
     for clique, about in made["cliques"].items():
-        by = f" for {about['attributes']:,} attributes" if about["attributes"] is not None else ""
-        lines.append(("clique", f"{clique} ({', '.join(about['kinds'])}): {about['weights']:,} weights{by}"))
+        by = f" for {counted(about['attributes'], 'attribute')}" if about["attributes"] is not None else ""
+        lines.append(
+            ("clique", f"{clique} ({', '.join(about['kinds'])}): {counted(about['weights'], 'weight')}{by}")
+        )
     lines.append(("weights", f"{made['weights']:,}; {made['nonzero']:,} are not 0"))
     if made["training"] is not None:
         from crfkit.cli.train import training_lines

@@ -118,7 +118,9 @@ def structure_of(
     >>> structure_of("semi", 1, "bio", "PER=4,O=1").structure.max_length
     {'PER': 4, 'O': 1}
     """
+    from crfkit.cli.options import check_choice
     from crfkit.structures import Chain, LocalChain, SemiMarkov
+    from crfkit.structures.constraints import SCHEMES as NAMES
     from crfkit.structures.constraints import Scheme as Rule
 
     kinds = {kind.kind: kind for kind in (Chain, LocalChain)}
@@ -145,6 +147,8 @@ def structure_of(
         from crfkit.models.encoding import encoding_of
 
         encoding = encoding_of(encoding, "--encoding")
+    if scheme is not None:
+        check_choice("--scheme", scheme, tuple(one.lower() for one in NAMES))
     chain = kinds[name](order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))
     return Asked(chain, encoding=encoding)
 

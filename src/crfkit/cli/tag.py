@@ -79,9 +79,10 @@ def tag(
     constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
     of this type and B-PER positions.
 
-    --spans prints the segments that labels spell, with TABs between sequence and begin (counted from 0), end
-    (one past the last position), label, words of the first column and, with --confidence, the probability of
-    exactly this segment: both ends and the label. With --json, each line is an object with these names.
+    --spans prints the segments that labels spell, or, where they are plain, runs of equal labels, with TABs
+    between sequence and begin (counted from 0), end (one past the last position), label, words of the first
+    column and, with --confidence, the probability of exactly this segment: both ends and the label. With
+    --json, each line is an object with these names.
 
     For example:
 
@@ -109,7 +110,7 @@ def tag(
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
     if not _write(output, _answers(tagger, blocks, asked)):
-        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+        raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
     tagger.tell(quiet)
 
 
@@ -143,7 +144,7 @@ def _tag_graphs(
         for block in tagger.blocks(reading, data, docstart="keep")
     )
     if not _write(output, answers):
-        say(f"crfkit: {'standard input' if data == '-' else data} holds no sequence", quiet)
+        raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -20,12 +20,13 @@ from crfkit.features import Recipe
 from crfkit.inference.globals.decoding import WAYS, Constrained, constrained_paths
 from crfkit.models.files import read_model
 from crfkit.models.reading import Reader, place_of
+from crfkit.shown import counted
 from crfkit.structures.gold import Path, Sets, sets_of
 
-__all__ = ["Tagger", "check_gold", "check_shared", "sequences", "some"]
+__all__ = ["REMEDY", "Tagger", "check_gold", "sequences"]
 
 T = TypeVar("T")
-_REMEDY = "give data with a column of labels, or name the column with --label"
+REMEDY = "give data with a column of labels, or name the column with --label"
 
 
 def check_gold(block: Columns, label: str | int | None, recipe: Recipe | None, who: str) -> int:
@@ -33,33 +34,13 @@ def check_gold(block: Columns, label: str | int | None, recipe: Recipe | None, w
     try:
         place = block.place(-1 if label is None else label)
     except ValueError as error:
-        raise ValueError(f"{error}; {_REMEDY}") from None
+        raise ValueError(f"{error}; {REMEDY}") from None
     if recipe is not None and place in [place_of(block, name) for name in recipe.columns]:
         raise ValueError(
             f"{block.source}: the column {block.names[place]!r} would be taken for the labels, but {who} "
-            f"reads it as input; {_REMEDY}"
+            f"reads it as input; {REMEDY}"
         )
     return place
-
-
-def check_shared(source: str, found: Iterable[str], known: Iterable[str], who: str) -> None:
-    """Refuse gold labels none of which is known: they are something else, such as words."""
-    ours, theirs = set(found), set(known)
-    if ours and not ours & theirs:
-        raise ValueError(
-            f"{source}: none of its labels ({some(ours)}) is a label of {who} ({some(theirs)}); {_REMEDY}"
-        )
-
-
-def some(names: set[str]) -> str:
-    """Return a few names of many.
-
-    Examples
-    --------
-    >>> some({"D", "N"}), some(set("NABCDE"))
-    ('D, N', 'A, B, C, D, E, ...')
-    """
-    return ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
 
 
 class Tagger:
@@ -139,6 +120,23 @@ class Tagger:
         place = check_gold(block, which, self.model.recipe, self.source)
         return [label or None for label in block.strings()[place].tolist()]
 
+    def check_known(self, gold: list[list[str]], source: str) -> None:
+        """Say which gold labels the model does not know; refuse them where it knows none that matters."""
+        from crfkit.metrics.rule import check_known
+
+        known = self.model.spelling.alphabet.strings()
+        if self.model.segmental and self.model.scheme is not None:  # gold may have another scheme
+            known = list(self.model.structure.labels)
+            gold = [[y[2:] if y[1:2] == "-" else y for y in sequence] for sequence in gold]
+        check_known(
+            gold,
+            known,
+            scheme=self.model.label_scheme,
+            source=source,
+            who=self.source,
+            remedy=REMEDY,
+        )
+
     @property
     def known(self) -> list[str]:
         """The labels and tags that the model knows."""
@@ -169,7 +167,8 @@ class Tagger:
         told = ", ".join(f"{self.ways[way]:,} {way}" for way in WAYS[:-1] if self.ways[way])
         say(f"crfkit: labels that keep the constraints: {told or 'none'}", quiet)
         if self.ways["none"]:
-            say(f"crfkit: {self.ways['none']:,} sequences cannot keep them and have their free labels")
+            free = counted(self.ways["none"], "sequence")
+            say(f"crfkit: without labels that keep them, so that its free ones stay: {free}")
 
     def forced(self, block: Columns | Dataset) -> Bools | Sets:
         """Return which labels the gold of a block allows [P, L]: where it is not of the model, all."""

@@ -25,6 +25,7 @@ import numpy as np
 from crfkit.arrays import Floats, Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
+from crfkit.shown import counted
 
 __all__ = ["labelled"]
 
@@ -77,7 +78,9 @@ def _flat(y: Any, lengths: list[int]) -> list[Any]:
             flat.extend([None] * lengths[n])
             continue
         if n >= len(lengths):
-            raise ValueError(f"X has {len(lengths)} sequences, y has more: sequence {n} has labels only")
+            raise ValueError(
+                f"X has {counted(len(lengths), 'sequence')}, y has more: sequence {n} has labels only"
+            )
         if isinstance(tags, str | bytes | Mapping | AnySet) or not isinstance(tags, Iterable):
             raise ValueError(
                 f"y: sequence {n} is {tags!r:.60}, expected a list of labels: one for each position of X[{n}]"
@@ -87,7 +90,9 @@ def _flat(y: Any, lengths: list[int]) -> list[Any]:
         if len(flat) - before != lengths[n]:
             raise ValueError(f"sequence {n}: X has {lengths[n]} positions, y has {len(flat) - before} labels")
     if n + 1 != len(lengths):
-        raise ValueError(f"X has {len(lengths)} sequences, y has {n + 1}: sequence {n + 1} has no labels")
+        raise ValueError(
+            f"X has {counted(len(lengths), 'sequence')}, y has {n + 1}: sequence {n + 1} has no labels"
+        )
     return flat
 
 

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
-__all__ = ["OUTSIDE", "Segments", "are_segments", "are_tags", "segments_of", "tagged"]
+__all__ = ["OUTSIDE", "Segments", "are_segments", "are_tags", "follow_scheme", "runs_of", "segments_of"]
+__all__ += ["tagged"]
 
 OUTSIDE = "O"
+#: The letters of schemes: of IOB1 and BIO, of IOE1 and IOE2, of BIOES, BILOU, BMES and BCEU.
+_SCHEMES = tuple(map(frozenset, ("BI", "IE", "BIES", "BILU", "BMES", "BCEU")))
 #: (start, end, label) of the segments of one sequence, in order.
 Segments: TypeAlias = list[tuple[int, int, str]]
 
@@ -65,6 +68,29 @@ def are_tags(labels: Iterable[str]) -> bool:
     return bool(inside) and all(name[:1] in "BIESLUMC" and name[1:2] == "-" for name in inside)
 
 
+def follow_scheme(labels: Iterable[str]) -> bool:
+    """Return whether labels, taken together, follow a scheme such as BIO, so that they spell entities.
+
+    All but O are of the form LETTER-TYPE, with letters of one scheme, and there is a sign that letters are
+    parts: O is among the labels, or some type has two letters. So B-52 by itself is a plain label, and so
+    are I and O.
+
+    Examples
+    --------
+    >>> follow_scheme(["O", "B-PER"]), follow_scheme(["B-NP", "I-NP"]), follow_scheme(["B-52"])
+    (True, True, False)
+    >>> follow_scheme(["I", "O"]), follow_scheme(["O", "B-12", "C-3", "M-7"])
+    (False, False)
+    """
+    names = set(labels)
+    inside = names - {OUTSIDE}
+    if not are_tags(inside) or not all(name[2:] for name in inside):
+        return False
+    letters = {name[0] for name in inside}
+    types = {name[2:] for name in inside}
+    return any(letters <= known for known in _SCHEMES) and (OUTSIDE in names or len(types) < len(inside))
+
+
 def _is_whole(number: object) -> bool:
     return isinstance(number, Integral) and not isinstance(number, bool)
 
@@ -95,3 +121,15 @@ def segments_of(names: Sequence[str], begin: Sequence[bool]) -> Segments:
     firsts = [t for t, first in enumerate(begin) if first]
     ends = [*firsts[1:], len(names)]
     return [(a, b, names[a]) for a, b in zip(firsts, ends, strict=False) if names[a] != OUTSIDE]
+
+
+def runs_of(labels: Sequence[str]) -> Segments:
+    """Return the runs of equal labels of one sequence, whatever the label.
+
+    Examples
+    --------
+    >>> runs_of(["street", "street", "town", "O"])
+    [(0, 2, 'street'), (2, 3, 'town'), (3, 4, 'O')]
+    """
+    firsts = [t for t, label in enumerate(labels) if not t or label != labels[t - 1]]
+    return [(a, b, labels[a]) for a, b in zip(firsts, [*firsts[1:], len(labels)], strict=False)]

@@ -69,7 +69,7 @@ class BoostedCRF(ChainQueries, PartParams):
         Of order 1, without the labels; it may have constraints.
     window : int
         Trees also test the features of so many positions before and after.
-    metric : str or function, optional
+    metric : str or function
         Of `score`, as in `ChainCRF`.
     seed : int
         Of sub-sampling, and of draws.
@@ -116,7 +116,7 @@ class BoostedCRF(ChainQueries, PartParams):
         boosting: Boosting = _BOOSTING,
         structure: Chain | str = _CHAIN,
         window: int = 0,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:

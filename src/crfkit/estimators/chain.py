@@ -10,7 +10,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labelling import labelled
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.queries import ChainQueries, dev_metric
+from crfkit.estimators.queries import ChainQueries
 from crfkit.features import Recipe
 from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.linear.features import Features
@@ -62,8 +62,9 @@ class ChainCRF(ChainQueries, Fitting):
     encoding : {"IO", "BIO", "BIOES", "BCEU"}, optional
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
         has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
-    metric : str or function, optional
-        Of the dev set and of `score`. Default: what fits the labels, and the token accuracy.
+    metric : str or function
+        Of the dev set and of `score`: a name of `crfkit.metrics`, "log_likelihood", or a function of gold and
+        predicted labels. "auto": the F1 of entities where labels spell them, else the accuracy of tokens.
     seed : int
         For optimisers that draw, and for `sample`.
     threads : int, optional
@@ -123,7 +124,7 @@ class ChainCRF(ChainQueries, Fitting):
         stop: Stop = _STOP,
         template: Any = None,
         encoding: str | None = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         constraints: Sequence[GlobalConstraint] = (),
@@ -143,10 +144,6 @@ class ChainCRF(ChainQueries, Fitting):
         self.seed = seed
         self.threads = threads
         self.constraints = constraints
-
-    @property
-    def _dev_metric(self) -> Metric | str | None:
-        return dev_metric(self.metric, self._scheme)
 
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None

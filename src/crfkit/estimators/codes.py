@@ -118,7 +118,7 @@ class CodeCRF(ChainCRF):
         stop: Stop = _STOP,
         template: Any = None,
         encoding: str | None = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         **unknown: NoReturn,
@@ -200,7 +200,7 @@ class CodeCRF(ChainCRF):
             self.model_ = replace(self.model_, lacks="" if self.decoder == "product" else _LACKS)
         return self
 
-    def _labels_for(self, metric: Metric | str, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
+    def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         spelling = self.model_.spelling_for(metric)
         return gold_labels(data, spelling.scheme), self._found(data, metric)
 

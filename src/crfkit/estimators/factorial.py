@@ -14,13 +14,14 @@ from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.queries import PerSequence
-from crfkit.estimators.ready import ReadyMade, accuracy, cut, label_ids
+from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
 from crfkit.inference.graphs import GraphLabelling
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.methods import Auto
 from crfkit.models.graph_lines import Line, graph_of, ground
+from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
@@ -54,6 +55,9 @@ class FactorialCRF(ReadyMade):
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
         Who sums, in training and in `predict_marginals`.
+    metric : str or function
+        Of each column; `score` is their mean. "auto": the F1 of entities where labels spell them, else the
+        accuracy of tokens, in which labels of None do not count.
 
     Attributes
     ----------
@@ -98,6 +102,7 @@ class FactorialCRF(ReadyMade):
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -108,6 +113,7 @@ class FactorialCRF(ReadyMade):
         self.method = method
         self.features = features
         self.stop = stop
+        self.metric = metric
         self.seed = seed
         self.threads = threads
 
@@ -173,12 +179,12 @@ class FactorialCRF(ReadyMade):
         return {name: PerSequence(cut(found[name], data.batch.seq_ptr)) for name in self.columns_}
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of labels, of all columns, that are predicted right; None does not count."""
+        """Return the mean over columns of the metric of the estimator."""
         data, found = self._found(X)
         gold = _columns(y)
         if gold.keys() != self.classes_.keys():
             raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns_)}")
-        return accuracy(data, gold, found, self.classes_, sample_weight)
+        return score_of(data, gold, found, self.classes_, self.metric, sample_weight)
 
     def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabelling]:
         model, data = self._fitted(), self._data(X)

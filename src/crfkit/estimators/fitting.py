@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
+from crfkit.errors import WarnedLast
 from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
@@ -25,7 +26,6 @@ from crfkit.models.reading import recipe_of
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
-from crfkit.training.convergence import WarnedLast
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_flag
@@ -62,7 +62,7 @@ class Fitting(PartParams):
     init: Init
     stop: Stop
     template: Any
-    metric: Metric | str | None
+    metric: Metric | str
     seed: int
     threads: int | None
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labellings
@@ -88,7 +88,7 @@ class Fitting(PartParams):
         raise NotImplementedError
 
     @property
-    def _dev_metric(self) -> Metric | str | None:
+    def _dev_metric(self) -> Metric | str:
         return self.metric
 
     def fit(

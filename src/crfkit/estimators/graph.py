@@ -73,8 +73,9 @@ class GraphCRF(GraphQueries, PartParams):
     restarts : int
         Where labels are hidden, training begins so often from other random weights, and the best result is
         kept: by the dev set where there is one, else by the objective.
-    metric : {"accuracy", "log_likelihood"} or function, optional
-        The score of the dev set; a function of gold and predicted labels by kind, more is better.
+    metric : {"auto", "accuracy", "log_likelihood"} or function
+        The score of the dev set; a function of gold and predicted labels by kind, more is better. "auto" is
+        the accuracy of known variables, as in `score`.
     seed : int
         For what is drawn.
     threads : int, optional
@@ -131,7 +132,7 @@ class GraphCRF(GraphQueries, PartParams):
         stop: Stop = _STOP,
         init: Init = "piecewise",
         restarts: int = 1,
-        metric: GraphMetric | str | None = None,
+        metric: GraphMetric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from crfkit import scopes
 from crfkit.arrays import Floats, Ids, pointers
@@ -16,6 +17,7 @@ from crfkit.estimators.ready import ReadyMade
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
+from crfkit.metrics.rule import check_known
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.cliques import Clique
@@ -168,6 +170,8 @@ class GridCRF(ReadyMade):
         """Return the share of pixels whose label is predicted right; void ones do not count."""
         images = _images(X)
         gold = _gold(y, images)
+        check_is_fitted(self, "model_")
+        check_known([gold[gold != self.void].tolist()], self.classes_.tolist())
         each = weights_of(sample_weight, len(images))
         size = [image.shape[0] * image.shape[1] for image in images]
         weight = np.repeat(np.ones(len(images)) if each is None else each, size) * (gold != self.void)

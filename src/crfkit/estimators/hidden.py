@@ -14,7 +14,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labelling import labelled
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.queries import ChainQueries, dev_metric
+from crfkit.estimators.queries import ChainQueries
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
@@ -197,7 +197,7 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         optimiser: Optimiser | str = "auto",
         stop: Stop = _STOP,
         template: Any = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         **unknown: NoReturn,
@@ -231,10 +231,6 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         """Return the model with the decision rule of the estimator, which its file keeps."""
         check_choice("decoding", self.decoding, DECISIONS)
         return replace(model, decision=self.decoding)
-
-    @property
-    def _dev_metric(self) -> Metric | str | None:
-        return dev_metric(self.metric, self._scheme)
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         chain = structure_of(self.structure)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,10 +18,12 @@ from crfkit.estimators.hidden import HiddenStates
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
+from crfkit.metrics.rule import check_known
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
+from crfkit.shown import counted
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
@@ -113,6 +115,12 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         best: NDArray[np.object_] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return best
 
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of sequences whose label is predicted right."""
+        check_is_fitted(self, "model_")
+        check_known([[str(label) for label in y]], self.classes_.tolist())
+        return float(super().score(X, y, sample_weight))
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label for each sequence, [N, L]; columns are ``classes_``."""
         check_is_fitted(self, "model_")
@@ -127,7 +135,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
             return np.log(self.predict_proba(X))
 
     @property
-    def _dev_metric(self) -> Metric | str | None:
+    def _dev_metric(self) -> Metric | str:
         return "sequence_accuracy"
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
@@ -164,7 +172,7 @@ def _labels(y: Any, seq_ptr: Pointers) -> list[str]:
         raise TypeError(f"y is {y!r:.60}, expected a list with one label for each sequence")
     labels, N = list(y), len(seq_ptr) - 1
     if len(labels) != N:
-        raise ValueError(f"X has {N} sequences, y has {len(labels)} labels")
+        raise ValueError(f"X has {counted(N, 'sequence')}, y has {len(labels)} labels")
     for n, label in enumerate(labels):
         if not isinstance(label, str):
             raise TypeError(

@@ -54,7 +54,7 @@ class HMM(ChainQueries, PartParams):
         Of Baum-Welch, for each start.
     tolerance : float
         Baum-Welch ends when an iteration adds less than this for each position to the objective.
-    metric : str or function, optional
+    metric : str or function
         Of `score`, as in `ChainCRF`.
     seed : int
         Of the starts, and of draws.
@@ -110,7 +110,7 @@ class HMM(ChainQueries, PartParams):
         restarts: int = 1,
         max_iterations: int = 200,
         tolerance: float = 1e-5,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:

@@ -70,7 +70,7 @@ class KernelChainCRF(ChainQueries, PartParams):
     stop : Stop
     max_bytes : float
         The largest Gram matrix: 8 bytes for each pair of positions.
-    metric : str or function, optional
+    metric : str or function
         Of `score`, as in `ChainCRF`.
     seed, threads
         As in `ChainCRF`.
@@ -117,7 +117,7 @@ class KernelChainCRF(ChainQueries, PartParams):
         optimiser: Optimiser | str = "one-slack",
         stop: Stop = _STOP,
         max_bytes: float = 2**30,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:

@@ -48,7 +48,7 @@ class MEMM(ChainCRF):
         stop: Stop = _STOP,
         template: Any = None,
         encoding: str | None = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         constraints: Sequence[GlobalConstraint] = (),

@@ -124,7 +124,7 @@ class OpinionPool(ChainCRF):
         stop: Stop = _STOP,
         template: Any = None,
         encoding: str | None = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         **unknown: NoReturn,

@@ -13,38 +13,16 @@ from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
+from crfkit.data.segmentation import Segments
 from crfkit.metrics import Metric as NamedMetric
-from crfkit.metrics import named
 from crfkit.metrics.encoding import encode
 from crfkit.models.alternatives import kbest_of
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model
 from crfkit.models.uncertainty import Uncertainty
-from crfkit.structures.constraints import Scheme
 from crfkit.structures.gold import Path
 
-__all__ = ["ChainQueries", "PerSequence", "dev_metric", "judged", "metric_of", "weights_of"]
-
-
-def metric_of(metric: Metric | str, scheme: str | Scheme | None) -> Metric:
-    """Return a metric; one of segments reads labels by the scheme."""
-    if not isinstance(metric, str):
-        return metric
-    return named(metric, scheme=scheme) if scheme and metric.startswith("segment") else named(metric)
-
-
-def dev_metric(metric: Metric | str | None, scheme: str | Scheme | None) -> Metric | str | None:
-    """Return the metric of a dev set; None: the one that fits the labels."""
-    name = "segment_f1" if metric is None and scheme else metric
-    if not scheme or not isinstance(name, str) or not name.startswith("segment"):
-        return name
-    reading = metric_of(name, scheme)
-
-    def judge(gold: list[list[str]], found: list[list[str]]) -> float:
-        return reading(gold, found)
-
-    judge.__name__ = name  # what summaries call it
-    return judge
+__all__ = ["ChainQueries", "PerSequence", "judged", "weights_of"]
 
 
 def weights_of(sample_weight: ArrayLike | None, N: int, what: str = "sequences") -> Floats | None:
@@ -90,16 +68,10 @@ class ChainQueries:
     """Queries of an estimator with a fitted model."""
 
     model_: Model
-    metric: Metric | str | None
+    metric: Metric | str
     structure: Any
     seed: int
     threads: int | None
-
-    @property
-    def _scheme(self) -> Scheme | None:
-        """How labels spell segments, where the structure says so."""
-        rules = getattr(self.structure, "constraints", ())
-        return next((rule for rule in rules if isinstance(rule, Scheme)), None)
 
     def predict(self, X: Any) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings."""
@@ -138,11 +110,19 @@ class ChainQueries:
         names = self.model_.answers
         return PerSequence([dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found)
 
+    def predict_segments(self, X: Any) -> list[Segments]:
+        """Return the segments of each sequence as (start, end, label); the end is one past the last position.
+
+        Without what lies outside, labelled O; where labels are plain, as in addresses, segments are the runs
+        of equal labels, O among them.
+        """
+        return PerSequence(self.model_.segments_in(self._path(self._data(X))))
+
     def predict_confidence(self, X: Any) -> list[list[tuple[int, int, str, float]]]:
         """Return the predicted segments of each sequence as (start, end, label, probability).
 
-        The probability is that of exactly this segment: both ends and the label. Labels of a chain must
-        spell segments, as ``B-PER`` does.
+        They are those of `predict_segments`; the probability is that of exactly this segment, with both ends
+        and the label.
         """
         return PerSequence(self.model_.confidence(self._data(X), threads=self.threads))
 
@@ -222,9 +202,12 @@ class ChainQueries:
         return found
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return how good the predictions are: by the metric of the estimator, or the token accuracy.
+        """Return how good the predictions are, by the metric of the estimator.
 
-        Of segments, by default, the F1: right are those with their label and both ends; O does not count.
+        "auto" is the F1 of entities where the labels of the model spell them (right are those with their type
+        and both ends; O does not count), else the accuracy of tokens: as `Model.evaluate`, dev sets and
+        ``crfkit eval`` have it. Gold labels that the model does not know count as errors, with a
+        `crfkit.errors.DataWarning`; where it knows none of them, a ValueError says so.
 
         Parameters
         ----------
@@ -236,18 +219,16 @@ class ChainQueries:
         """
         data = self._data(X, y)
         weight = weights_of(sample_weight, len(data))
-        name: Metric | str | None = self.metric
-        if name is None:
-            name = "segment_f1" if self.model_.segmental else "token_accuracy"
-        if name == "log_likelihood":
+        if self.metric == "log_likelihood":
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
             return float(each @ self._log_proba(data)) / max(float(each @ lengths), 1e-300)
-        gold, found = self._labels_for(name, data)
-        metric = metric_of(name, self._scheme)
+        metric = self.model_.judge(self.metric)
+        gold, found = self._labels_for(metric, data)
+        self.model_.check_known(gold, metric)
         return judged(metric, gold, found, weight)
 
-    def _labels_for(self, metric: Metric | str, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
+    def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         """Return gold labels and predicted ones as a metric reads them."""
         return self.model_.labels_for(metric, data, path=self._path(data))
 

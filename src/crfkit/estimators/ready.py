@@ -16,18 +16,20 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.labelling import labelled
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.params import PartParams
-from crfkit.estimators.queries import weights_of
+from crfkit.estimators.queries import judged, weights_of
 from crfkit.inference.graphs import GraphLabelling
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
+from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for
 from crfkit.models.graph_model import GraphModel
+from crfkit.models.model import Metric
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.stop import Stop
 
-__all__ = ["ReadyMade", "accuracy", "cut", "label_ids"]
+__all__ = ["ReadyMade", "cut", "label_ids", "score_of"]
 
 T = TypeVar("T", list[Any], Floats)
 
@@ -92,22 +94,45 @@ def label_ids(data: Dataset, y: Any, labels: Alphabet, column: str = "") -> Ids:
     return batch.label
 
 
-def accuracy(
+def score_of(
     data: Dataset,
     gold: Mapping[str, Any],
     found: Mapping[str, Ids] | GraphLabelling,
     classes: Mapping[str, NDArray[np.object_]],
+    metric: Metric | str,
     sample_weight: ArrayLike | None,
 ) -> float:
-    """Return the share of the labels of all columns that are found; labels of None do not count."""
+    """Return the mean over columns of a metric; "auto" is that which fits the labels of each column.
+
+    Labels of None do not count in the accuracy of tokens; other metrics need all labels.
+    """
     each = weights_of(sample_weight, len(data))
-    weight = np.repeat(np.ones(len(data)) if each is None else each, np.diff(data.batch.seq_ptr))  # [P]
-    right = known = 0.0
+    ptr = data.batch.seq_ptr
+    scores = []
     for name, sequences in gold.items():
-        ids = label_ids(data, sequences, Alphabet(classes[name].tolist()), name)
-        right += float(weight @ (ids == found[name]))
-        known += float(weight @ (ids >= 0))
-    return right / max(known, 1e-300)
+        known = classes[name].tolist()
+        alphabet = Alphabet(known)
+        ids = label_ids(data, sequences, alphabet, name)  # [P], -1 where unknown
+        names = [*alphabet.strings(), None]
+        told = f"y: column {name!r}" if name else "y"
+        spelled = [names[y] for y in ids.tolist()]
+        check_known([[y for y in spelled if y is not None]], known, source=told)
+        judge = metric_for(known) if metric == AUTO else metric
+        if judge == "token_accuracy":
+            weight = np.repeat(np.ones(len(data)) if each is None else each, np.diff(ptr))  # [P]
+            total = float(weight @ (ids >= 0))
+            scores.append(float(weight @ (ids == found[name])) / max(total, 1e-300))
+            continue
+        if (ids < 0).any():
+            n = int(np.searchsorted(ptr, int(np.argmax(ids < 0)), side="right")) - 1
+            raise ValueError(
+                f"{told}: sequence {n} has positions without a label, which the metric {judge} needs; leave "
+                'such sequences out, or give metric="token_accuracy"'
+            )
+        answers = cut(classes[name][found[name]].tolist(), ptr)
+        judged_by = named_for(judge) if isinstance(judge, str) else judge
+        scores.append(judged(judged_by, cut(spelled, ptr), answers, each))
+    return float(np.mean(scores))
 
 
 def cut(flat: T, ptr: Pointers) -> list[T]:

@@ -76,8 +76,8 @@ class SemiCRF(ChainQueries, Fitting):
         as much as the longest stretch.
     scheme : str, optional
         Of the tags in y: "BIO", "IOB1", "BIOES", "BILOU", "BMES" or "BCEU"; default: told from the tags.
-    metric : str or function, optional
-        Of the dev set and of `score`. Default: the F1 of segments with their label and both ends.
+    metric : str or function
+        Of the dev set and of `score`; "auto": the F1 of segments with their label and both ends.
     seed : int
         For optimisers that draw, and for `sample`.
     threads : int, optional
@@ -141,7 +141,7 @@ class SemiCRF(ChainQueries, Fitting):
         template: Any = None,
         outside: Outside = "unit",
         scheme: str | None = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         constraints: Sequence[GlobalConstraint] = (),
@@ -163,10 +163,6 @@ class SemiCRF(ChainQueries, Fitting):
         self.seed = seed
         self.threads = threads
         self.constraints = constraints
-
-    def predict_segments(self, X: Any) -> list[Segments]:
-        """Return the segments of each sequence as (start, end, label), without those labelled O."""
-        return PerSequence(self.model_.segments(self._data(X), threads=self.threads))
 
     def predict_segment_marginals(
         self, X: Any, least: float = 0.01

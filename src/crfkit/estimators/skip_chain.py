@@ -15,12 +15,13 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.queries import PerSequence
-from crfkit.estimators.ready import ReadyMade, accuracy, cut, label_ids
+from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.graph_lines import Line, graph_of, ground
 from crfkit.models.graph_pairs import capitalised, equal_pairs, field_values
+from crfkit.models.model import Metric
 from crfkit.models.reading import columns_of, read, recipe_of
 from crfkit.objectives import Likelihood
 from crfkit.optimise.problem import Optimiser
@@ -63,6 +64,9 @@ class SkipChainCRF(ReadyMade):
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
         Default: exact for sequences that need few cells, else belief propagation; ``how_`` says which.
+    metric : str or function
+        Of `score`, as in `ChainCRF`. "auto": the F1 of entities where labels spell them, else the
+        accuracy of tokens, in which labels of None do not count.
 
     Attributes
     ----------
@@ -98,6 +102,7 @@ class SkipChainCRF(ReadyMade):
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -111,6 +116,7 @@ class SkipChainCRF(ReadyMade):
         self.method = method
         self.features = features
         self.stop = stop
+        self.metric = metric
         self.seed = seed
         self.threads = threads
 
@@ -162,10 +168,10 @@ class SkipChainCRF(ReadyMade):
         return PerSequence(cut(found, data.batch.seq_ptr))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of labels that are predicted right; None does not count."""
+        """Return how good the predictions are, by the metric of the estimator."""
         data, batch = self._batch(X)
         found = self.model_.predict(batch, threads=self.threads)["token"]
-        return accuracy(data, {"": y}, {"": found}, {"": self.classes_}, sample_weight)
+        return score_of(data, {"": y}, {"": found}, {"": self.classes_}, self.metric, sample_weight)
 
     def batch(self, X: Any) -> GraphBatch:
         """Return the graphs of sequences, for queries of `model_`."""

@@ -105,7 +105,7 @@ class VotedPerceptron(ChainCRF):
         features: Features | str = _FEATURES,
         template: Any = None,
         encoding: str | None = None,
-        metric: Metric | str | None = None,
+        metric: Metric | str = "auto",
         seed: int = 0,
         threads: int | None = None,
         **unknown: NoReturn,

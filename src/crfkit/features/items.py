@@ -35,6 +35,7 @@ from crfkit.arrays import handed_over, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.shown import counted
 
 __all__ = ["ItemExtractor", "walk_of"]
 
@@ -283,7 +284,7 @@ def _pairs(X: Iterable[Any], y: Iterable[Any] | None) -> Iterator[tuple[Any, Any
     for n, (sequence, tags) in enumerate(zip_longest(X, y, fillvalue=_MISSING)):
         if sequence is _MISSING or tags is _MISSING:
             fewer, more = ("y", "X") if tags is _MISSING else ("X", "y")
-            raise ValueError(f"{fewer} has {n} sequences, {more} has more")
+            raise ValueError(f"{fewer} has {counted(n, 'sequence')}, {more} has more")
         yield sequence, tags
 
 

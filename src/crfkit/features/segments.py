@@ -23,6 +23,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor, walk_of
 from crfkit.features.recipe import Recipe
+from crfkit.shown import counted
 
 __all__ = [
     "SegmentFunction",
@@ -94,7 +95,7 @@ def segment_features(
             raise ValueError(f"X: sequence {n} has {len(x)} positions, the data have {there}")
         walk.append(_places(x, n, max_length, functions), n)
     if n + 1 != len(lengths):
-        raise ValueError(f"X has {n + 1} sequences, the data have {len(lengths)}")
+        raise ValueError(f"X has {counted(n + 1, 'sequence')}, the data have {len(lengths)}")
     found = Ragged(*walk.take())
     batch = data.batch
     if data.segment_attributes is not alphabet and len(data.segment_attributes):

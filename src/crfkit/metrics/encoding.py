@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import pointers
 from crfkit.once import once
+from crfkit.shown import counted
 
 __all__ = ["Encoded", "Ints", "LabelSequences", "encode", "group"]
 
@@ -68,7 +69,7 @@ def encode(
     lengths = [len(row) for row in truth]
     for argument, system in systems:
         if len(system) != len(truth):
-            raise ValueError(f"{first} has {len(truth)} sequences and {argument} {len(system)}")
+            raise ValueError(f"{first} has {counted(len(truth), 'sequence')} and {argument} {len(system)}")
         for number, (length, row) in enumerate(zip(lengths, system, strict=True)):
             if len(row) != length:
                 raise ValueError(f"sequence {number}: {first} has {length} labels and {argument} {len(row)}")

@@ -8,9 +8,9 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Floats, Pointers
-from crfkit.data.segmentation import are_tags
 from crfkit.inference.results import counted_from
 from crfkit.inference.spans import Steps, segment_probability
+from crfkit.models.encoding import Recoding
 from crfkit.models.scores import flat_path
 from crfkit.structures.chain import Chain
 from crfkit.structures.gold import Path, Sets
@@ -22,20 +22,15 @@ __all__ = ["SureSegments", "check_sure", "segment_cells", "segment_confidence", 
 
 #: (start, end, label, probability) of the segments of one sequence, in order.
 SureSegments: TypeAlias = list[tuple[int, int, str, float]]
+#: Starts, ends and labels of segments: [K] each.
+Found: TypeAlias = tuple[Pointers, Pointers, list[str]]
 
 
 def check_sure(model: Model) -> None:
     """Refuse models whose segments have no probability here."""
-    if model.segmental:
-        return
-    if not are_tags(model.answers):
+    if not model.segmental and model.tags is not None and model.layout.order > 1:
         raise ValueError(
-            f"the labels of the model ({', '.join(model.answers[:5])}, ...) do not spell segments; use "
-            "marginals"
-        )
-    if isinstance(model.structure, Chain) and model.structure.order > 1:
-        raise ValueError(
-            f"the confidence of segments is for chains of order 1 and for segments, not for "
+            f"the confidence of tagged segments is for chains of order 1 and for segments, not for "
             f"{model.structure.describe()}; inference.span_probability takes one span at a time"
         )
 
@@ -58,17 +53,30 @@ def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> l
     """Return the segments of labels [P], with their probabilities under these scores."""
     if model.segmental:
         return _of_segments(model, potentials, path, threads)
+    states = model.states
+    label = path.label if states is None else states.ids(path)
+    if model.tags is None:
+        found, p = _of_runs(model, potentials, label.astype(np.int64), path.seq_ptr, threads)
+    else:
+        found, p = _of_tags(model, potentials, label.astype(np.int64), path.seq_ptr, threads)
+    p = p if model.calibration is None else model.calibration.segments(p)
+    return _by_sequence(path.seq_ptr, *found, p)
+
+
+def _of_tags(
+    model: Model, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
+) -> tuple[Found, Floats]:
+    """Return the segments that tags [P] spell, and their probabilities."""
     from crfkit.metrics.encoding import Encoded
     from crfkit.metrics.schemes import CUT, START, rules
     from crfkit.metrics.spans import find
 
-    states = model.states
-    names = model.structure.labels if states is None else model.answers
+    assert model.tags is not None
+    learned = isinstance(model.spelling, Recoding)  # the labels of the chain are tags of another encoding
+    names = model.structure.labels if learned else model.tags.values()
     tags = (*names, "O")  # the last: before the first position, and after the last
     reading = rules("lenient", tags)
-    label = path.label if states is None else states.ids(path)
-    spans = find(Encoded(tags, (label.astype(np.int64),), path.seq_ptr), 0, reading)
-
+    spans = find(Encoded(tags, (label,), seq_ptr), 0, reading)
     part, kind = reading.part, reading.kind
     parts = int(np.sqrt(len(reading.table) // 2))
     same = kind[:, None] == kind  # [L + 1, L + 1]
@@ -76,12 +84,65 @@ def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> l
     begins, cuts = (flags & START) != 0, (flags & CUT) != 0
     steps = Steps(begins[:, :-1], ~cuts[:-1, :-1], cuts[:-1])
     among: Bools = spans.kind[:, None] == kind[:-1]  # [K, L]
+    kinds = [reading.kinds[k] for k in spans.kind.tolist()]
+    p = _walked(model, potentials, spans.start, spans.end, among, steps, threads)
+    return (spans.start, spans.end, kinds), p
+
+
+def _of_runs(
+    model: Model, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
+) -> tuple[Found, Floats]:
+    """Return the runs of equal labels [P], and the probabilities of exactly these runs.
+
+    The labels beside a run are others. Chains of order 1 are walked; those of higher order are summed with
+    these sets of labels allowed, one run of every sequence at a time.
+    """
+    starts = np.zeros(len(label) + 1, dtype=np.bool_)
+    starts[1:-1] = label[1:] != label[:-1]
+    starts[seq_ptr[:-1]] = True
+    first = np.flatnonzero(starts[:-1])
+    end = np.append(first[1:], len(label))[: len(first)]
+    which = label[first]  # [K]
+    L = len(model.answers)
+    names = [model.answers[y] for y in which.tolist()]
+    same, ends = np.eye(L, dtype=np.bool_), np.ones((1, L), dtype=np.bool_)
+    if model.layout.order <= 1:
+        steps = Steps(np.concatenate([~same, ends]), same, np.concatenate([~same, ends.T], axis=1))
+        return (first, end, names), _walked(model, potentials, first, end, same[which], steps, threads)
+    total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
+    sequence = np.searchsorted(seq_ptr, first, side="right") - 1  # [K]
+    rank = np.arange(len(first)) - np.searchsorted(sequence, sequence)  # [K] which run of its sequence
+    p = np.zeros(len(first))
+    for turn in range(int(rank.max(initial=-1)) + 1):
+        mask = np.ones((len(label), L), dtype=np.bool_)  # [P, L]
+        now = np.flatnonzero(rank == turn)
+        for k in now.tolist():
+            a, b, y = int(first[k]), int(end[k]), int(which[k])
+            mask[a:b] = same[y]
+            if a > seq_ptr[sequence[k]]:
+                mask[a - 1, y] = False
+            if b < seq_ptr[sequence[k] + 1]:
+                mask[b, y] = False
+        states = model.states
+        within = potentials.clamped(mask if states is None else mask[:, states.group])
+        mass = np.atleast_1d(inference.log_partition(within, threads=threads))  # [N]
+        p[now] = np.exp(mass[sequence[now]] - total[sequence[now]])
+    return (first, end, names), p
+
+
+def _walked(
+    model: Model,
+    potentials: Any,
+    first: Pointers,
+    end: Pointers,
+    among: Bools,
+    steps: Steps,
+    threads: int | None,
+) -> Floats:
+    states = model.states
     if states is not None:
         steps, among = steps.of_states(states.group.astype(np.int64)), among[:, states.group]
-    p = segment_probability(potentials, spans.start, spans.end, among, steps, threads=threads)
-    p = p if model.calibration is None else model.calibration.segments(p)
-    kinds = [reading.kinds[k] for k in spans.kind.tolist()]
-    return _by_sequence(path.seq_ptr, spans.start, spans.end, kinds, p)
+    return segment_probability(potentials, first, end, among, steps, threads=threads)
 
 
 def _of_segments(model: Model, potentials: Any, path: Path, threads: int | None) -> list[SureSegments]:

@@ -19,6 +19,7 @@ from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.restored import Kinds, Restored, restoring
+from crfkit.shown import counted
 from crfkit.structures.clique_features import CliqueFeatures
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
@@ -94,7 +95,7 @@ class GraphModel(Restored):
 
     def __repr__(self) -> str:
         """Return what it is a model of."""
-        return f"<GraphModel of {self.graph!r}, {self.layout.weights:,} weights>"
+        return f"<GraphModel of {self.graph!r}, {counted(self.layout.weights, 'weight')}>"
 
     def save(
         self, path: str | os.PathLike[str], *, notes: str | None = None, licence: str | None = None

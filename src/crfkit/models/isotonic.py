@@ -30,7 +30,7 @@ class Isotonic(Restored):
 
     label_from: Floats  #: [k]
     label_to: Floats  #: [k]
-    segment_from: Floats  #: [m]; empty where labels do not spell segments
+    segment_from: Floats  #: [m]; empty where segments were not calibrated
     segment_to: Floats  #: [m]
 
     def __post_init__(self) -> None:

@@ -31,6 +31,7 @@ from crfkit.models.probabilities import Probabilities
 from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
 from crfkit.restored import NOTHING, Kinds, restoring, taken
+from crfkit.shown import counted
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
@@ -206,8 +207,8 @@ class Model(Predictions, Probabilities):
 
     def __repr__(self) -> str:
         return (
-            f"<Model of {len(self.labels)} labels, {self.layout.attributes:,} attributes, "
-            f"{self.layout.weights:,} weights>"
+            f"<Model of {counted(len(self.labels), 'label')}, "
+            f"{counted(self.layout.attributes, 'attribute')}, {counted(self.layout.weights, 'weight')}>"
         )
 
     def save(

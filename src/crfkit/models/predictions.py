@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,13 +11,14 @@ import numpy as np
 from crfkit.arrays import Bools, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import Segments, are_tags, segments_of
+from crfkit.data.segmentation import OUTSIDE, Segments, follow_scheme, runs_of, segments_of
 from crfkit.inference.globals.decoding import Answers, Rules, constrained_paths
 from crfkit.inference.globals.kinds import GlobalConstraint
 from crfkit.inference.globals.resolve import rules_of
 from crfkit.models.scores import Decoding, flat_path
 from crfkit.models.scoring import Metric, Scoring, asked
 from crfkit.models.tags import Spelling, as_segments
+from crfkit.structures.constraints import Scheme
 from crfkit.structures.gold import Path, Sets
 
 if TYPE_CHECKING:
@@ -169,9 +170,10 @@ class Predictions(Scoring):
         return self.spelling.tags(path)
 
     def segments(self, X: Any, *, threads: int | None = None) -> list[Segments]:
-        """Return the segments of each sequence as (start, end, label), without those outside, labelled O.
+        """Return the segments of each sequence as (start, end, label); the end is one past the last position.
 
-        The end is one past the last position. Labels of a chain must spell segments, as ``B-PER`` does.
+        Where labels spell segments, as ``B-PER`` does, those of a type, without what lies outside, labelled
+        O; of plain labels, runs of equal labels, O among them.
 
         Examples
         --------
@@ -180,36 +182,89 @@ class Predictions(Scoring):
         >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
         >>> model.segments([[["New"], ["York"], ["in"]]])
         [[(0, 2, 'LOC')]]
+        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["word", "city", "city"]] * 9))
+        >>> model.segments([[["in"], ["New"], ["York"]]])
+        [[(0, 1, 'word'), (1, 3, 'city')]]
         """
         return self.segments_in(self.path(X, threads=threads))
 
     def segments_in(self, path: Path) -> list[Segments]:
         """Return the segments of labels that the model gave; see `segments`."""
         if path.begin is None:
-            if not are_tags(self.answers):
-                raise ValueError(
-                    f"the labels of the model ({', '.join(self.answers[:5])}, ...) do not spell "
-                    "segments; use predict"
-                )
-            from crfkit import metrics
-
-            return [metrics.segments(tags) for tags in self.spelling.tags(path)]
+            return [self.segments_spelled(labels) for labels in self.spelling.tags(path)]
         names = np.array(self.structure.labels, dtype=object)[path.label].tolist()
         begin = path.begin.tolist()
         return [segments_of(names[a:b], begin[a:b]) for a, b in pairwise(path.seq_ptr.tolist())]
 
-    def evaluate(
-        self, X: Any, metric: Metric | str = "token_accuracy", *, y: Any = None, threads: int | None = None
-    ) -> float:
-        """Return a metric of the predictions: a function of gold and predicted labels, or a name."""
-        name = metric
-        if isinstance(metric, str):
-            from crfkit import metrics
+    def segments_spelled(self, labels: Sequence[str]) -> Segments:
+        """Return the segments that labels of a chain spell, or their runs; see `segments`."""
+        if self.tags is None:
+            return runs_of(labels)
+        from crfkit import metrics
 
-            metric = metrics.named(metric)
+        return metrics.segments([self.tags.get(label, label) for label in labels])
+
+    @property
+    def tags(self) -> dict[str, str] | None:
+        """The tag, such as B-PER, that each label of a chain stands for; None where labels are plain."""
+        if self.label_scheme is not None:
+            parsed = [self.label_scheme.parse(name) for name in self.answers]
+            tags = [OUTSIDE if kind is None else f"{part}-{kind}" for part, kind in parsed]
+            return dict(zip(self.answers, tags, strict=True))
+        return {name: name for name in self.answers} if follow_scheme(self.answers) else None
+
+    def judge(self, metric: Metric | str = "auto") -> Metric:
+        """Return a metric by its name; "auto": the F1 of entities where labels spell them, else accuracy.
+
+        The labels of this model decide (`crfkit.metrics.rule`), so that all its test sets are judged alike.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["in"], ["York"]]] * 9, [["O", "B-LOC"]] * 9))
+        >>> model.judge().name, model.evaluate([[["in"], ["York"]]], y=[["O", "B-LOC"]])
+        ('segment_f1', 1.0)
+        """
+        if callable(metric):
+            return metric
+        if not isinstance(metric, str):
+            raise TypeError(
+                f"metric is {metric!r}, expected a name, 'auto' or a function of gold and predicted labels"
+            )
+        from crfkit.metrics import rule
+
+        if metric == rule.AUTO:
+            spells = self.segmental or self.label_scheme is not None
+            metric = rule.metric_for(self.spelling.alphabet.strings(), segments=spells)
+        return rule.named_for(metric, self.label_scheme)
+
+    @property
+    def label_scheme(self) -> Scheme | None:
+        """The constraint that says how labels spell segments, where the structure has one."""
+        rules = getattr(self.structure, "constraints", ())
+        return next((one for one in rules if isinstance(one, Scheme)), None)
+
+    def evaluate(
+        self, X: Any, metric: Metric | str = "auto", *, y: Any = None, threads: int | None = None
+    ) -> float:
+        """Return a metric of the predictions: a function of gold and predicted labels, or a name.
+
+        "auto" is that of `judge`. Gold labels that the model does not know count as errors, with a
+        `crfkit.errors.DataWarning`; where it knows none of them, a ValueError says so.
+        """
+        judge = self.judge(metric)
         data = X if isinstance(X, Dataset) and y is None else self.dataset(X, y, threads=threads)
-        gold, found = self.labels_for(name, data, threads=threads)
-        return float(metric(gold, found))
+        gold, found = self.labels_for(judge, data, threads=threads)
+        self.check_known(gold, judge)
+        return float(judge(gold, found))
+
+    def check_known(self, gold: list[list[str]], metric: Metric | str | None = None, **told: str) -> None:
+        """Look for gold labels, spelled as for a metric, that the model lacks: `crfkit.metrics.rule`."""
+        from crfkit.metrics.rule import check_known
+
+        known = self.spelling_for(metric).alphabet.strings()
+        check_known(gold, known, scheme=self.label_scheme, **told)
 
     def labels_for(
         self,

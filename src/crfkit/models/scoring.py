@@ -173,7 +173,8 @@ class Scoring:
     def spelling_for(self, metric: Metric | str | None) -> Spelling:
         """Return how a metric reads labels: one of segments needs tags to know where segments begin."""
         scheme = cast("Model", self).scheme
-        if scheme is None and self.segmental and isinstance(metric, str) and metric.startswith("segment"):
+        name = metric if isinstance(metric, str) else getattr(metric, "name", "")
+        if scheme is None and self.segmental and name.startswith("segment"):
             scheme = "BIO"
         kind = {None: Spelling, HIDDEN: States}.get(cast("Model", self).encoding, Recoding)
         return self._once(f"spelling {scheme}", lambda: kind(self.structure.labels, scheme))

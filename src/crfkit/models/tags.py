@@ -26,6 +26,7 @@ from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.labelling import labelled
 from crfkit.data.segmentation import OUTSIDE, are_segments, are_tags, tagged
 from crfkit.once import once
+from crfkit.shown import counted
 from crfkit.structures.gold import Path
 
 __all__ = [
@@ -215,7 +216,7 @@ def segmented(
         return as_segments(labelled(bare, y, Alphabet()), scheme, outside, labels=labels)
     lengths = np.diff(data.batch.seq_ptr).tolist()
     if len(y) != len(lengths):
-        raise ValueError(f"X has {len(lengths)} sequences, y has {len(y)}")
+        raise ValueError(f"X has {counted(len(lengths), 'sequence')}, y has {len(y)}")
     spelled = [tagged(one, T, f"y: sequence {n}") for n, (one, T) in enumerate(zip(y, lengths, strict=True))]
     made = as_segments(labelled(bare, spelled, Alphabet()), "BIO", outside, labels=labels, closed=True)
     return replace(made, extractor=replace(made.extractor or ExtractorSpec(), scheme=None))

@@ -143,7 +143,11 @@ class Ecoc:
         if key not in self.learned:
             self.learned.clear()
             train, test = next(task for task in self.tasks if task.name == name).split(seed)
-            shared: dict[str, Any] = {"objective": Likelihood(l2=L2), "threads": self.given.threads}
+            shared: dict[str, Any] = {
+                "objective": Likelihood(l2=L2),
+                "metric": "token_accuracy",
+                "threads": self.given.threads,
+            }
             crf = CodeCRF(columns=columns, seed=seed, **shared) if columns else ChainCRF(**shared)
             begun = time.process_time()
             crf.fit(train)

@@ -18,6 +18,7 @@ BCEU           BIOES with C for I and U for S                       C, E       B
 =============  ===================================================  =========  ========
 """
 
+import difflib
 import operator
 import re
 from collections import Counter
@@ -33,6 +34,7 @@ from crfkit.structures.expansion import Expansion, Ints, Mask, expand, useful
 from crfkit.structures.matching import START, STOP, Boundary, Matcher, fitting_pairs, matching
 
 __all__ = [
+    "SCHEMES",
     "START",
     "STOP",
     "Boundary",
@@ -56,6 +58,7 @@ _LETTERS: Final = {
     **dict.fromkeys(("BIOES", "IOBES"), "BIES"),
     **{"BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"},
 }
+SCHEMES: Final = tuple(_LETTERS)  #: names of schemes
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ class Scheme:
 
     def __post_init__(self) -> None:
         if self.name.upper() not in _LETTERS:
-            raise ValueError(f"{self!r}: name must be one of {', '.join(_LETTERS)}")
+            close = difflib.get_close_matches(self.name.upper(), SCHEMES, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"scheme {self.name!r} is not known, expected one of {', '.join(SCHEMES)}{hint}")
 
     def parse(self, label: str) -> tuple[str, str | None]:
         """Return part (B, I, E, S or O) and segment type of a label; ``outside`` has no type.

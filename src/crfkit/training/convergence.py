@@ -16,25 +16,21 @@ optimum to reach. The summary reports every end.
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from crfkit.errors import warn_about
 from crfkit.optimise.problem import End
 
-__all__ = ["MISSED", "WarnedLast", "has_converged", "plain_warnings", "remedy_for", "warn_about"]
+__all__ = ["MISSED", "has_converged", "plain_warnings", "remedy_for"]
 __all__ += ["warn_of_convergence", "warn_of_end"]
 
 #: Ends that miss the tolerance without having been asked for.
 MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
 _plain: ContextVar[bool] = ContextVar("plain", default=False)
-_later: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("later", default=None)
-_HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 def has_converged(end: End, excess: float, tolerance: float) -> bool:
@@ -96,34 +92,6 @@ def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str 
     warn_of_convergence(f"training ended before it converged: {reason}. {remedy} {known}".rstrip())
 
 
-class WarnedLast:
-    """A context whose warnings come when it is left, once what was learned is held or saved.
-
-    A program may turn warnings into exceptions, which must not cost it the model. Where another exception
-    ends the context, that is what there is to say.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     with WarnedLast():
-    ...         warn_about("not converged")
-    ...         before = len(caught)
-    ...     before, len(caught)
-    (0, 1)
-    """
-
-    def __enter__(self) -> None:
-        self._held: list[tuple[str, type[Warning]]] = []
-        self._token = _later.set(self._held)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        _later.reset(self._token)
-        if kind is None:
-            for text, category in self._held:
-                warn_about(text, category)
-
-
 def warn_of_convergence(text: str) -> None:
     """Warn that something has not converged."""
     category: type[Warning] = UserWarning
@@ -142,15 +110,3 @@ def plain_warnings() -> Iterator[None]:
         yield
     finally:
         _plain.reset(token)
-
-
-def warn_about(text: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warn, as if from the line of the program that called crfkit; see `WarnedLast`."""
-    held = _later.get()
-    if held is not None:
-        held.append((text, category))
-        return
-    level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level)

@@ -20,6 +20,7 @@ from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Model
 from crfkit.models.names import Names
 from crfkit.once import once
+from crfkit.shown import counted
 from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.blocks.problem import BlockedProblem
@@ -182,7 +183,7 @@ class TrainingData:
             unseen = [names[y] for y in np.flatnonzero(counts == 0)]
             notes.append(f"labels that the data never show: {', '.join(unseen[:5])}")
         if "set" in self.kinds and unknown:
-            notes.append(f"{unknown:,} positions have no label of their own and are summed over")
+            notes.append(f"summed over: {counted(unknown, 'position')} without a label of their own")
         return notes
 
     @once

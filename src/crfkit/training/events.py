@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from crfkit.shown import counted
+
 if TYPE_CHECKING:  # opening a model must not load the optimisers
     from crfkit.arrays import Floats
     from crfkit.optimise.problem import Step
@@ -104,11 +106,14 @@ class Summary:
     converged: bool | None = None  #: whether the tolerance was met; None in files that do not say
 
     def __str__(self) -> str:
-        kept = "" if self.kept == self.iterations else f", weights of iteration {self.kept}"
-        scored = f" {self.metric} {self.score:.4f}." if self.metric else ""
+        took = f"{self.optimiser}: {counted(self.iterations, 'iteration')}, {self.seconds:.1f} s."
+        scored = f"{self.metric} {self.score:.4f}" if self.metric else ""
+        judged, whose = f" {scored}." if scored else "", "Objective"
+        if self.kept != self.iterations:  # the reason is that of the last weights, all else of those kept
+            best = f", whose {scored} is the best" if scored else ""
+            judged, whose = f" Kept: the weights of iteration {self.kept}{best}.", "Their objective"
         return (
-            f"{self.optimiser}: {self.iterations} iterations{kept}, {self.seconds:.1f} s. "
-            f"Stopped: {self.reason}.{scored} Objective {self.loss:,.6g} "
+            f"{took} Stopped: {self.reason}.{judged} {whose} {self.loss:,.6g} "
             f"(loss of {self.objective.partition('(')[0]} plus penalty). {self.certificate}"
         )
 

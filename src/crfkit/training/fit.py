@@ -137,7 +137,7 @@ class Fit(Course[Model]):
             )
         return str(self.init) if not callable(self.init) else getattr(self.init, "__qualname__", "function")
 
-    def validation(self, dev: Dataset, metric: Metric | str | None) -> Validation:
+    def validation(self, dev: Dataset, metric: Metric | str) -> Validation:
         """Return the dev score as a function of the weights."""
         return Validation(self.model(np.zeros(self.layout.weights)), dev, metric, self.data.threads)
 

@@ -22,7 +22,7 @@ from crfkit.linear.features import Features
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 
-__all__ = ["now_written", "refuse_flag", "refuse_unknown"]
+__all__ = ["in_the_shell", "now_written", "refuse_flag", "refuse_unknown"]
 
 
 class _Here(NamedTuple):
@@ -186,6 +186,37 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     if why:
         advice = [f"{advice[0]} ({'; '.join(why)})"] if advice else ["; ".join(why)]
     raise TypeError(f"{who} has no option {', '.join(unknown)}: {advice[0]}")
+
+
+#: Options here as the command line spells them; others have to be set in Python.
+_SHELL = {
+    **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--features", "threads": "--threads"},
+    **{"transitions": "--transitions", "seed": "--seed", "max_iterations": "--max-iter"},
+    **{"optimiser": "--optimizer", "objective": "--objective", "max_seconds": "--max-seconds"},
+    **{"tolerance": "--tolerance", "patience": "--patience", "order": "--order"},
+}
+
+
+def in_the_shell(name: str, value: str | None) -> tuple[dict[str, str], str]:
+    """Return the options of the command line, with their values, for one of another tool, and why.
+
+    Nothing where the table does not have it; without a value where none is given.
+
+    Examples
+    --------
+    >>> in_the_shell("gaussian_variance", "10")
+    ({'--l2': '0.1'}, 'l2 is 1 / gaussian_variance')
+    >>> in_the_shell("algorithm", "ap"), in_the_shell("colour", "red")
+    (({'--objective': 'perceptron'}, ''), ({}, ''))
+    """
+    if name == "algorithm":
+        chosen = _ALGORITHMS.get(str(value).lower(), {"optimiser": value or ""})
+        return {_SHELL[option]: text for option, text in chosen.items()}, ""
+    here = _NAMES.get(name)
+    if here is None or here.option not in _SHELL or (here.of == "LBFGS" and name != "epsilon"):
+        return {}, ""
+    shown = "" if value is None else _shown(here, value).strip("'")
+    return {_SHELL[here.option]: shown}, here.why.format(name=name)
 
 
 def refuse_flag(stop: object, who: str) -> None:

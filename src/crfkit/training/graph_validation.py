@@ -90,8 +90,8 @@ class GraphValidation:
         Whose weights vary.
     dev : GraphBatch
         Variables without a label do not count.
-    metric : {"accuracy", "log_likelihood"} or function, optional
-        The share of right labels (default), the mean logarithm of the probability of known labels by
+    metric : {"auto", "accuracy", "log_likelihood"} or function
+        The share of right labels (also "auto"), the mean logarithm of the probability of known labels by
         variable, or a function of gold and predicted labels by kind; more is better.
     method : Method
         Who sums and maximises. An integer program, which a clock ends, is not begun: a score is a function
@@ -103,15 +103,15 @@ class GraphValidation:
         self,
         model: GraphModel,
         dev: GraphBatch,
-        metric: GraphMetric | str | None,
+        metric: GraphMetric | str,
         method: Method,
         threads: int | None = None,
     ) -> None:
-        metric = "accuracy" if metric is None else metric
+        metric = "accuracy" if metric == "auto" else metric
         if not callable(metric) and metric not in ("accuracy", "log_likelihood"):
             raise ValueError(
-                f"metric is {metric!r}, expected 'accuracy', 'log_likelihood' or a function of gold and "
-                "predicted labels by kind"
+                f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_likelihood' or a function of "
+                "gold and predicted labels by kind"
             )
         self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self.notes: list[str] = []

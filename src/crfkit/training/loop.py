@@ -21,6 +21,7 @@ from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.interrupts import Interrupts, interrupts
 from crfkit.optimise.problem import End, Run, Step, Stopped
+from crfkit.shown import counted
 from crfkit.training.certificate import certify
 from crfkit.training.events import Listener, Progress, StopTraining
 from crfkit.training.record import RunRecord
@@ -66,7 +67,7 @@ def _verdict(stop: Stop, facts: Facts, record: RunRecord, seconds: float) -> Sto
         )
         return Stopped(End.PATIENCE, why)
     if stop.max_iterations is not None and record.iteration >= stop.max_iterations:
-        why = f"the limit of {stop.max_iterations} iterations is reached"
+        why = f"the limit of {counted(stop.max_iterations or 0, 'iteration')} is reached"
         return Stopped(End.LIMIT if stop.max_iterations and facts.optimum else End.PLANNED, why)
     if stop.max_seconds is not None and seconds >= stop.max_seconds:
         return Stopped(End.BUDGET, f"the time budget of {stop.max_seconds:g} s is spent")

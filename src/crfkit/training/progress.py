@@ -15,7 +15,7 @@ from contextlib import suppress
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from crfkit.shown import safe
+from crfkit.shown import counted, safe
 from crfkit.training.events import Begin, Checkpointed, Event, Failed, Finished, Progress
 
 if TYPE_CHECKING:
@@ -136,8 +136,10 @@ class Display:
 
     def _begin(self, event: Begin) -> None:
         self.say(
-            f"{event.sequences:,} sequences, {event.positions:,} positions, {event.labels} labels, "
-            f"{event.attributes:,} attributes, {event.weights:,} weights"
+            ", ".join(
+                counted(getattr(event, f"{what}s"), what)
+                for what in ("sequence", "position", "label", "attribute", "weight")
+            )
         )
         self.say(f"{event.optimiser}: {event.why}")
         if event.forecast:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit import _native
+from crfkit.errors import warn_about
 from crfkit.training.certificate import certify, exact_step
 from crfkit.training.choose import name_of
-from crfkit.training.convergence import has_converged, warn_about
+from crfkit.training.convergence import has_converged
 from crfkit.training.events import COLUMNS, Event, Failed, Listener, Summary
 from crfkit.training.loop import Facts, Outcome
 from crfkit.training.record import RunRecord
@@ -29,7 +30,12 @@ def summed_up(fit: Course[Any], outcome: Outcome, record: RunRecord, facts: Fact
     if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
         step = exact_step(fit.problem, fit.penalty, outcome.w, evaluations)
         evaluations = step.evaluations
-    certificate = fit.certified(certify(step, facts.curvature, convex=facts.convex), outcome.w)
+    own = certify(step, facts.curvature, convex=facts.convex)
+    others = (
+        certify(record.step(i + 1), facts.curvature, convex=facts.convex) for i in range(record.iteration)
+    )
+    least = max((one.objective - one.gap for one in others if np.isfinite(one.gap)), default=np.nan)
+    certificate = fit.certified(own.with_bound(least), outcome.w)
     excess = min([certificate.excess, *record.excess[-1:]], key=lambda e: (np.isnan(e), e))
     history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():

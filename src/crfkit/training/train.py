@@ -24,7 +24,7 @@ from crfkit.training.fit import Fit, Init
 from crfkit.training.foreign import refuse_flag, refuse_unknown
 from crfkit.training.progress import display_for
 from crfkit.training.stop import Stop
-from crfkit.training.validation import function_of
+from crfkit.training.validation import check_metric
 
 __all__ = ["structure_of", "train", "with_labels_of"]
 
@@ -40,7 +40,7 @@ def train(
     objective: Objective | str | None = None,
     optimiser: Optimiser | str = "auto",
     init: Init = None,
-    metric: Metric | str | None = None,
+    metric: Metric | str = "auto",
     stop: Stop = _STOP,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
     unlabelled: Dataset | None = None,
@@ -78,9 +78,9 @@ def train(
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
         al. 2001), or at ``init(problem, layout)``. Default: at zero.
-    metric : str or function, optional
-        The score of the dev set; by default "segment_f1" where labels spell segments, else
-        "token_accuracy". A function of gold and predicted labels, more is better.
+    metric : str or function
+        The score of the dev set; "auto": "segment_f1" where labels spell segments, else
+        "token_accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
     checkpoint : path or Checkpoints, optional
@@ -221,7 +221,7 @@ def with_labels_of(structure: Structure, names: Sequence[str]) -> Structure:
     return structure
 
 
-def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -> None:
+def _check_parts(optimiser: object, init: object, metric: Metric | str) -> None:
     """Refuse wrong arguments before any work begins."""
     if isinstance(optimiser, str):
         if optimiser != "auto":
@@ -230,5 +230,4 @@ def _check_parts(optimiser: object, init: object, metric: Metric | str | None) -
         raise TypeError(f"optimiser is {optimiser!r}, expected a name or an optimiser such as LBFGS()")
     if not (init is None or init == "memm" or isinstance(init, Model) or callable(init)):
         raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')
-    if metric is not None:
-        function_of(metric)
+    check_metric(metric)

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import are_tags
 from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.models.tags import as_segments
+from crfkit.shown import counted
 
-__all__ = ["Validation", "function_of", "metric_for"]
-
-
-def metric_for(labels: Iterable[str]) -> str:
-    """Return the metric that fits labels: segments where they spell segments, else tokens.
-
-    Examples
-    --------
-    >>> metric_for(["O", "B-PER", "I-PER"]), metric_for(["NN", "VB"])
-    ('segment_f1', 'token_accuracy')
-    """
-    return "segment_f1" if are_tags(labels) else "token_accuracy"
+__all__ = ["Validation", "check_metric"]
 
 
-def function_of(metric: Metric | str) -> Metric | None:
-    """Return a metric by its name, checked; None for the likelihood, which is not a function of labels."""
-    if callable(metric):
-        return metric
+def check_metric(metric: Metric | str) -> None:
+    """Refuse what is neither a name of a metric nor a function, before any work begins."""
+    if callable(metric) or metric in ("auto", "log_likelihood"):
+        return
     if not isinstance(metric, str):
-        raise TypeError(f"metric is {metric!r}, expected a name or a function of gold and predicted labels")
-    if metric == "log_likelihood":
-        return None
+        raise TypeError(
+            f"metric is {metric!r}, expected a name, 'auto' or a function of gold and predicted labels"
+        )
     from crfkit import metrics
 
-    return metrics.named(metric)
+    metrics.named(metric)
 
 
 class Validation:
@@ -49,35 +37,23 @@ class Validation:
         Whose weights vary; it may change while the alphabets stay.
     dev : Dataset
         Positions without a label cannot be scored: their sequences are left out.
-    metric : str, function or None
+    metric : str or function
         A name of `crfkit.metrics`; "log_likelihood", the mean over positions; a function of gold and
-        predicted labels, where more is better; None: what fits the labels.
+        predicted labels, where more is better; "auto": what fits the labels, as in `Model.judge`.
     threads : int, optional
     """
 
-    def __init__(
-        self, model: Model, dev: Dataset, metric: Metric | str | None, threads: int | None = None
-    ) -> None:
-        if metric is None:
-            metric = "segment_f1" if model.segmental else metric_for(model.answers)
-        self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+    def __init__(self, model: Model, dev: Dataset, metric: Metric | str, threads: int | None = None) -> None:
         self.notes: list[str] = []
         self.model, self._threads = model, threads
-        self._function = function_of(metric)
+        self._function = None if metric == "log_likelihood" else model.judge(metric)
+        named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
+        self.name = "log_likelihood" if self._function is None else named or type(metric).__name__
         dev = self._labelled(as_segments(dev) if model.segmental else dev)
-        self._spelling = model.spelling_for(metric)
+        self._spelling = model.spelling_for(self._function)
         self._gold = gold_labels(dev, self._spelling.scheme)
         self._batch = model.batch_of(dev)
-        shown = np.unique(np.asarray(dev.batch.label)).tolist()
-        unknown = sorted({dev.labels[y] for y in shown} - {*model.answers, *model.structure.labels})
-        if unknown:
-            lacking = [y for y in shown if dev.labels[y] in unknown]
-            share = np.isin(np.asarray(dev.batch.label), lacking).mean()
-            self.notes.append(
-                f"the dev set has labels that training does not know ({', '.join(unknown[:5])}"
-                f"{', ...' if len(unknown) > 5 else ''}): {100.0 * share:.2g} % of its positions, which "
-                "count as errors"
-            )
+        model.check_known(self._gold, self._function, source="the dev set")
 
     def _labelled(self, dev: Dataset) -> Dataset:
         """Return the sequences that have a label at every position."""
@@ -91,7 +67,7 @@ class Validation:
         if lacking.all():
             raise ValueError("every sequence of dev lacks labels; give a dev set with labels")
         count = int(lacking.sum())
-        self.notes.append(f"{count} sequences of the dev set lack labels and are left out")
+        self.notes.append(f"left out of the dev set: {counted(count, 'sequence')} without all labels")
         return dev[~lacking]
 
     def __call__(self, w: Floats) -> float:

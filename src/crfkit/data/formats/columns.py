@@ -33,7 +33,7 @@ from crfkit import _native
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.source import Input
-from crfkit.shown import quoted
+from crfkit.shown import counted, quoted
 
 __all__ = ["CONLLU", "Columns", "check_columns", "parts", "render"]
 
@@ -177,7 +177,8 @@ class Columns:
         return (rows[a:b] for a, b in pairwise(ends))
 
     def __repr__(self) -> str:
-        return f"<Columns {_few(self.names)}: {len(self)} sequences, {self.positions} tokens>"
+        sizes = f"{counted(len(self), 'sequence')}, {counted(self.positions, 'token')}"
+        return f"<Columns {_few(self.names)}: {sizes}>"
 
     def strings(self) -> list[NDArray[np.object_]]:
         """Return the strings of each column, those of all sequences in one list."""

@@ -52,7 +52,7 @@ def induce(
     features: Features | None = None,
     objective: Likelihood | None = None,
     optimiser: Optimiser | str = "auto",
-    metric: Metric | str | None = None,
+    metric: Metric | str = "auto",
     stop: Stop | None = None,
     seed: int = 0,
     threads: int | None = None,
