@@ -33,8 +33,6 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
         yield from replace(options, format=record.name).parts(source)
         return
     given = options.given
-    if "docstart" not in record.options:
-        given = replace(given, docstart=None)
     if record.name == "columns" and given.separator is None:  # for all blocks alike
         sample = chosen.sample or Sample(source.peek_line()[:SAMPLE], False, given.comment)
         given = replace(given, separator="\t" if sample.tabs else "blanks")

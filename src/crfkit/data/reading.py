@@ -48,9 +48,12 @@ class Options:
         if self.format is not None:
             self.check(self.format)
 
-    def check(self, format: str, guessed: bool = False) -> None:
-        """Refuse an unknown format, and options that the format does not have (a guess ignores docstart)."""
-        has = find(format).options | ({"docstart"} if guessed else set())
+    def check(self, format: str) -> None:
+        """Refuse an unknown format, and options that the format does not have.
+
+        All formats keep marks of documents, those that have none too: only skipping them is an option.
+        """
+        has = find(format).options | ({"docstart"} if self.given.docstart == "keep" else set())
         for name in (f.name for f in fields(Given)):
             if getattr(self.given, name) is not None and name not in has:
                 with_it = [one for one in names() if name in find(one).options]
@@ -84,7 +87,7 @@ class Options:
         if found is None:
             what = f"its format could not be guessed; give it, one of {', '.join(names())}"
             raise source.error(None, what + comment_hint(sample))
-        self.check(found.format, guessed=True)
+        self.check(found.format)
         if self.say is not None:
             self.say(f"{source.name} is taken for format {found.format!r}: {found.why}.")
         return found
@@ -125,7 +128,8 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
     docstart
         "skip" leaves out sequences that are a single ``-DOCSTART-`` line, "keep" does not. None: skip for
         columns and conllu, as a document's mark is not a sentence; keep for crfpp and wapiti, as those
-        programs do. So do all commands, save ``crfkit tag``, which keeps every sequence of its input.
+        programs do. So do all commands, save ``crfkit tag``, which keeps every sequence of its input. Formats
+        that have no such marks keep all their sequences, and refuse "skip".
     label
         Whether the last field of SimpleTagger's text is the label (default) or a feature.
     sequence
