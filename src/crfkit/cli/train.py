@@ -322,6 +322,7 @@ def dev_set(
     from crfkit.cli.tagging import check_gold, check_shared
     from crfkit.data.dataset import Dataset
     from crfkit.models.reading import frozen_extractor
+    from crfkit.models.width import check_width
 
     read = data.read(path, **given)
     if isinstance(read, Dataset) != (learn.extractor is None):
@@ -333,6 +334,7 @@ def dev_set(
     else:
         recipe, label = learn.extractor.recipe, learn.extractor.label
         check_gold(read, label, recipe, "the recipe")
+        check_width(read, learn.data.extractor, "the training data", "have")
         longest = learn.extractor.longest
         made = frozen_extractor(recipe, learn.data, label=label, longest=longest)(read, threads)
     made = asked.gold(made)

@@ -82,9 +82,12 @@ def _cut(chunks: Iterator[bytes], lines: bool) -> Iterator[tuple[int, bytes]]:
 def _read(options: Options, name: str, line: int, piece: bytes) -> Columns | Dataset | None:
     """Return a block, None where it holds no sequence: others may."""
     try:
-        return concatenate(list(options.parts(Input(name, io.BytesIO(piece).read))))
+        found = concatenate(list(options.parts(Input(name, io.BytesIO(piece).read))))
     except EmptyInputError:
         return None
     except FormatError as error:
         at = None if error.line is None else error.line + line - 1
         raise FormatError(name, at, error.what) from None
+    if isinstance(found, Columns) and found.lines is not None:
+        return replace(found, lines=found.lines.after(line - 1))
+    return found

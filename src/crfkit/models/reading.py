@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 from crfkit import features  # the other readers of features are loaded when they are needed
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.models.encoding import encoded
 from crfkit.models.names import Names
 from crfkit.models.tags import as_segments, segmented
+from crfkit.models.width import check_width
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
 
@@ -123,7 +124,9 @@ class Reader:
                 )
             return features.ItemExtractor(model.hashed, None if model.hashed else model.attributes)(X)
         label = model.label_column if gold else None
-        columns = X if isinstance(X, Columns) else _columns(X, recipe, label)
+        columns = X if isinstance(X, Columns) else _columns(X, recipe, label, model.extractor)
+        if isinstance(X, Columns):
+            check_width(X, model.extractor, "the model")
         extract = self._extractor(recipe, columns.positions)
         extract.label, extract.labels = None, Alphabet()
         known = model.answers
@@ -257,8 +260,13 @@ def _labels_in(batch: Batch) -> int:
     return max(*wide, 0 if batch.label is None else int(batch.label.max(initial=-1)) + 1)
 
 
-def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -> Columns:
-    """Return token rows as columns; those of dicts are what the recipe reads, and the label where it is."""
+def _columns(
+    X: Iterable[Any], recipe: Recipe, label: str | int | None = None, made_by: ExtractorSpec | None = None
+) -> Columns:
+    """Return token rows as columns; those of dicts are what the recipe reads, and the label where it is.
+
+    Rows without names have the columns of training, where these are known (`made_by`).
+    """
     sequences = list(X)
     first = next((row for sequence in sequences for row in sequence), None)
     columns = list(recipe.columns)
@@ -299,4 +307,7 @@ def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -
                 raise ValueError(f"sequence {n} is a plain string, expected a list of tokens")
             yield [row_of(row, n, t) for t, row in enumerate(sequence)]
 
-    return Columns.from_rows(walk(), names)
+    made = Columns.from_rows(walk(), names)
+    if names is None:
+        check_width(made, made_by, "the model")
+    return made
