@@ -41,6 +41,18 @@ class Lines:
         return replace(self, begin=self.begin[begin:end])
 
     @staticmethod
+    def of_rows(rows: Pointers, begins: Pointers) -> Lines:
+        """Return those of sequences that begin at some of the rows, each of which has a line [P].
+
+        Examples
+        --------
+        >>> Lines.of_rows(np.array([2, 3, 5]), np.array([0, 2])).of(1)
+        5
+        """
+        inner = np.delete(np.diff(rows), begins[1:] - 1)
+        return Lines(rows[begins], 1 if (inner == 1).all() else None)
+
+    @staticmethod
     def concat(parts: Sequence[Lines | None]) -> Lines | None:
         """Join those of parts of one file; None where a part does not know them."""
         known = [part for part in parts if part is not None]

@@ -33,7 +33,7 @@ from crfkit import _native
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.lines import Lines
-from crfkit.data.source import Input
+from crfkit.data.source import FormatError, Input
 from crfkit.shown import quoted
 
 __all__ = ["CONLLU", "MOST_COLUMNS", "Columns", "check_columns", "parts", "render"]
@@ -63,6 +63,7 @@ class Columns:
     source: str = ""  #: where the data came from
     format: str = "columns"  #: name of the format that they were in
     lines: Lines | None = None  #: where the sequences stand in the source, where that is known
+    headed: bool = False  #: whether the names are those of a header in the source
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -252,16 +253,18 @@ def parts(
             lines = Lines(begin, None if comment else 1)
             yield Columns(tuple(ids), alphabets, seq_ptr, tuple(given), source.name, format, lines)
 
+    def refused(line: int, what: str, hint: str = "") -> FormatError:
+        return source.error(line, f"{what}; {source.remedy}" if "not valid UTF-8" in what else what + hint)
+
     for chunk in chunks:
         bad = parser.feed(chunk.translate(_C_SPACE) if format == "wapiti" else chunk)
         yield from taken()
         if bad:
-            line, what = bad
-            raise source.error(line, what if comment else what + comment_hint(chunk))
+            raise refused(*bad, "" if comment else comment_hint(chunk))
     bad = parser.finish()
     yield from taken()
     if bad:
-        raise source.error(*bad)
+        raise refused(*bad)
 
 
 def comment_hint(text: bytes) -> str:
