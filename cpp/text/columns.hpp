@@ -145,8 +145,7 @@ class ColumnParser {
       const std::size_t before = alphabets_[c].size();
       const std::int32_t id = alphabets_[c].add(fields_[c]);
       if (alphabets_[c].size() > before && !valid_utf8(fields_[c]))
-        throw BadLine{line_, "is not valid UTF-8 in column " + std::to_string(c + 1) +
-                                 "; convert the file to UTF-8"};
+        throw BadLine{line_, "is not valid UTF-8 in column " + std::to_string(c + 1)};
       ids_[c].push_back(id);
     }
   }

@@ -102,7 +102,7 @@ def test_pickles_are_named(folder: Path, tmp_path: Path) -> None:
 
 def test_a_missing_column(folder: Path) -> None:
     done = run("tag", folder / "m.crf", status=2, text="the\ndog\n")
-    assert "there is no column '1', which" in done.stderr
+    assert "standard input, line 1: has 1 column, but" in done.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)

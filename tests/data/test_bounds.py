@@ -16,6 +16,9 @@ from crfkit.data.graphs.files import read_factors
 from crfkit.data.graphs.opengm import _equal
 from tests.cases.growth import peak_of
 
+#: What is read may be one long sequence, which is warned of elsewhere.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is one sequence of:crfkit.errors.DataWarning")
+
 LONG = b"x" * ((1 << 20) + 1)
 TEXTS = {
     "columns": b"a b\n\n",

@@ -23,6 +23,9 @@ from tests.cases.collisions import (
 )
 from tests.cases.growth import MOST, check_growth, seconds_of
 
+#: What is read may be one long sequence, which is warned of elsewhere.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is one sequence of:crfkit.errors.DataWarning")
+
 N = 3000
 
 

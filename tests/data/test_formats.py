@@ -171,7 +171,7 @@ def test_unknown_formats_and_options() -> None:
     for call in (data.read, data.stream):
         with pytest.raises(ValueError, match="no format 'conll'; the formats are columns"):
             call(io.BytesIO(b"a"), "conll")
-        with pytest.raises(ValueError, match="crfsuite has no option 'separator'; columns have it"):
+        with pytest.raises(ValueError, match="crfsuite has no option 'separator'; columns, csv have it"):
             call(io.BytesIO(b"a"), "crfsuite", separator=",")
         with pytest.raises(ValueError, match="expected a list of names"):
             call(io.BytesIO(b"a"), "columns", columns="ab")

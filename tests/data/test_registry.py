@@ -63,7 +63,7 @@ def test_it_is_listed() -> None:
         data.read(io.BytesIO(b"a"), "nothing")
     with pytest.raises(FormatError, match=r"one of columns, .*, words"):
         data.read(io.BytesIO(b"a b c\nd e\nf g h i\n"))
-    with pytest.raises(ValueError, match="words has no option 'sequence'; csv, parquet have it"):
+    with pytest.raises(ValueError, match="words has no option 'sequence'; columns, csv, parquet have it"):
         data.read(io.BytesIO(b"!words a"), "words", sequence="s")
     with pytest.raises(ValueError, match=r"crfsuite has no option 'columns'; .*words have it"):
         data.read(io.BytesIO(b"a"), "crfsuite", columns=["a"])

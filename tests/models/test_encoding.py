@@ -91,7 +91,7 @@ def test_the_command_line_writes_the_scheme_of_the_input(encoding: str, tmp_path
     data, model = tmp_path / "train.txt", tmp_path / "m.crf"
     data.write_text(written())
     options = [
-        "--encoding",
+        "--train-scheme",
         encoding,
         "--dev",
         data,
@@ -121,9 +121,9 @@ def test_the_command_line_refuses_what_does_not_fit(tmp_path: File) -> None:
     data = tmp_path / "train.txt"
     data.write_text(written())
     for options, told in [
-        (["--encoding", "abc"], "--encoding"),
-        (["--encoding", "bceu", "--structure", "semi"], "--encoding is for chains"),
-        (["--encoding", "bceu", "--block-positions", "100", "-a", "adagrad"], "leave --encoding out"),
-        (["--encoding", "bceu", "--label", "1"], "such as B-PER and I-PER; the data have"),
+        (["--train-scheme", "abc"], "--train-scheme"),
+        (["--train-scheme", "bceu", "--structure", "semi"], "--train-scheme is for chains"),
+        (["--train-scheme", "bceu", "--block-positions", "100", "-a", "adagrad"], "leave --train-scheme out"),
+        (["--train-scheme", "bceu", "--label", "1"], "such as B-PER and I-PER; the data have"),
     ]:
         assert told in run("train", data, "-o", tmp_path / "m", *options, status=2).stderr

@@ -15,7 +15,7 @@ BOUNDS = re.findall(r"^\| [^|]+ \| ([\d,]+) ?(MiB|GiB|) \| `([\w./]+)\.(\w+)` \|
 #: Bounds that native readers and those in Python keep.
 TWICE = [
     ("crfkit.arrays.LARGEST_SCORE", "cpp/shared/problem.hpp", "kLargestScore"),
-    ("crfkit.data.formats.columns._MOST_COLUMNS", "cpp/text/columns.hpp", "kMostColumns"),
+    ("crfkit.data.formats.columns.MOST_COLUMNS", "cpp/text/columns.hpp", "kMostColumns"),
     ("crfkit.data.formats.jsonlines._MOST_LETTERS", "cpp/text/json_items.hpp", "kMostLetters"),
     ("crfkit.data.source.LONGEST_TOKEN", "cpp/text/words.hpp", "kLongestToken"),
     ("crfkit.models.files.cqdb._MOST_MOVES", "cpp/text/cqdb.hpp", "longest_run"),

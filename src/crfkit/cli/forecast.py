@@ -26,7 +26,7 @@ def forecast(
     order: structures.Order = 1,
     max_length: structures.MaxLength = None,
     outside: structures.OutsideName = None,
-    encoding: structures.Encoding = None,
+    train_scheme: structures.TrainScheme = None,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
@@ -54,7 +54,7 @@ def forecast(
     from crfkit.training.forecast import forecast as expected
     from crfkit.training.stop import Stop
 
-    asked = structures.structure_of(structure, order, scheme, max_length, outside, encoding)
+    asked = structures.structure_of(structure, order, scheme, max_length, outside, train_scheme)
     kept = learning.features_of(features, min_count)
     learning.check_transitions(transitions)
     goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective)

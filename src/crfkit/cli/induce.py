@@ -67,7 +67,7 @@ def induce(
     ] = None,
     top: Annotated[int, typer.Option("--top", help="Features of each round to print.", min=0)] = 5,
     order: structures.Order = 1,
-    encoding: structures.Encoding = None,
+    train_scheme: structures.TrainScheme = None,
     scheme: structures.Scheme = None,
     l2: learning.L2 = None,
     optimizer: learning.Optimizer = "auto",
@@ -135,7 +135,7 @@ def induce(
         patience=patience,
         start=cast('Literal["nothing", "observed"]', start),
     )
-    asked = structures.structure_of("chain", order, scheme, None, None, encoding)
+    asked = structures.structure_of("chain", order, scheme, None, None, train_scheme)
     goal: Any = learning.objective_of("likelihood", optimizer, None, l2)
 
     def tell(text: str) -> None:

@@ -266,7 +266,7 @@ def joined_columns(parts: Sequence[Columns]) -> Columns:
         for c, alphabet in enumerate(first.alphabets)
     )
     lengths = np.concatenate([np.diff(part.seq_ptr) for part in parts])
-    return replace(first, ids=ids, seq_ptr=pointers(lengths))
+    return replace(first, ids=ids, seq_ptr=pointers(lengths), lines=None)
 
 
 def check_columns(part: Columns, first: Columns) -> None:

@@ -19,9 +19,12 @@ __all__ = [
     "ColumnNames",
     "Comment",
     "DataFormat",
+    "Encoding",
+    "Header",
     "LabelColumn",
     "Quiet",
     "Separator",
+    "SequenceColumn",
     "Threads",
     "check_choice",
     "check_output",
@@ -45,6 +48,20 @@ DataFormat = Annotated[
         help=f"One of {', '.join(names())}; default: guessed.",
     ),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        help="Of the text: utf-8 (the default), utf-16, latin-1, cp1252 or any that Python knows.",
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line names the columns; default: of CSV it does, else where that is clear.",
+    ),
+]
 LabelColumn = Annotated[
     str | None,
     typer.Option("--label", help="Column of the label, by name or number from 0; -1 is the last."),
@@ -56,6 +73,14 @@ Separator = Annotated[
         "--separator",
         help="What lies between columns: tab, blanks or any one character; default: tab where every line has "
         "one, else blanks.",
+    ),
+]
+SequenceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--sequence-column",
+        help="Column that numbers the sequences, by name or number from 0; default: blank lines are between "
+        "them, or a column named sequence, sentence_id, ...",
     ),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads; default: all cores.", min=1)]

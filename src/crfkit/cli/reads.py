@@ -14,8 +14,11 @@ from crfkit.cli.options import (
     ColumnNames,
     Comment,
     DataFormat,
+    Encoding,
+    Header,
     LabelColumn,
     Separator,
+    SequenceColumn,
     column_names,
     label_column,
 )
@@ -41,6 +44,9 @@ class Reading:
     columns: ColumnNames = None
     separator: Separator = None
     comment: Comment = None
+    header: Header = None
+    sequence_column: SequenceColumn = None
+    encoding: Encoding = None
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -53,7 +59,15 @@ class Reading:
         if self.comment == "":
             raise ValueError("--comment is empty; give what such lines begin with, or leave it out")
         names = column_names(self.columns)
-        return {"format": self.format, "columns": names, "separator": between, "comment": self.comment}
+        return {
+            "format": self.format,
+            "columns": names,
+            "separator": between,
+            "comment": self.comment,
+            "header": self.header,
+            "sequence": self.sequence_column,
+            "encoding": self.encoding,
+        }
 
     def blocks(
         self,
@@ -121,7 +135,7 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     >>> show(path="a.txt", comment="#")
     a.txt #
     >>> list(inspect.signature(show).parameters)
-    ['path', 'format', 'columns', 'separator', 'comment']
+    ['path', 'format', 'columns', 'separator', 'comment', 'header', 'sequence_column', 'encoding']
     """
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}

@@ -61,7 +61,7 @@ def extractor_for(
             "the template has lines of segments (begin:, end:, segment:); give --structure semi too, or "
             "leave them out"
         )
-    if columns is not None and not find(read.format).names_columns:
+    if columns is not None and not read.headed and not find(read.format).names_columns:
         recipe, label = by_place(recipe, read.names), place  # files to tag do not name their columns
     return Extractor(recipe, label)
 

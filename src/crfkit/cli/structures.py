@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asked",
-    "Encoding",
     "MaxLength",
     "Order",
     "OutsideName",
     "Scheme",
     "StructureName",
+    "TrainScheme",
     "structure_of",
 ]
 
@@ -47,10 +47,10 @@ OutsideName = Annotated[
         "each stretch (long), which takes time in proportion to the longest stretch.",
     ),
 ]
-Encoding = Annotated[
+TrainScheme = Annotated[
     str | None,
     typer.Option(
-        "--encoding",
+        "--train-scheme",
         help="Of chains: learn other labels of segments than the data have: io, bio, bioes, or bceu (begin, "
         "continue, end, unique). Tags are written as in the data.",
     ),
@@ -109,7 +109,7 @@ def structure_of(
     outside: str | None = None,
     encoding: str | None = None,
 ) -> Asked:
-    """Return the structure of --structure, --order, --scheme, --max-length, --outside and --encoding.
+    """Return the structure of --structure, --order, --scheme, --max-length, --outside and --train-scheme.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def structure_of(
         from crfkit.models.tags import spelling_of
 
         if encoding is not None:
-            raise ValueError("--encoding is for chains; semi has labels of segments: leave it out")
+            raise ValueError("--train-scheme is for chains; semi has labels of segments: leave it out")
         if order != 1:
             raise ValueError("--order is for chains; semi looks at the label of the segment before")
         if outside not in (None, "unit", "long"):
@@ -146,7 +146,7 @@ def structure_of(
     if encoding is not None:
         from crfkit.models.encoding import encoding_of
 
-        encoding = encoding_of(encoding, "--encoding")
+        encoding = encoding_of(encoding, "--train-scheme")
     if scheme is not None:
         check_choice("--scheme", scheme, tuple(one.lower() for one in NAMES))
     chain = kinds[name](order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))

@@ -20,6 +20,7 @@ from crfkit.features import Recipe
 from crfkit.inference.globals.decoding import WAYS, Constrained, constrained_paths
 from crfkit.models.files import read_model
 from crfkit.models.reading import Reader, place_of
+from crfkit.models.width import check_width
 from crfkit.shown import counted
 from crfkit.structures.gold import Path, Sets, sets_of
 
@@ -97,6 +98,8 @@ class Tagger:
         return self._read(block, gold=False, threads=self.threads).batch
 
     def _check_columns(self, block: Columns, needed: Sequence[str]) -> None:
+        if all(name.isdigit() for name in needed):
+            check_width(block, self.model.extractor, self.source)
         for name in needed:
             if place_of(block, name) is not None:
                 continue
@@ -107,6 +110,7 @@ class Tagger:
                 f"{block.source}: there is no column {name!r}, which {self.source} reads; the columns are "
                 f"{', '.join(block.names)}; {remedy}"
             )
+        check_width(block, self.model.extractor, self.source)
 
     def gold(self, block: Columns | Dataset) -> list[str | None]:
         """Return the gold labels of all positions of a block; None where there is none."""

@@ -37,7 +37,7 @@ def train(
     order: structures.Order = 1,
     max_length: structures.MaxLength = None,
     outside: structures.OutsideName = None,
-    encoding: structures.Encoding = None,
+    train_scheme: structures.TrainScheme = None,
     l1: learning.L1 = None,
     l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
@@ -110,7 +110,7 @@ def train(
       crfkit train train.txt -o quick.crf -a perceptron --max-iter 10
       crfkit train train.txt -o names.crf --structure semi --max-length 4
       crfkit train a.txt -o names.crf --structure semi --dictionary city=c.txt
-      crfkit train train.txt -o names.crf --encoding bioes --order 2
+      crfkit train train.txt -o names.crf --train-scheme bioes --order 2
       crfkit train train.txt -o both.crf --structure graph --graph pos-chunk.txt
     """
     check_output(output, read=[*data, dev, unlabelled, template, graph])
@@ -138,7 +138,7 @@ def train(
                 "--order": None if order == 1 else order,
                 "--max-length": max_length,
                 "--outside": outside,
-                "--encoding": encoding,
+                "--train-scheme": train_scheme,
                 "--scheme": scheme,
                 "--unlabelled": unlabelled,
                 "--init": init,
@@ -173,7 +173,7 @@ def train(
         return
     if graph is not None or method is not None:
         raise ValueError("--graph and --method are for --structure graph; give it, or leave them out")
-    asked = structures.structure_of(structure, order, scheme, max_length, outside, encoding)
+    asked = structures.structure_of(structure, order, scheme, max_length, outside, train_scheme)
     kept = learning.features_of(features, min_count)
     learning.check_transitions(transitions)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
@@ -188,7 +188,7 @@ def train(
         if asked.segmental:
             raise ValueError("--block-positions is for chains; segments are learned from data in memory")
         if asked.encoding is not None:
-            raise ValueError("--block-positions keeps labels as they are; leave --encoding out")
+            raise ValueError("--block-positions keeps labels as they are; leave --train-scheme out")
     if metric is not None and dev is None:
         raise ValueError("--metric is for a dev set; give one with --dev FILE")
     if patience != 10.0 and dev is None:
@@ -323,6 +323,7 @@ def dev_set(
     from crfkit.cli.tagging import check_gold
     from crfkit.data.dataset import Dataset
     from crfkit.models.reading import frozen_extractor
+    from crfkit.models.width import check_width
 
     read = data.read(path, **given)
     if isinstance(read, Dataset) != (learn.extractor is None):
@@ -334,6 +335,7 @@ def dev_set(
     else:
         recipe, label = learn.extractor.recipe, learn.extractor.label
         check_gold(read, label, recipe, "the recipe")
+        check_width(read, learn.data.extractor, "the training data", "have")
         longest = learn.extractor.longest
         made = frozen_extractor(recipe, learn.data, label=label, longest=longest)(read, threads)
     return asked.gold(made)

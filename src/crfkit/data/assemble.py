@@ -16,6 +16,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
+from crfkit.data.lines import Lines
 
 __all__ = ["concatenate", "cut", "plain"]
 
@@ -60,6 +61,7 @@ def _join_columns(parts: list[Columns]) -> Columns:
         parts[0],
         ids=tuple(np.concatenate(column) for column in zip(*(part.ids for part in parts), strict=True)),
         seq_ptr=pointers(np.concatenate([np.diff(part.seq_ptr) for part in parts])),
+        lines=Lines.concat([part.lines for part in parts]),
     )
 
 
@@ -106,5 +108,10 @@ def _slice(part: Columns | Dataset, begin: int, end: int) -> Columns | Dataset:
     if isinstance(part, Columns):
         seq_ptr = part.seq_ptr
         a, b = seq_ptr[begin], seq_ptr[end]
-        return replace(part, ids=tuple(ids[a:b] for ids in part.ids), seq_ptr=seq_ptr[begin : end + 1] - a)
+        return replace(
+            part,
+            ids=tuple(ids[a:b] for ids in part.ids),
+            seq_ptr=seq_ptr[begin : end + 1] - a,
+            lines=None if part.lines is None else part.lines.slice(begin, end),
+        )
     return replace(part, batch=plain(part.batch.select(slice(begin, end))))

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.data.formats.record import SAMPLE, Sample
+from crfkit.data.formats.conll import headed_parts, separator_of
+from crfkit.data.formats.guess import Guess
+from crfkit.data.formats.header import head_of
+from crfkit.data.formats.record import SAMPLE, Format, Given, Sample
 from crfkit.data.formats.registry import find
 from crfkit.data.reading import Options
 from crfkit.data.source import EmptyInputError, FormatError, Input
+from crfkit.data.suspicions import watched
 
 __all__ = ["blocks"]
 
@@ -29,21 +33,36 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
     """Read an input block by block; `crfkit.data.stream` with ``alphabets="fresh"`` is the way to use it."""
     chosen = options.choose(source, waiting=False)
     record, found = find(chosen.format), False
-    if record.whole:
-        yield from replace(options, format=record.name).parts(source)
-        return
-    given = options.given
-    if "docstart" not in record.options:
-        given = replace(given, docstart=None)
-    if record.name == "columns" and given.separator is None:  # for all blocks alike
+    parts = (
+        record.parts(source, options.given) if record.whole else _parts(record, chosen, options.given, source)
+    )
+    for part in watched(parts, record, options.given, source.name):
+        found = True
+        yield part
+    if not found:
+        raise source.nothing()
+
+
+def _parts(record: Format, chosen: Guess, given: Given, source: Input) -> Iterator[Columns | Dataset]:
+    """Read an input whose format is settled, block by block."""
+
+    def read(piece: Input) -> Iterator[Columns | Dataset]:
+        return record.parts(piece, given)
+
+    if record.name == "columns":  # for all blocks alike
         sample = chosen.sample or Sample(source.peek_line()[:SAMPLE], False, given.comment)
-        given = replace(given, separator="\t" if sample.tabs else "blanks")
-    elif record.name == "conllu" and options.format is None:
-        given = replace(given, separator=None)  # it has its own
-    options = Options(record.name, given)
+        separator = separator_of(sample, given)
+        head = head_of(source, given, separator, sample)
+
+        def read(piece: Input) -> Iterator[Columns | Dataset]:
+            return headed_parts(piece, given, separator, head)
+
+        if head.sequence is not None:
+            yield from read(source)
+            return
     width: int | None = None
     for line, piece in _cut(source.chunks(), record.line_by_line):
-        part = _read(options, source.name, line, piece) if piece.strip() else None
+        part = _read(read, source, line, piece) if piece.strip() else None
         if part is None:
             continue
         if isinstance(part, Columns):
@@ -51,10 +70,7 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
             if len(part.names) != width:
                 what = f"from here on there are {len(part.names)} columns, expected {width} as before"
                 raise FormatError(source.name, line, what)
-        found = True
         yield part
-    if not found:
-        raise source.nothing()
 
 
 def _cut(chunks: Iterator[bytes], lines: bool) -> Iterator[tuple[int, bytes]]:
@@ -81,12 +97,21 @@ def _cut(chunks: Iterator[bytes], lines: bool) -> Iterator[tuple[int, bytes]]:
         yield line, b"".join(held)
 
 
-def _read(options: Options, name: str, line: int, piece: bytes) -> Columns | Dataset | None:
+def _read(
+    read: Callable[[Input], Iterator[Columns | Dataset]], source: Input, line: int, text: bytes
+) -> Columns | Dataset | None:
     """Return a block, None where it holds no sequence: others may."""
+    piece = Input(source.name, io.BytesIO(text).read)
+    piece.remedy = source.remedy
     try:
-        return concatenate(list(options.parts(Input(name, io.BytesIO(piece).read))))
+        parts = list(read(piece))
     except EmptyInputError:
         return None
     except FormatError as error:
-        at = None if error.line is None else error.line + line - 1
-        raise FormatError(name, at, error.what) from None
+        raise source.error(None if error.line is None else error.line + line - 1, error.what) from None
+    if not parts:
+        return None
+    found = concatenate(parts)
+    if isinstance(found, Columns) and found.lines is not None:
+        return replace(found, lines=found.lines.after(line - 1))
+    return found

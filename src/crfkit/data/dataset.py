@@ -47,6 +47,7 @@ class ExtractorSpec:
     scheme: str | None = None  #: of the tags that spelled gold segments, where tags did
     encoding: str | None = None  #: of the labels of a chain, where they are spelled anew
     conjunctions: Conjunctions | None = None  #: of attributes, made after all others
+    width: int | None = None  #: how many columns there were, with that of the label where it is known
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,19 @@ r"""Reading data: which format it is, by name or by content, and the reader of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from crfkit.data.assemble import concatenate, cut
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, comment_hint
-from crfkit.data.formats.guess import Guess, guess
-from crfkit.data.formats.record import SAMPLE, Given
+from crfkit.data.formats.guess import Guess, guess_of
+from crfkit.data.formats.header import header_in
+from crfkit.data.formats.record import SAMPLE, Given, Sample
 from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.source import BINARY, Input, Place, open_input
+from crfkit.data.suspicions import watched
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,6 +32,8 @@ class ReadOptions(TypedDict, total=False):
     docstart: str | None
     label: bool | None
     sequence: str | None
+    header: bool | None
+    encoding: str | None
     needs: str | None
     say: Callable[[str], object] | None
 
@@ -48,13 +53,21 @@ class Options:
         if self.format is not None:
             self.check(self.format)
 
-    def check(self, format: str, guessed: bool = False) -> None:
-        """Refuse an unknown format, and options that the format does not have (a guess ignores docstart)."""
-        has = find(format).options | ({"docstart"} if guessed else set())
-        for name in (f.name for f in fields(Given)):
-            if getattr(self.given, name) is not None and name not in has:
-                with_it = [one for one in names() if name in find(one).options]
-                raise ValueError(f"format {format} has no option {name!r}; {', '.join(with_it)} have it")
+    def check(self, format: str) -> None:
+        """Refuse an unknown format, and options that the format does not have.
+
+        All formats keep marks of documents, those that have none too: only skipping them is an option.
+        """
+        lacking = self._lacks(format)
+        if lacking is not None:
+            with_it = [one for one in names() if lacking in find(one).takes]
+            raise ValueError(f"format {format} has no option {lacking!r}; {', '.join(with_it)} have it")
+
+    def _lacks(self, format: str) -> str | None:
+        """Return an option that is given and that a format does not have."""
+        has = find(format).takes | ({"docstart"} if self.given.docstart == "keep" else set())
+        given = (f.name for f in fields(Given) if getattr(self.given, f.name) is not None)
+        return next((name for name in given if name not in has), None)
 
     def choose(self, source: Input, waiting: bool = True) -> Guess:
         """Return the format, guessed from the content where it is not given.
@@ -64,41 +77,64 @@ class Options:
         if self.format is not None:
             return Guess(self.format, "as given")
         given = self.given
-        if (given.separator, given.comment) != (None, None):  # then it is columns
-            found = self._guess(source, waiting)[0] if given.separator in (None, "\t") else None
-            return found if found is not None and found.format == "conllu" else Guess("columns", "as given")
+        if any(one is not None for one in (given.separator, given.comment, given.header, given.sequence)):
+            return self._choose_separated(source, waiting)
         if given.label is not None:
             return Guess("mallet", "only SimpleTagger's text is with or without labels")
         named = by_name(source.name)
+        found: Guess | None
         if named is not None and named.guess is None:
             found = Guess(named.name, f"its name ends in {named.endings[0]}")
         else:
-            found, sample = self._guess(source, waiting)
-            if not sample.strip():
+            sample = self._sample(source, waiting)
+            if not sample.data.strip():
                 return Guess("columns", "it is empty")  # the reader says so, in more detail
-            if found is None and b"\0" in sample:
-                raise source.error(None, BINARY)
+            found = guess_of(sample)
+            if found is None and b"\0" in sample.data:
+                raise source.error(None, f"{BINARY}, or its encoding: encoding='utf-16' (--encoding utf-16)")
             holds = None if found is None else find(found.format).holds
             if self.needs is not None and holds not in (self.needs, "either"):
-                return Guess(DEFAULTS[self.needs], f"{self.needs} are needed")
-        if found is None:
-            what = f"its format could not be guessed; give it, one of {', '.join(names())}"
-            raise source.error(None, what + comment_hint(sample))
-        self.check(found.format, guessed=True)
+                return Guess(DEFAULTS[self.needs], f"{self.needs} are needed", sample)
+            if found is None:
+                what = f"its format could not be guessed; give it, one of {', '.join(names())}"
+                raise source.error(None, what + comment_hint(sample.data))
+        self.check(found.format)
         if self.say is not None:
             self.say(f"{source.name} is taken for format {found.format!r}: {found.why}.")
         return found
 
-    def _guess(self, source: Input, waiting: bool) -> tuple[Guess | None, bytes]:
-        sample = source.peek(SAMPLE + 1) if waiting else source.peek_line()
-        whole = waiting and len(sample) <= SAMPLE
-        return guess(sample[:SAMPLE], whole, self.given.comment), sample
+    def _choose_separated(self, source: Input, waiting: bool) -> Guess:
+        """Return the format of what has a separator, comments, a header or a column of sequences."""
+        given, named, sample = self.given, by_name(source.name), self._sample(source, waiting)
+        if named is not None and named.guess is None and self._lacks(named.name) is None:
+            between = None if given.separator == "blanks" else given.separator
+            if given.separator is None or header_in(sample.lines, between, given):
+                return Guess(named.name, f"its name ends in {named.endings[0]}")
+        found = guess_of(sample)
+        if found is not None and found.format in ("conllu", "parquet"):
+            own = "separator" if found.format == "conllu" and given.separator == "\t" else None
+            if self._lacks(found.format) in (None, own):
+                return found
+        return Guess("columns", "as given", sample)
+
+    def _sample(self, source: Input, waiting: bool) -> Sample:
+        found = source.peek(SAMPLE + 1) if waiting else source.peek_line()
+        return Sample(found[:SAMPLE], waiting and len(found) <= SAMPLE, self.given.comment)
+
+    @contextmanager
+    def opened(self, path: Place) -> Iterator[Input]:
+        """Open an input: text in its encoding, or what begins as files do that are no text."""
+        with open_input(path) as source:
+            source.say = self.say
+            records = [find(name) for name in (names() if self.format is None else [self.format])]
+            source.as_text(self.given.encoding, [one.magic for one in records if one.magic])
+            yield source
 
     def parts(self, source: Input) -> Iterator[Columns | Dataset]:
         """Read the input, and yield finished sequences as soon as there are any."""
         found = False
         record = find(self.choose(source).format)
-        for part in record.parts(source, self.given):
+        for part in watched(record.parts(source, self.given), record, self.given, source.name):
             found = True
             yield part
         if not found:
@@ -111,8 +147,7 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
     Parameters
     ----------
     path
-        A path, "-" for standard input, or a file opened in binary mode; gzip is recognised by content. Text
-        is UTF-8.
+        A path, "-" for standard input, or a file opened in binary mode; gzip is recognised by content.
     format
         One of `crfkit.data.FORMATS`; None guesses.
     columns
@@ -125,11 +160,19 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
     docstart
         "skip" leaves out sequences that are a single ``-DOCSTART-`` line, "keep" does not. None: skip for
         columns and conllu, as a document's mark is not a sentence; keep for crfpp and wapiti, as those
-        programs do. So do all commands, save ``crfkit tag``, which keeps every sequence of its input.
+        programs do. So do all commands, save ``crfkit tag``, which keeps every sequence of its input. Formats
+        that have no such marks keep all their sequences, and refuse "skip".
     label
         Whether the last field of SimpleTagger's text is the label (default) or a feature.
     sequence
-        The column of a table that numbers the sequences, by default "sequence".
+        The column of a table, or of columns that have names, that numbers the sequences: its name, or its
+        number in digits. None: "sequence", or the one column of a header with such a name ("sentence_id").
+    header
+        Whether the first line of columns or CSV names them; `columns` then chooses among these. None: of CSV
+        it does, of columns where it does beyond doubt (`crfkit.data.formats.header`); blanks between
+        columns leave a doubt, which is warned of.
+    encoding
+        That of the text, such as "latin-1", "cp1252" or "utf-16". None: UTF-8, or UTF-16 by its mark.
     needs
         "columns" or "attributes" (CRFsuite's text): what to take a text for where a guess gives the other.
     say
@@ -157,7 +200,7 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
     (['w=dog', 'len'], [1.0, 3.0])
     """
     reader = _reader(format, **options)
-    with open_input(path) as source:
+    with reader.opened(path) as source:
         return concatenate(list(reader.parts(source)))
 
 
@@ -196,7 +239,7 @@ def stream(
         raise ValueError(f'alphabets is {alphabets!r}, expected "shared" or "fresh"')
 
     def chunks() -> Iterator[Columns | Dataset]:
-        with open_input(path) as source:
+        with reader.opened(path) as source:
             if alphabets == "fresh":
                 from crfkit.data.blocks import blocks
 

@@ -1,7 +1,8 @@
 """Reading text from a path, standard input or an open file, gzip or plain, in blocks of whole lines.
 
 gzip is recognised by its first two bytes, never by the name. Lines end in LF or CRLF; a byte order mark at
-the start is dropped. Every error is a `FormatError` that names the file and the line.
+the start is dropped; what is not so is made so by `crfkit.data.encodings`. Every error is a `FormatError`
+that names the file and the line.
 
 Bounds, so that no input costs much more than its bytes: a line has at most `LONGEST_LINE` bytes, a token, a
 label or a name `LONGEST_TOKEN`, and gzip that becomes `LARGE` and more than `MOST_GROWTH` times as long is
@@ -16,10 +17,11 @@ import stat
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
+from crfkit.data.encodings import ANOTHER, recoded
 from crfkit.data.opening import NotAFileError, open_file
 from crfkit.shown import cut
 
@@ -93,6 +95,9 @@ class Input:
         self._held: deque[bytes] = deque()
         self._times = 1
         self._has_lines = True
+        self._text: tuple[str | None, Sequence[bytes]] | None = None
+        self.remedy = "convert the file to UTF-8"  #: of text that is not UTF-8
+        self.say: Callable[[str], object] | None = None  #: receives what readers decide
         chunks = self._raw(read)
         beginning = b""
         for chunk in chunks:
@@ -101,7 +106,21 @@ class Input:
                 break
         chunks = _again(beginning, chunks)
         self.compressed = beginning.startswith(GZIP)  #: by gzip
-        self._chunks = self._measured(self._gunzip(chunks) if self.compressed else chunks)
+        plain = self._gunzip(chunks) if self.compressed else chunks
+        self._chunks = self._measured(self._recoded(plain))
+
+    def as_text(self, encoding: str | None, binary: Sequence[bytes] = ()) -> None:
+        """Read the input as text in an encoding, see `crfkit.data.encodings`; before anything else is read.
+
+        Parameters
+        ----------
+        encoding : str, optional
+            None: what its byte order mark says, else UTF-8.
+        binary : sequence of bytes
+            The beginnings of files that are no text.
+        """
+        self._text = encoding, binary
+        self.remedy = ANOTHER
 
     def peek(self, size: int) -> bytes:
         """Return the first bytes without consuming them; fewer only where the input ends."""
@@ -111,17 +130,36 @@ class Input:
             held += len(chunk)
         return b"".join(self._held)[:size]
 
+    def take_line(self, comment: str = "") -> tuple[int, str]:
+        """Take out the first line that is neither blank nor a comment; an empty one takes its place.
+
+        Returns its number and its text.
+        """
+        held = self._peeked(re.compile(_LINE.pattern.replace(b"(?!#)", _but(comment)), re.MULTILINE))
+        at, line = 0, 1
+        while at < len(held):
+            end = held.find(b"\n", at) % (len(held) + 1)  # -1 is the end
+            text = _unmarked(held[at:end]) if line == 1 else held[at:end]
+            if text.strip() and not (comment and text.startswith(comment.encode())):
+                self._held = deque([held[:at] + held[end:]])
+                return line, self.decode(text, line).rstrip("\r")
+            at, line = end + 1, line + 1
+        raise self.nothing()
+
     def peek_line(self) -> bytes:
         """Return the first bytes up to a line that is neither blank nor a comment, and what came with it.
 
         Of an input that begins with nothing else, `LONGEST_LINE` bytes are looked at.
         """
+        return self._peeked(_LINE)
+
+    def _peeked(self, wanted: re.Pattern[bytes]) -> bytes:
         held = sum(map(len, self._held))
         found = b"".join(self._held)
         open_line: list[bytes] = []  # the beginning of the last line
         while True:
             whole = found.rfind(b"\n") + 1
-            if whole and _LINE.search(b"".join([*open_line, found[:whole]])):
+            if whole and wanted.search(b"".join([*open_line, found[:whole]])):
                 break
             open_line = [found[whole:]] if whole else [*open_line, found]
             if held > LONGEST_LINE or not (found := next(self._chunks, b"")):
@@ -207,13 +245,16 @@ class Input:
             return block.decode()
         except UnicodeDecodeError as error:
             at = line + block.count(b"\n", 0, error.start)
-            raise self.error(at, "is not valid UTF-8; convert the file to UTF-8") from None
+            raise self.error(at, f"is not valid UTF-8; {self.remedy}") from None
 
     def _raw(self, read: Callable[[int], bytes]) -> Iterator[bytes]:
         while chunk := read(CHUNK * self._times):
             if not isinstance(chunk, bytes):
                 raise TypeError(f"{self.name} gives {type(chunk).__name__}; open it in binary mode")
             yield chunk
+
+    def _recoded(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        yield from chunks if self._text is None else recoded(chunks, *self._text, self.error)
 
     def _measured(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the chunks; raise where a line has no end, soon where it is not text."""
@@ -266,6 +307,11 @@ class Input:
         if given > LARGE and given > MOST_GROWTH * taken:
             what = f"is gzip whose first {taken:,} bytes become more than {given:,}"
             raise self.error(None, f"{what}; if it is meant to, decompress it first")
+
+
+def _but(comment: str) -> bytes:
+    """Return the pattern of no comment."""
+    return b"(?!" + re.escape(comment.encode()) + b")" if comment else b""
 
 
 def _unmarked(block: bytes) -> bytes:

@@ -9,7 +9,7 @@ from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.record import Given
-from crfkit.data.formats.registry import DEFAULTS, by_name, find
+from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.reading import Options
 from crfkit.data.sink import write_bytes
 from crfkit.data.source import Place
@@ -41,7 +41,7 @@ def write(
         One of `crfkit.data.FORMATS`, save conllu; None goes by the name (``.jsonl``, ``.csv``,
         ``.parquet``), then by the data: columns or crfsuite.
     separator
-        The one character between columns; None is a blank.
+        The one character between columns; None is a blank, of CSV a comma.
     sequence
         The column of a table that numbers the sequences, by default "sequence".
 
@@ -63,6 +63,9 @@ def write(
     named = by_name(path)
     name = format or (named.name if named else DEFAULTS[_kind(head)])
     options.check(name)
+    if sequence is not None and not find(name).whole:
+        tables = ", ".join(one for one in names() if find(one).whole)
+        raise ValueError(f"format {name} is written without numbers of sequences; {tables} have them")
     holds, render = find(name).holds, _writer(name)
 
     def pieces() -> Iterator[bytes]:

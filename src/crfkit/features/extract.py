@@ -239,7 +239,7 @@ class Extractor:
         batch = Batch(columns.seq_ptr, node.ptr, node.id, node.value, label, dense=dense, **extra)
         named = (self.attributes, self.edge_attributes, self.segment_attributes)
         nodes, edges, segments = named if self.hashed is None else self._nameless
-        made_by = ExtractorSpec(self.recipe, self.label, self.hashed, self.longest)
+        made_by = ExtractorSpec(self.recipe, self.label, self.hashed, self.longest, width=len(columns.names))
         return Dataset(batch, self.labels, nodes, edges, segments, extractor=made_by)
 
     def _dense(self, columns: Columns, f: Field) -> Floats:

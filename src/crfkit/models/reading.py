@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 from crfkit import features  # the other readers of features are loaded when they are needed
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.models.encoding import encoded
 from crfkit.models.names import Names
 from crfkit.models.tags import as_segments, segmented
+from crfkit.models.width import check_width
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
 
@@ -118,7 +119,9 @@ class Reader:
                 )
             return features.ItemExtractor(model.hashed, None if model.hashed else model.attributes)(X)
         label = model.label_column if gold else None
-        columns = X if isinstance(X, Columns) else _columns(X, recipe, label)
+        columns = X if isinstance(X, Columns) else _columns(X, recipe, label, model.extractor)
+        if isinstance(X, Columns):
+            check_width(X, model.extractor, "the model")
         extract = self._extractor(recipe, columns.positions)
         extract.label, extract.labels = None, Alphabet()
         known = model.answers
@@ -283,8 +286,13 @@ def _labels_in(batch: Batch) -> int:
     return max(*wide, 0 if batch.label is None else int(batch.label.max(initial=-1)) + 1)
 
 
-def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -> Columns:
-    """Return token rows as columns; those of dicts are what the recipe reads, and the label where it is."""
+def _columns(
+    X: Iterable[Any], recipe: Recipe, label: str | int | None = None, made_by: ExtractorSpec | None = None
+) -> Columns:
+    """Return token rows as columns; those of dicts are what the recipe reads, and the label where it is.
+
+    Rows without names have the columns of training, where these are known (`made_by`).
+    """
     sequences = list(X)
     for n, sequence in enumerate(sequences):
         _check_sequence(sequence, n)
@@ -325,4 +333,7 @@ def _columns(X: Iterable[Any], recipe: Recipe, label: str | int | None = None) -
         for n, sequence in enumerate(sequences):
             yield [row_of(row, n, t) for t, row in enumerate(sequence)]
 
-    return Columns.from_rows(walk(), names)
+    made = Columns.from_rows(walk(), names)
+    if names is None:
+        check_width(made, made_by, "the model")
+    return made

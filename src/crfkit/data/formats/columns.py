@@ -32,15 +32,16 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.source import Input
+from crfkit.data.lines import Lines
+from crfkit.data.source import FormatError, Input
 from crfkit.shown import counted, quoted
 
-__all__ = ["CONLLU", "Columns", "check_columns", "parts", "render"]
+__all__ = ["CONLLU", "MOST_COLUMNS", "Columns", "check_columns", "parts", "render"]
 
 #: Names of the columns of CoNLL-U.
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _NO_WORD = re.compile(rb"^(?=\d+[-.]\d+\t)", re.MULTILINE)
-_MOST_COLUMNS = 1 << 14  # as in cpp/text/columns.hpp: each has an alphabet
+MOST_COLUMNS = 1 << 14  #: as in cpp/text/columns.hpp: each has an alphabet
 _C_SPACE = bytes.maketrans(b"\v\f\r", b"   ")
 
 
@@ -61,6 +62,8 @@ class Columns:
     names: tuple[str, ...]  #: for each column; "0", "1", ... where none were given
     source: str = ""  #: where the data came from
     format: str = "columns"  #: name of the format that they were in
+    lines: Lines | None = None  #: where the sequences stand in the source, where that is known
+    headed: bool = False  #: whether the names are those of a header in the source
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -73,6 +76,8 @@ class Columns:
             raise ValueError(f"there are {len(self.alphabets)} alphabets for {len(self.ids)} columns")
         if not len(self.seq_ptr) or self.seq_ptr[0] != 0 or (np.diff(self.seq_ptr) < 0).any():
             raise ValueError("seq_ptr must begin with 0 and never fall")
+        if self.lines is not None and len(self.lines.begin) != len(self):
+            raise ValueError(f"there are lines of {len(self.lines.begin)} sequences, expected {len(self)}")
         if not self.ids and self.positions:
             raise ValueError("there are tokens but no columns")
         for name, ids, alphabet in zip(self.names, self.ids, self.alphabets, strict=True):
@@ -219,8 +224,8 @@ def check_columns(names: Sequence[str]) -> None:
     Traceback (most recent call last):
     ValueError: has the same column name twice, 'word'; rename one
     """
-    if len(names) > _MOST_COLUMNS:
-        raise ValueError(f"has {len(names):,} columns, expected {_MOST_COLUMNS:,} at most")
+    if len(names) > MOST_COLUMNS:
+        raise ValueError(f"has {len(names):,} columns, expected {MOST_COLUMNS:,} at most")
     if len(set(names)) < len(names):
         raise ValueError(f"has the same column name twice, {_twice(names)!r}; rename one")
 
@@ -266,21 +271,24 @@ def parts(
             if names is not None and len(names) != parser.columns:
                 what = f"has {parser.columns} columns but {len(names)} names were given; give one for each"
                 raise source.error(None, what)
-        ids, seq_ptr, _ = parser.take()
+        ids, seq_ptr, begin = parser.take()
         if len(seq_ptr) > 1:
             given = names if names is not None else [str(c) for c in range(parser.columns)]
-            yield Columns(tuple(ids), alphabets, seq_ptr, tuple(given), source.name, format)
+            lines = Lines(begin, None if comment else 1)
+            yield Columns(tuple(ids), alphabets, seq_ptr, tuple(given), source.name, format, lines)
+
+    def refused(line: int, what: str, hint: str = "") -> FormatError:
+        return source.error(line, f"{what}; {source.remedy}" if "not valid UTF-8" in what else what + hint)
 
     for chunk in chunks:
         bad = parser.feed(chunk.translate(_C_SPACE) if format == "wapiti" else chunk)
         yield from taken()
         if bad:
-            line, what = bad
-            raise source.error(line, what if comment else what + comment_hint(chunk))
+            raise refused(*bad, "" if comment else comment_hint(chunk))
     bad = parser.finish()
     yield from taken()
     if bad:
-        raise source.error(*bad)
+        raise refused(*bad)
 
 
 def comment_hint(text: bytes) -> str:

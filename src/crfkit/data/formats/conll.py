@@ -6,32 +6,56 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from crfkit.data.assemble import concatenate
 from crfkit.data.formats.columns import Columns, parts, render
+from crfkit.data.formats.header import Head, head_of
+from crfkit.data.formats.numbered import numbered
 from crfkit.data.formats.record import SAMPLE, Format, Given, Sample
 from crfkit.data.source import Input
 
-__all__ = ["COLUMNS", "CONLLU", "CRFPP", "WAPITI"]
+__all__ = ["COLUMNS", "CONLLU", "CRFPP", "WAPITI", "headed_parts", "separator_of"]
 
 _LINE = re.compile(r"\d+([-.]\d+)?\t([^\t]*\t){5}(\d+|_)\t([^\t]*\t){2}[^\t]*")
 
 
-def _separator(source: Input, options: Given) -> str | None:
+def separator_of(sample: Sample, options: Given) -> str | None:
     """Return the separator: as given, or a TAB where every line has one; None: blanks and TABs."""
     if options.separator is not None:
         return None if options.separator == "blanks" else options.separator
-    sample = source.peek(SAMPLE + 1)
-    return "\t" if Sample(sample[:SAMPLE], len(sample) <= SAMPLE, options.comment).tabs else None
+    return "\t" if sample.tabs else None
+
+
+def _read_columns(source: Input, options: Given) -> Iterator[Columns]:
+    found = source.peek(SAMPLE + 1)
+    sample = Sample(found[:SAMPLE], len(found) <= SAMPLE, options.comment)
+    separator = separator_of(sample, options)
+    return headed_parts(source, options, separator, head_of(source, options, separator, sample))
+
+
+def headed_parts(source: Input, options: Given, separator: str | None, head: Head) -> Iterator[Columns]:
+    """Read columns whose names are settled, and that are cut where the column of sequences changes."""
+    read = parts(
+        source,
+        names=head.names,
+        separator=separator,
+        comment=options.comment or "",
+        skip_docstart=options.docstart != "keep",
+    )
+    if head.sequence is not None:  # it decides where sequences end, so that all lines are needed
+        whole = list(read)
+        joined = [] if not whole else [concatenate(whole)]
+        read = (numbered(one, one.found(head.sequence)) for one in joined if isinstance(one, Columns))
+    return (head.shaped(part) for part in read)
 
 
 def _reader(format: str) -> Callable[[Input, Given], Iterator[Columns]]:
     def read(source: Input, options: Given) -> Iterator[Columns]:
-        skip = options.docstart == "skip" or (options.docstart is None and format in ("columns", "conllu"))
-        between = {"columns": _separator, "conllu": lambda *_: "\t"}.get(format)
+        skip = options.docstart == "skip" or (options.docstart is None and format == "conllu")
         return parts(
             source,
             format,
             names=options.columns,
-            separator=None if between is None else between(source, options),
+            separator="\t" if format == "conllu" else None,
             comment=options.comment or "",
             skip_docstart=skip,
         )
@@ -66,7 +90,12 @@ def _guess_conllu(sample: Sample) -> str:
 
 _OPTIONS = frozenset({"columns", "comment", "docstart"})
 COLUMNS = Format(
-    "columns", "columns", _reader("columns"), _writer("columns"), _OPTIONS | {"separator"}, _guess
+    "columns",
+    "columns",
+    _read_columns,
+    _writer("columns"),
+    _OPTIONS | {"separator", "header", "sequence"},
+    _guess,
 )
 CONLLU = Format(
     "conllu",

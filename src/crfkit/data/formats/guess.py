@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from crfkit.data.formats.record import Sample
 from crfkit.data.formats.registry import records
 
-__all__ = ["Guess", "guess"]
+__all__ = ["Guess", "guess", "guess_of"]
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,12 @@ def guess(sample: bytes, whole: bool = True, comment: str | None = None) -> Gues
 
     `whole` says that these are all bytes of the input. Lines that begin with `comment` do not count.
     """
-    looked_at = Sample(sample, whole, comment)
+    return guess_of(Sample(sample, whole, comment))
+
+
+def guess_of(sample: Sample) -> Guess | None:
+    """Guess the format of a text from its beginning, or return None."""
     for one in records():
-        if one.guess is not None and (why := one.guess(looked_at)):
-            return Guess(one.name, why, looked_at)
+        if one.guess is not None and (why := one.guess(sample)):
+            return Guess(one.name, why, sample)
     return None

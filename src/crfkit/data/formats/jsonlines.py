@@ -36,6 +36,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, check_columns, spell
 from crfkit.data.formats.crfsuite_text import check_plain
 from crfkit.data.formats.rows import RowReader
+from crfkit.data.lines import Lines
 from crfkit.data.segmentation import tagged
 from crfkit.data.source import LONGEST_TOKEN, Input
 from crfkit.shown import quoted
@@ -92,7 +93,7 @@ def _columns(source: Input, names: Sequence[str] | None) -> Iterator[Columns]:
                 record = _record(written)
                 if reader is None:
                     reader = _Tokens.of(record, names, source.name)
-                reader.add(record)
+                reader.add(record, line)
         if reader is not None:
             yield from reader.take()
 
@@ -161,6 +162,7 @@ class _Tokens:
     alphabets: tuple[Alphabet, ...]
     columns: list[list[str]]
     lengths: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, record: dict[str, Any], names: Sequence[str] | None, source: str) -> _Tokens:
@@ -171,7 +173,7 @@ class _Tokens:
         check_columns(chosen)
         return cls(chosen, source, tuple(Alphabet() for _ in chosen), [[] for _ in chosen])
 
-    def add(self, record: dict[str, Any]) -> None:
+    def add(self, record: dict[str, Any], line: int) -> None:
         if "items" in record:
             raise ValueError('has "items", but the lines before have tokens')
         keys = [_KEYS.get(name, name) for name in self.names]
@@ -182,13 +184,14 @@ class _Tokens:
         for column, one in zip(self.columns, lists, strict=True):
             column += one
         self.lengths.append(len(lists[0]))
+        self.lines.append(line)
 
     def take(self) -> Iterator[Columns]:
         if self.lengths:
             ids = tuple(a.ids(column) for a, column in zip(self.alphabets, self.columns, strict=True))
-            made = pointers(self.lengths)
-            self.columns, self.lengths = [[] for _ in self.names], []
-            yield Columns(ids, self.alphabets, made, tuple(self.names), self.source, "jsonl")
+            made, lines = pointers(self.lengths), Lines(np.array(self.lines, dtype=np.int64), 0)
+            self.columns, self.lengths, self.lines = [[] for _ in self.names], [], []
+            yield Columns(ids, self.alphabets, made, tuple(self.names), self.source, "jsonl", lines)
 
 
 class _Items(RowReader):

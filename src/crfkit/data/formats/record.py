@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from crfkit.data.encodings import check_encoding
 from crfkit.once import once
 
 if TYPE_CHECKING:
@@ -30,8 +31,16 @@ class Given:
     docstart: str | None = None
     label: bool | None = None
     sequence: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+        if self.header not in (None, True, False):
+            raise ValueError(f"header is {self.header!r}, expected True, False or None")
+        if self.sequence == "":
+            raise ValueError("sequence is empty, expected the name of the column that numbers the sequences")
         if self.docstart not in (None, "skip", "keep"):
             raise ValueError(f'docstart is {self.docstart!r}, expected "skip" or "keep"')
         if self.separator not in (None, "blanks") and (
@@ -103,10 +112,16 @@ class Format:
     #: Returns a chunk as bytes; the last argument is whether it is the first chunk. A string says what to
     #: write instead of this format.
     render: Callable[[Columns | Dataset, Given, bool], bytes] | str
-    options: frozenset[str] = frozenset()  #: the fields of `Given` that it takes
+    options: frozenset[str] = frozenset()  #: the fields of `Given` that it takes, all text `encoding` too
     #: Returns why a sample is of this format, "" where it is not. None: only the ending of a name decides.
     guess: Callable[[Sample], str] | None = None
     endings: tuple[str, ...] = ()  #: of the names of its files
     whole: bool = False  #: read and written as a whole, never in chunks
     line_by_line: bool = False  #: every line is a sequence; else blank lines are between them
     names_columns: bool = False  #: its files say what their columns are called
+    magic: bytes = b""  #: what its files begin with, where they are no text
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """The fields of `Given` that it takes."""
+        return self.options if self.magic else self.options | {"encoding"}

@@ -19,6 +19,7 @@ from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.record import Format, Given
+from crfkit.data.lines import Lines
 from crfkit.shown import quoted
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ def _parts(source: Input, options: Given) -> Iterator[Columns]:
         raise source.error(None, f"has 2 columns, character and tag, but {len(names)} names were given")
     alphabets = (Alphabet(), Alphabet([BEGIN, INSIDE]))
     found = False
-    for _, block in source.blocks():
-        sentences = [words for line in block.split("\n") if (words := line.split())]
+    for first, block in source.blocks():
+        full = [
+            (line, words) for line, text in enumerate(block.split("\n"), first) if (words := text.split())
+        ]
+        sentences = [words for _, words in full]
         if not sentences:
             continue
         found = True
@@ -46,9 +50,9 @@ def _parts(source: Input, options: Given) -> Iterator[Columns]:
         ids = alphabets[0].ids([character for words in sentences for word in words for character in word])
         tag = np.ones(len(ids), dtype=np.int32)
         tag[pointers([length for one in lengths for length in one])[:-1]] = 0
-        yield Columns(
-            (ids, tag), alphabets, pointers(list(map(sum, lengths))), names, source.name, FORMAT.name
-        )
+        seq_ptr = pointers(list(map(sum, lengths)))
+        lines = Lines(np.array([line for line, _ in full], dtype=np.int64), 0)
+        yield Columns((ids, tag), alphabets, seq_ptr, names, source.name, FORMAT.name, lines)
     if not found:
         raise source.nothing()
 

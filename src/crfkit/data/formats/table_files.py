@@ -13,17 +13,21 @@ if TYPE_CHECKING:
 
 __all__ = ["CSV", "PARQUET"]
 
-_SHARED: dict[str, Any] = {
-    "options": frozenset({"columns", "sequence"}),
-    "whole": True,
-    "names_columns": True,
-}
+_OPTIONS = frozenset({"columns", "sequence"})
+_SHARED: dict[str, Any] = {"whole": True, "names_columns": True}
+
+
+def _check_separator(options: Given) -> None:
+    """Refuse what CSV cannot have between its fields."""
+    if options.separator in ("blanks", '"'):
+        raise ValueError(f"separator is {options.separator!r}, expected one character for CSV, such as ';'")
 
 
 def _read_csv(source: Input, options: Given) -> Iterator[Columns]:
-    from crfkit.data.formats.tables import read_csv
+    from crfkit.data.formats.csv_text import read_csv
 
-    yield read_csv(source, sequence=options.sequence or "sequence", columns=options.columns)
+    _check_separator(options)
+    yield read_csv(source, options)
 
 
 def _read_parquet(source: Input, options: Given) -> Iterator[Columns]:
@@ -35,7 +39,8 @@ def _read_parquet(source: Input, options: Given) -> Iterator[Columns]:
 def _render_csv(data: Any, options: Given, first: bool) -> bytes:
     from crfkit.data.formats.tables import render_csv
 
-    return render_csv(data, sequence=options.sequence or "sequence")
+    _check_separator(options)
+    return render_csv(data, sequence=options.sequence or "sequence", separator=options.separator or ",")
 
 
 def _render_parquet(data: Any, options: Given, first: bool) -> bytes:
@@ -48,7 +53,23 @@ def _guess(sample: Sample) -> str:
     return "it begins with PAR1" if sample.data.startswith(b"PAR1") else ""
 
 
-CSV = Format("csv", "columns", _read_csv, _render_csv, endings=(".csv",), **_SHARED)
+CSV = Format(
+    "csv",
+    "columns",
+    _read_csv,
+    _render_csv,
+    _OPTIONS | {"separator", "header"},
+    endings=(".csv",),
+    **_SHARED,
+)
 PARQUET = Format(
-    "parquet", "columns", _read_parquet, _render_parquet, guess=_guess, endings=(".parquet",), **_SHARED
+    "parquet",
+    "columns",
+    _read_parquet,
+    _render_parquet,
+    _OPTIONS,
+    guess=_guess,
+    endings=(".parquet",),
+    magic=b"PAR1",
+    **_SHARED,
 )

@@ -3,7 +3,8 @@
 One column, `sequence` unless named otherwise, says which sequence a token belongs to; rows of one sequence
 stand together. Cells are strings (whole numbers are written out). Missing values (None, NaN, nulls) become
 empty strings, as CSV has them; an empty label is an unknown one. Data frames of pandas and Polars are read
-by themselves, all others through pyarrow by the Arrow PyCapsule protocol. CSV needs none of these.
+by themselves, all others through pyarrow by the Arrow PyCapsule protocol. CSV needs none of these, and is
+read by `crfkit.data.formats.csv_text`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from crfkit.data.source import FormatError, Input
 
 __all__ = [
     "from_table",
-    "read_csv",
     "read_parquet",
     "render_csv",
     "render_parquet",
@@ -103,32 +103,6 @@ def to_table(data: Columns, *, sequence: str = "sequence", kind: str = "pandas")
     return getattr(_need(kind), _FRAMES[kind])(_to_cells(data, sequence))
 
 
-def read_csv(source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None) -> Columns:
-    """Read comma-separated values; the first row holds the names."""
-    rows = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
-    table: list[list[str]] = []
-    try:
-        for row in rows:
-            if row:
-                table.append(row)
-                if len(row) != len(table[0]):
-                    what = f"has {len(row)} fields, expected {len(table[0])} as in the first row"
-                    raise source.error(rows.line_num, what)
-    except csv.Error as error:
-        raise source.error(
-            rows.line_num, f"is not CSV ({error}); quote fields with commas or quotes"
-        ) from None
-    if len(table) < 2:
-        raise source.nothing()
-    names = table.pop(0)
-    try:
-        check_columns(names)
-    except ValueError as error:
-        raise source.error(1, str(error)) from None
-    cells = dict(zip(names, map(list, zip(*table, strict=True)), strict=True))
-    return _from_cells(cells, sequence, columns, source.name, "csv", 1)
-
-
 def read_parquet(
     source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None
 ) -> Columns:
@@ -147,13 +121,15 @@ def read_parquet(
     return _from_cells(cells, sequence, columns, source.name, "parquet", 0)
 
 
-def render_csv(data: Columns, *, sequence: str = "sequence") -> bytes:
-    """Return columns as comma-separated values."""
+def render_csv(data: Columns, *, sequence: str = "sequence", separator: str = ",") -> bytes:
+    """Return columns as comma-separated values, or with another separator."""
     cells = _to_cells(data, sequence)
     if any("\0" in field for column in data.strings() for field in column):
         raise ValueError("a token holds NUL; CSV cannot hold it")
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")  # with a bare LF, CR would stay unquoted
+    writer = csv.writer(
+        text, delimiter=separator, lineterminator="\r\n"
+    )  # with a bare LF, CR would stay unquoted
     writer.writerow(cells)
     writer.writerows(zip(*cells.values(), strict=True))
     return text.getvalue().encode()

@@ -26,6 +26,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
+from crfkit.data.formats.columns import MOST_COLUMNS
 from crfkit.inference.globals.plain import globals_of, plain_globals
 from crfkit.linear.layout import check_fits
 from crfkit.models.encoding import ENCODINGS
@@ -134,6 +135,8 @@ def pieces(
         "constraints": plain_globals(model.constraints, model.structure),
         "decision": model.decision,
     }
+    if model.extractor is not None and model.extractor.width is not None:
+        described["width"] = model.extractor.width
     return pack(arrays, described)
 
 
@@ -292,6 +295,16 @@ def _extractor(
         raise ValueError(
             f"the encoding is {encoding!r}, expected one of {', '.join(ENCODINGS)}, with a scheme"
         )
-    conjunctions = conjunctions_of(arrays.get("conjunctions"), attributes)
-    made = ExtractorSpec(recipe, column, hashed, scheme=scheme, encoding=encoding, conjunctions=conjunctions)
+    width = described.get("width")  # older files do not have it
+    if width is not None and (type(width) is not int or not 1 <= width <= MOST_COLUMNS):
+        raise ValueError(f"the number of columns is {width!r}, expected 1 to {MOST_COLUMNS}")
+    made = ExtractorSpec(
+        recipe,
+        column,
+        hashed,
+        scheme=scheme,
+        encoding=encoding,
+        conjunctions=conjunctions_of(arrays.get("conjunctions"), attributes),
+        width=width,
+    )
     return None if made == ExtractorSpec() else made

@@ -19,6 +19,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.axes import axes
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
+from crfkit.data.formats.columns import MOST_COLUMNS
 from crfkit.data.locks import locked_folder, make_folder
 from crfkit.features import Conjunctions
 from crfkit.fields import Fields
@@ -220,7 +221,14 @@ def _plain_spec(made_by: ExtractorSpec) -> dict[str, Any]:
     recipe, tables = (None, {}) if made_by.recipe is None else plain_recipe(made_by.recipe)
     pairs = None if made_by.conjunctions is None else made_by.conjunctions.pairs
     column, hashed = made_by.label_column, made_by.hashed
-    return {"recipe": recipe, "tables": tables, "label": column, "hashed": hashed, "conjunctions": pairs}
+    return {
+        "recipe": recipe,
+        "tables": tables,
+        "label": column,
+        "hashed": hashed,
+        "conjunctions": pairs,
+        "width": made_by.width,
+    }
 
 
 def _alphabet(tree: Fields, name: str) -> Alphabet:
@@ -249,4 +257,5 @@ def _spec_of(kept: Fields) -> ExtractorSpec:
         made = None if pairs is None else Conjunctions(pairs)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         kept.refuse("recipe", f"wrong ({error})")
-    return ExtractorSpec(recipe, label, hashed, conjunctions=made)
+    width = kept.count("width", MOST_COLUMNS) if kept.has("width") else None
+    return ExtractorSpec(recipe, label, hashed, conjunctions=made, width=width)

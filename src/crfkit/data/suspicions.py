@@ -1,0 +1,84 @@
+"""Data that look different from what was meant: one giant sequence, or a header that is read as a token.
+
+What comes is handed on as it is; a `DataWarning` names the option that mends it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+from crfkit.data.dataset import Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.data.formats.header import are_names
+from crfkit.data.formats.record import Format, Given
+from crfkit.errors import DataWarning
+from crfkit.shown import quoted
+
+__all__ = ["watched"]
+
+_LONG = 1000  # positions of a sequence that is suspicious where it is the only one
+_FEW = 20  # positions: in less, a label may occur once
+_TAG = re.compile(r".|[A-Z]-.*", re.DOTALL)  # such as O and B-PER, which no header is
+
+
+def watched(
+    parts: Iterator[Columns | Dataset], record: Format, given: Given, name: str
+) -> Iterator[Columns | Dataset]:
+    """Yield the parts of one input, and warn of what is suspicious in them.
+
+    Parameters
+    ----------
+    parts : iterator of Columns or Dataset
+    record : Format
+        Their format.
+    given : Given
+        What the user said of it.
+    name : str
+        That of the input.
+    """
+    first: Columns | Dataset | None = None
+    sequences = 0
+    for part in parts:
+        if first is None:
+            first = part
+            if isinstance(part, Columns) and given.header is None and "header" in record.takes:
+                _warn_of_header(part)
+        sequences += len(part)
+        yield part
+    blank_lines = not (record.whole or record.line_by_line or given.sequence is not None)
+    if first is not None and sequences == 1 and blank_lines:
+        _warn_of_one(first, name)
+
+
+def _warn_of_one(part: Columns | Dataset, name: str) -> None:
+    positions = part.positions if isinstance(part, Columns) else part.batch.positions
+    if positions > _LONG:
+        warnings.warn(
+            f"{name} is one sequence of {positions:,} positions: it has no blank line; put one between "
+            "sequences, or name the column that numbers them with sequence (--sequence-column NAME)",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_header(part: Columns) -> None:
+    """Warn where the first label occurs only there, of words that name columns or as no other label does."""
+    if part.headed or len(part.names) < 2 or not part.positions:
+        return
+    first = [alphabet[int(ids[0])] for alphabet, ids in zip(part.alphabets, part.ids, strict=True)]
+    counts = np.bincount(part.ids[-1])
+    alone = part.positions >= _FEW and (counts == 1).sum() == 1 and not _TAG.fullmatch(first[-1])
+    if counts[part.ids[-1][0]] > 1 or not (are_names(first) or alone):
+        return
+    line = 1 if part.lines is None else part.lines.of(0)
+    warnings.warn(
+        f"{part.source}, line {line}: is read as a token, but {quoted(first[-1])} occurs nowhere else in the "
+        "last column, as if the line named the columns; give header=True (--header) if it does, header=False "
+        "(--no-header) if not",
+        DataWarning,
+        stacklevel=3,
+    )
