@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from crfkit.models.names import Names
 from crfkit.models.predictions import Predictions, gold_labels
 from crfkit.models.probabilities import Probabilities
 from crfkit.models.scoring import Metric
-from crfkit.restored import NOTHING, Kinds, restoring, taken
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
@@ -56,17 +55,6 @@ class Model(Predictions, Probabilities):
     >>> model.predict(extract([[["a"], ["the"], ["dog"]]]))
     [['D', 'D', 'N']]
     """
-
-    _kinds: ClassVar[Kinds] = {
-        "layout": Layout,
-        "names": Names,
-        "w": np.ndarray,
-        "extractor": (ExtractorSpec, NOTHING),
-        "training": (Summary, NOTHING),
-        "notes": str,
-        "licence": str,
-        "calibration": (Isotonic, NOTHING),
-    }
 
     structure: Structure
     layout: Layout
@@ -100,11 +88,6 @@ class Model(Predictions, Probabilities):
             _ = self.rules  # names must be labels of the model
         if self.extractor == ExtractorSpec():  # it says nothing
             object.__setattr__(self, "extractor", None)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("chain", "local"):
-            raise AttributeError(f"a Model has no attribute {name!r}: use model.structure")
-        raise AttributeError(f"a Model has no attribute {name!r}")
 
     @property
     def labels(self) -> Alphabet:
@@ -171,12 +154,9 @@ class Model(Predictions, Probabilities):
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def __setstate__(self, state: object) -> None:
-        with restoring("Model"):
-            self._hold(taken(state, ("structure", "layout", "names", "w"), self._kinds))
-            if self.w.dtype != np.float64 or not np.isfinite(self.w).all():
-                raise ValueError("w has other entries than finite numbers of type float64")
-            self._check()
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._hold(state)  # weights are not copied: joblib may have mapped them
+        self._check()
 
     def _hold(self, given: Mapping[str, Any]) -> None:
         for f in fields(self):
