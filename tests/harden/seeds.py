@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +30,6 @@ from tests.cases.sentences import full
 
 __all__ = ["SEEDS", "graph_bytes", "seed"]
 
-OLD = Path(__file__).parents[1] / "models" / "files"
 ROWS = [
     [("The", "DT", "O"), ("New", "NN", "B-LOC"), ("York", "NN", "I-LOC"), ("ran", "VB", "O")],
     [("a", "DT", "O"), ("York", "NN", "B-LOC")],
@@ -151,10 +149,6 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "own recipe": lambda: dialect(OWN.replace("", ""), "crfkit").to_bytes(),
     "constraints": lambda: constrained().to_bytes(),
     "calibrated": lambda: calibrated().to_bytes(),
-    "format 1": (OLD / "chain.crf").read_bytes,
-    "format 1 order 2": (OLD / "second.crf").read_bytes,
-    "format 1 hashed": (OLD / "hashed.crf").read_bytes,
-    "format 2": (OLD / "local.crf").read_bytes,
     "graph": lambda: graph_bytes(graph_model()),
     "graph tables": lambda: graph_bytes(formless_graph()),
 }

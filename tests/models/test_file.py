@@ -395,6 +395,7 @@ def shape(**entries: Any) -> Any:
         (shape(order=2, constraints=[]), "its blocks of weights are .*, which do not fit a chain of order 2"),
         (describe(format=5), "it has format 5 .*, this version knows up to 4: use a newer crfkit"),
         (describe(format=None), "version of the format is missing"),
+        (describe(format=2), "it has format 2, and 3 is the oldest: train the model anew"),
         (describe(hashed=-1), "hashed is -1"),
         (
             shape(kind="ring"),

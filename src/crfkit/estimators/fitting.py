@@ -24,7 +24,6 @@ from crfkit.optimise.problem import Optimiser
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_flag
 from crfkit.training.interrupt import pass_on
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
@@ -172,11 +171,6 @@ class Fitting(PartParams):
                 "only one of X_dev and y_dev is given; give both, or X_dev as a Dataset with labels"
             )
         return self._judged(X, y, recipe, structure)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of parts among them, as ``objective__l2``; return self."""
-        refuse_flag(params.get("stop"), type(self).__name__)
-        return super().set_params(**params)
 
     def _train(
         self,

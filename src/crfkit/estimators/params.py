@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from crfkit.training.foreign import now_written
-
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -65,9 +63,9 @@ class PartParams(BaseEstimator):
         for key, value in params.items():
             name, inside, option = key.partition("__")
             if name not in own:
-                now = now_written(name)
-                hint = f"It is now written {now}." if now else f"Valid parameters are: {own!r}."
-                raise ValueError(f"Invalid parameter {name!r} for estimator {self}. {hint}")
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {own!r}."
+                )
             if inside:
                 nested[name][option] = value
             else:

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "About", "GraphFileError", "about", "any_model_of", "model_of", "open_model", "pieces"]
 
-#: 1: chains; 2: chains that are normalised locally; 3: any structure, blocks by name; 4: where the model has
-#: constraints on whole labellings, conjunctions, hidden states or calibration. Graphs have 5.
+#: 3: any structure, blocks by name; 4: where the model has constraints on whole labellings, conjunctions,
+#: hidden states or calibration. Graphs have 5.
 FORMAT = 4
 GRAPH_FORMAT = 5
 _ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
@@ -214,6 +214,8 @@ def _check_format(described: Mapping[str, Any]) -> None:
     version = described.get("format")
     if type(version) is not int or version < 1:
         raise ValueError("the version of the format is missing")
+    if version < FORMAT - 1:
+        raise ValueError(f"it has format {version}, and {FORMAT - 1} is the oldest: train the model anew")
     newest = GRAPH_FORMAT if _is_graph(described) else FORMAT
     if version > newest:
         raise ValueError(
@@ -223,10 +225,6 @@ def _check_format(described: Mapping[str, Any]) -> None:
 
 
 def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
-    if described["format"] < 3:
-        from crfkit.models.files.old import upgraded
-
-        arrays, described = upgraded(arrays, described)
     written = _ALPHABETS if f"{_ALPHABETS[-1]}.begin" in arrays else _ALPHABETS[:-1]
     names = {name: checked_alphabet(arrays, name) for name in written}
     labels = names["labels"].strings()
