@@ -1,8 +1,8 @@
-"""Objects that people pickle, one of each kind, and states that a damaged pickle could give them."""
+"""Objects that people pickle, one of each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Model
 from crfkit.structures import GraphBatch
 
-__all__ = ["MADE", "SCORES", "damaged_states"]
+__all__ = ["MADE", "SCORES"]
 
 X = [[["the"], ["dog"]], [["a"], ["dog"], ["barks"]]]
 Y = [["D", "N"], ["D", "N", "V"]]
@@ -98,19 +98,3 @@ MADE: dict[str, Callable[[], Any]] = {
     "Number": number,
     "Numbers": lambda: crfkit.inference.log_partition(scores("GraphPotentials"), threads=1),
 }
-
-_WRONG: tuple[Any, ...] = (7, -1, "x", b"x", object(), [], {}, [None], np.zeros((2, 2)), np.array([9**9] * 3))
-
-
-def damaged_states(state: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield states that are none, lack a field, or have something else there, each with what is wrong."""
-    nothing: tuple[Any, ...] = (None, 7, "x", [], [("w", 1)], ((), {}))
-    for other in nothing:
-        yield f"a {type(other).__name__} for the state", other
-    for name, value in state.items():
-        yield f"no {name}", {key: kept for key, kept in state.items() if key != name}
-        for other in _WRONG:
-            yield f"{name} is {type(other).__name__}", {**state, name: other}
-        if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "iuf":
-            for moved in (value[:-1], value[::-1], value + 1, value - 2, np.full_like(value, 2**30)):
-                yield f"{name} is another array", {**state, name: moved}

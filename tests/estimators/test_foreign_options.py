@@ -41,7 +41,7 @@ def test_options_of_other_tools_are_translated(options: dict[str, Any], instead:
         with pytest.raises(TypeError) as caught:
             call()
         assert f"write {instead}" in str(caught.value)
-    names = {**vars(optimise), **{name: getattr(crfkit, name) for name in crfkit.__all__}}
+    names = {name: getattr(room, name) for room in (optimise, crfkit) for name in room.__all__}
     made = eval(f"ChainCRF({instead})", {"ChainCRF": ChainCRF, **names})  # what is advised exists
     made.set_params(stop__max_iterations=2, threads=1).fit(X, Y)
 

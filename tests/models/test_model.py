@@ -34,13 +34,6 @@ def test_other_ids_give_the_same_answers(model: Model) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", ["chain", "local"])
-def test_old_names_are_refused_with_the_new_one(model: Model, name: str) -> None:
-    with pytest.raises(AttributeError, match=f"no attribute '{name}': use model.structure"):
-        getattr(model, name)
-    assert not hasattr(model, "nothing")
-
-
 def test_unknown_names_are_dropped(model: Model) -> None:
     given = ItemExtractor()([[{"new": 2.0, "bias": 0.5}, ["newer"]], [[]]], [["A", "Q"], ["B"]])
     batch = model.batch_of(given)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.checks import in_order
-from crfkit.restored import restoring
 
 __all__ = ["Alphabet", "AlphabetArrays"]
 
@@ -109,6 +108,5 @@ class Alphabet:
 
 
 def _rebuild(arrays: AlphabetArrays, frozen: bool) -> Alphabet:
-    with restoring("Alphabet"):
-        made = Alphabet.from_arrays(arrays)
-        return made if frozen else Alphabet(made.strings())
+    made = Alphabet.from_arrays(arrays)
+    return made if frozen else Alphabet(made.strings())

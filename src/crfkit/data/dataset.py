@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crfkit.arrays import Bools, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.restored import NOTHING, Kinds, Restored, restoring
+from crfkit.restored import Restored
 
 if TYPE_CHECKING:
     from crfkit.features.conjunctions import Conjunctions
@@ -64,28 +64,12 @@ class Dataset(Restored):
     [2, 1, 1]
     """
 
-    _kinds: ClassVar[Kinds] = {
-        "batch": Batch,
-        **dict.fromkeys(ALPHABETS.values(), Alphabet),
-        "extractor": (ExtractorSpec, NOTHING),
-    }
-
     batch: Batch
     labels: Alphabet
     attributes: Alphabet
     edge_attributes: Alphabet
     segment_attributes: Alphabet = field(default_factory=Alphabet)
     extractor: ExtractorSpec | None = None  #: what made the attributes, where that is known
-
-    def __setstate__(self, state: object) -> None:
-        super().__setstate__(state)
-        with restoring("Dataset"):
-            for kind, name in ALPHABET_OF.items():
-                found, known = self.batch.occurrences(kind), getattr(self, name)
-                if found is not None and len(known) and found.id.max(initial=-1) >= len(known):
-                    raise ValueError(f"the batch has {kind} attributes that are not among its {name}")
-            if self.batch.label is not None and self.batch.label.max(initial=-1) >= len(self.labels):
-                raise ValueError("the batch has labels that are not among its labels")
 
     def __len__(self) -> int:
         return self.batch.sequences

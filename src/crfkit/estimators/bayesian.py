@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from crfkit import inference
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.errors import warn_about
 from crfkit.estimators.graph import GraphCRF
-from crfkit.estimators.params import CheckedEstimator
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import Features
@@ -39,7 +39,7 @@ _FULL = 1000
 _METHOD: Final = Auto()
 
 
-class BayesianCRF(CheckedEstimator):
+class BayesianCRF(BaseEstimator):
     """A conditional random field whose weights have a posterior distribution: Qi, Szummer & Minka (2005).
 
     The posterior is a Gaussian found by power expectation propagation; predictions average over it. For few

@@ -24,7 +24,7 @@ from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -131,7 +131,6 @@ class ChainCRF(ChainQueries, Fitting):
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
-        refuse_flag(stop, type(self).__name__)
         self.structure = structure
         self.features = features
         self.objective = objective

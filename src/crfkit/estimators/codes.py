@@ -34,7 +34,7 @@ from crfkit.training.choose import objective_of
 from crfkit.training.codes import CODES, Bits, code_of, nearest, product_of
 from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit, Init
-from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.many import Task, train_all
 from crfkit.training.stop import Stop
 from crfkit.training.train import with_labels_of
@@ -124,7 +124,6 @@ class CodeCRF(ChainCRF):
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
-        refuse_flag(stop, type(self).__name__)
         self.code = code
         self.decoder = decoder
         self.columns = columns

@@ -28,7 +28,6 @@ from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_flag
 from crfkit.training.interrupt import pass_on
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
@@ -249,11 +248,6 @@ class Fitting(PartParams):
                 "labels"
             )
         return self._judged(X, y, recipe, structure)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of parts among them, as ``objective__l2``; return self."""
-        refuse_flag(params.get("stop"), type(self).__name__)
-        return super().set_params(**params)
 
     def _train(
         self,

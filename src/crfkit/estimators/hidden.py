@@ -31,7 +31,7 @@ from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -203,7 +203,6 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
-        refuse_flag(stop, type(self).__name__)
         self.states = states
         self.restarts = restarts
         self.decoding = decoding

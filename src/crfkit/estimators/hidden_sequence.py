@@ -27,7 +27,7 @@ from crfkit.shown import counted
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
-from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -98,7 +98,6 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
-        refuse_flag(stop, type(self).__name__)
         self.states = states
         self.restarts = restarts
         self.structure = structure

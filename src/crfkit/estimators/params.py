@@ -12,31 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
-
-from crfkit.models.graph_model import GraphModel
-from crfkit.models.model import Model
-from crfkit.restored import Kinds, restoring, taken
-from crfkit.training.foreign import now_written
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["CheckedEstimator", "PartParams"]
-
-_KINDS: Kinds = {"model_": (Model, GraphModel), "classes_": (np.ndarray, dict), "n_iter_": int}
+__all__ = ["PartParams"]
 
 
-class CheckedEstimator(BaseEstimator):
-    """An estimator that refuses the state of a damaged pickle."""
-
-    def __setstate__(self, state: object) -> None:
-        with restoring(type(self).__name__):
-            super().__setstate__(taken(state, self._get_param_names(), _KINDS))
-
-
-class PartParams(CheckedEstimator):
+class PartParams(BaseEstimator):
     """An estimator whose parameters may be dataclasses, with their fields as nested parameters.
 
     Examples
@@ -79,9 +63,9 @@ class PartParams(CheckedEstimator):
         for key, value in params.items():
             name, inside, option = key.partition("__")
             if name not in own:
-                now = now_written(name)
-                hint = f"It is now written {now}." if now else f"Valid parameters are: {own!r}."
-                raise ValueError(f"Invalid parameter {name!r} for estimator {self}. {hint}")
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {own!r}."
+                )
             if inside:
                 nested[name][option] = value
             else:

@@ -22,7 +22,7 @@ from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Fit, Init
-from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.many import Task, train_all
 from crfkit.training.pool import KINDS, Kind, learn_weights, pooled
 from crfkit.training.stop import Stop
@@ -130,7 +130,6 @@ class OpinionPool(ChainCRF):
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
-        refuse_flag(stop, type(self).__name__)
         self.experts = experts
         self.subsets = subsets
         self.share = share

@@ -31,7 +31,7 @@ from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.segments import has_sources, settled_by, settled_recipe
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
@@ -148,7 +148,6 @@ class SemiCRF(ChainQueries, Fitting):
         **unknown: NoReturn,
     ) -> None:
         refuse_unknown(unknown, type(self).__name__, self._get_param_names())
-        refuse_flag(stop, type(self).__name__)
         self.structure = structure
         self.features = features
         self.segment_features = segment_features

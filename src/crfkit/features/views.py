@@ -21,6 +21,9 @@ time.
 ``value(length)``           a number: how many positions a segment has
 ``square(length, mean)``    a number: (length - mean)^2
 ==========================  =====================================================================
+
+Expressions of ``regex`` and ``is`` that could take more steps than in proportion to a token are refused
+(`crfkit.expressions`).
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Ids, Pointers, sealed
-from crfkit.restored import NOTHING, Kinds, Restored
+from crfkit.restored import Restored
 
 __all__ = ["Block", "check_rows"]
 
@@ -25,8 +25,6 @@ class Block(Restored):
     >>> Block.shared("start", np.arange(3, dtype=np.int32)).ptr.tolist()
     [0, 3]
     """
-
-    _kinds: ClassVar[Kinds] = {"slot": str, "by": (str, NOTHING), "ptr": np.ndarray, "cell": np.ndarray}
 
     slot: str  #: whose cells the weights are for
     by: str | None  #: the occurrences whose attributes have a row each; None: one row, shared by all places

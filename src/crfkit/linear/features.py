@@ -133,7 +133,7 @@ class Features:
         if isinstance(given, cls):
             return given
         if isinstance(given, Likely):
-            raise TypeError(f"Likely is now part of the features: write features=Features(which={given!r})")
+            raise TypeError(f"Likely is part of the features: write features=Features(which={given!r})")
         check_choice("features", given, get_args(Which), "Features(...), as in Features(min_count=3)")
         return cls(given)
 

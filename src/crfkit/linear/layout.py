@@ -27,18 +27,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.block import Block, check_rows
+from crfkit.linear.block import Block
 from crfkit.linear.plan import Estimate, LayoutOptions, Plan
 from crfkit.native import check_memory
 from crfkit.once import once
-from crfkit.restored import Kinds, Restored, restoring
+from crfkit.restored import Restored
 from crfkit.structures.chain import Chain, chain_slots
 from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Slot, Structure
@@ -95,8 +95,6 @@ class Layout(Restored):
     >>> [layout.describe(i).ngram for i in range(layout.weights)]
     [(0, 1), (1, 0), (1, 0, 1)]
     """
-
-    _kinds: ClassVar[Kinds] = {"slots": Mapping, "blocks": tuple, "table_bytes": int}
 
     slots: Mapping[str, Slot]  #: of the structure
     blocks: tuple[Block, ...]
@@ -194,20 +192,6 @@ class Layout(Restored):
         plan.estimate.check(plan.options.get("max_weights", 500_000_000))
         check_memory(f"{plan.estimate.weights:,} weights", plan.estimate.weights)
         return cls(plan.slots, plan.blocks(), plan.budget)
-
-    def __setstate__(self, state: object) -> None:
-        super().__setstate__(state)
-        with restoring("Layout"):
-            if not 0 <= self.table_bytes < 1 << 48:
-                raise ValueError(f"table_bytes is {self.table_bytes}")
-            if not all(isinstance(slot, Slot) for slot in self.slots.values()):
-                raise ValueError("a slot is something else")
-            if len({block.name for block in self.blocks}) < len(self.blocks):
-                raise ValueError("two blocks have one name")
-            if {block.slot for block in self.blocks} != self.slots.keys():
-                raise ValueError("blocks and slots differ")
-            for block in self.blocks:
-                check_rows(block.name, block.ptr, block.cell, self.slots[block.slot].cells)
 
     def with_block(self, name: str, cell: Ids, ptr: Pointers | None = None) -> Layout:
         """Return the layout with other weights in one block; without `ptr` it is one that places share."""

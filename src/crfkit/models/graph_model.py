@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabelling, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
-from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
-from crfkit.restored import Kinds, Restored, restoring
+from crfkit.restored import Restored
 from crfkit.shown import counted
 from crfkit.structures.clique_features import CliqueFeatures
 from crfkit.structures.graph import Graph
@@ -55,16 +54,6 @@ class GraphModel(Restored):
     <GraphModel of Graph({'token': ('D', 'N')}, step=['token', 'token']), 4 weights>
     """
 
-    _kinds: ClassVar[Kinds] = {
-        "graph": Graph,
-        "layout": Layout,
-        "w": np.ndarray,
-        "attributes": Mapping,
-        "notes": str,
-        "licence": str,
-        "lacks": str,
-    }
-
     graph: Graph
     layout: Layout
     w: Floats  #: [F]
@@ -81,17 +70,6 @@ class GraphModel(Restored):
         object.__setattr__(self, "w", w)
         if w.shape != (self.layout.weights,):
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
-
-    def __setstate__(self, state: object) -> None:
-        super().__setstate__(state)
-        with restoring("GraphModel"):
-            if self.layout.slots.keys() != self.graph.cliques.keys():
-                raise ValueError("the layout is of another graph")
-            for name, slot in self.layout.slots.items():
-                if slot.cells != columns_of(self.graph, name):
-                    raise ValueError(f"the weights of clique {name!r} are of another graph")
-            if not np.isfinite(self.w).all():
-                raise ValueError("w has entries that are not finite")
 
     def __repr__(self) -> str:
         """Return what it is a model of."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,6 @@ from crfkit.models.predictions import Predictions, gold_labels
 from crfkit.models.probabilities import Probabilities
 from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
-from crfkit.restored import NOTHING, Kinds, restoring, taken
 from crfkit.shown import counted
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
@@ -60,19 +59,6 @@ class Model(Predictions, Probabilities):
     >>> model.predict(extract([[["a"], ["the"], ["dog"]]]))
     [['D', 'D', 'N']]
     """
-
-    _kinds: ClassVar[Kinds] = {
-        "layout": Layout,
-        "names": Names,
-        "w": np.ndarray,
-        "extractor": (ExtractorSpec, NOTHING),
-        "training": (Summary, NOTHING),
-        "notes": str,
-        "licence": str,
-        "calibration": (Isotonic, NOTHING),
-        "lacks": str,
-        "curvature": (np.ndarray, NOTHING),
-    }
 
     structure: Structure
     layout: Layout
@@ -114,11 +100,6 @@ class Model(Predictions, Probabilities):
             check_choice("decision", self.decision, DECISIONS)
         if self.extractor == ExtractorSpec():  # it says nothing
             object.__setattr__(self, "extractor", None)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("chain", "local"):
-            raise AttributeError(f"a Model has no attribute {name!r}: use model.structure")
-        raise AttributeError(f"a Model has no attribute {name!r}")
 
     @property
     def labels(self) -> Alphabet:
@@ -185,12 +166,9 @@ class Model(Predictions, Probabilities):
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def __setstate__(self, state: object) -> None:
-        with restoring("Model"):
-            self._hold(taken(state, ("structure", "layout", "names", "w"), self._kinds))
-            if self.w.dtype != np.float64 or not np.isfinite(self.w).all():
-                raise ValueError("w has other entries than finite numbers of type float64")
-            self._check()
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._hold(state)  # weights are not copied: joblib may have mapped them
+        self._check()
 
     def _hold(self, given: Mapping[str, Any]) -> None:
         for f in fields(self):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.linear.layout import Layout
-from crfkit.restored import Kinds, Restored
+from crfkit.restored import Restored
 
 __all__ = ["Names"]
 
@@ -30,8 +29,6 @@ class Names(Restored):
     >>> names.labels.frozen, len(names.edge_attributes)
     (True, 0)
     """
-
-    _kinds: ClassVar[Kinds] = {"labels": Alphabet, "attributes": Alphabet}
 
     labels: Alphabet
     attributes: Alphabet  #: empty where attributes are hashed or ids without names

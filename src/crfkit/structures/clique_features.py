@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats, Pointers, Ragged, as_scores, pointers, ranges
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.restored import NOTHING, Kinds, Restored, restoring
+from crfkit.restored import Restored
 
 __all__ = ["CliqueFeatures", "as_features"]
 
@@ -21,22 +21,10 @@ __all__ = ["CliqueFeatures", "as_features"]
 class CliqueFeatures(Restored):
     """Features of the factors of a clique: dense columns, or attribute ids with values."""
 
-    _kinds: ClassVar[Kinds] = {"columns": int, "rows": (Ragged, NOTHING), "names": (Alphabet, NOTHING)}
-
     columns: int  #: K, features or attributes
     dense: Floats | None = None  #: [M, K]
     rows: Ragged | None = None  #: M rows of ids
     names: Alphabet | None = None  #: of attributes, where they have names
-
-    def __setstate__(self, state: object) -> None:
-        super().__setstate__(state)
-        with restoring("CliqueFeatures"):
-            rows = self.rows if self.rows is None else _rows("rows", self.rows, self.columns).rows
-            dense = None if self.dense is None else _read("dense", self.dense).dense
-            if (rows is None) == (dense is None) or (dense is not None and dense.shape[1] != self.columns):
-                raise ValueError("dense or rows have other columns")
-            object.__setattr__(self, "rows", rows)
-            object.__setattr__(self, "dense", dense)
 
     def __len__(self) -> int:
         """Return the number of factors, M."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Ids, as_finite_scores
-from crfkit.restored import restoring, taken
 
 __all__ = ["Clique"]
 
@@ -164,13 +163,11 @@ class Clique:
             parts.append("attractive=True")
         return f"Clique({', '.join(parts)})"
 
-    def __setstate__(self, state: object) -> None:
-        with restoring("Clique"):
-            needed = ("kinds", "cells", "counts", "fixed", "attractive")
-            given = dict(taken(state, needed, {"kinds": tuple, "attractive": bool}))
-            if given["counts"] is not None:
-                given["cells"] = None
-            Clique.__init__(self, *given["kinds"], **{name: given[name] for name in needed[1:]})
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = {name: state[name] for name in ("cells", "counts", "fixed", "attractive")}
+        if given["counts"] is not None:
+            given["cells"] = None
+        Clique.__init__(self, *state["kinds"], **given)
 
     def __eq__(self, other: object) -> bool:
         """Return whether kinds, cells, counts and fixed scores are the same."""

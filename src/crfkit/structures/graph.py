@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Ids
 from crfkit.checks import in_order
-from crfkit.restored import restoring, taken
 from crfkit.structures.cliques import Clique
 
 if TYPE_CHECKING:
@@ -167,10 +166,8 @@ class Graph:
         cliques = "".join(f", {name}={clique!r}" for name, clique in self.cliques.items())
         return f"Graph({kinds}{cliques})"
 
-    def __setstate__(self, state: object) -> None:
-        with restoring("Graph"):
-            given = taken(state, ("kinds", "cliques"), {"kinds": dict, "cliques": dict})
-            Graph.__init__(self, given["kinds"], **given["cliques"])
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Graph.__init__(self, state["kinds"], **state["cliques"])
 
     def __eq__(self, other: Any) -> bool:
         """Return whether kinds and cliques are the same."""

@@ -64,10 +64,8 @@ class GraphBatch:
         """Return what copies and pickles hold: not what was prepared for queries."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "_kept"}
 
-    def __setstate__(self, state: object) -> None:
-        from crfkit.structures.graph_state import batch_of_state
-
-        self.__dict__.update(batch_of_state(state).__dict__)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        GraphBatch.__init__(self, **state)
 
     def __len__(self) -> int:
         """Return the number of graphs, N."""

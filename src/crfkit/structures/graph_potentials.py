@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, as_finite_scores, as_scores, sealed
 from crfkit.once import once
-from crfkit.restored import NOTHING, Kinds, restoring
 from crfkit.structures.cliques import Clique
 from crfkit.structures.graph_gold import GraphGold, add_graph_counts, with_hamming
 from crfkit.structures.pieces import Pieces, pieces_of_graphs
@@ -66,25 +65,12 @@ class GraphPotentials(KeptScores):
     """Scores of the cliques of one graph, or of a batch; made by `GraphBatch.potentials`."""
 
     engine: ClassVar[str] = "factors"  #: what answers queries: `crfkit.inference.graphs`
-    _kinds: ClassVar[Kinds] = {"observed": (np.ndarray, NOTHING)}
 
     batch: GraphBatch
     tables: Mapping[str, Table]  #: clique -> scores [K, L1, ..., La], which [M], scale [M], checked
     constant: Floats | None = None  #: [N] score of every labelling of a graph
     observed: Ids | None = None  #: [V] given labels, -1 elsewhere
     method: Any = None  #: who answers where a query does not say; None: `crfkit.methods.Auto`
-
-    def __setstate__(self, state: object) -> None:
-        """Take the scores and what was observed, checked."""
-        super().__setstate__(state)
-        with restoring("GraphPotentials"):
-            given = self.observed
-            if given is not None and (
-                given.dtype != np.int32
-                or given.shape != self.batch.width.shape
-                or not ((given >= -1) & (given < self.batch.width)).all()
-            ):
-                raise ValueError("observed is not a label of each variable, or -1")
 
     @property
     def structure(self) -> Graph:

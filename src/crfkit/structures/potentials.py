@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers, dot
-from crfkit.restored import Restored, restoring
+from crfkit.restored import Restored
 from crfkit.structures.gold import Path
 from crfkit.structures.results import Marginals
 
@@ -146,7 +146,7 @@ def score_of_gold(potentials: Potentials, gold: Any, weight: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class KeptScores(Restored):
-    """Potentials whose copies and pickles hold scores alone, and are checked when they are opened.
+    """Potentials whose copies and pickles hold scores alone.
 
     What the kernels see of them is made anew: it is not for other processes.
     """
@@ -155,12 +155,6 @@ class KeptScores(Restored):
     @abstractmethod
     def problem(self) -> object:
         """The arrays as native code sees them, checked."""
-
-    def __setstate__(self, state: object) -> None:
-        """Take the scores, checked as the first query checks them."""
-        super().__setstate__(state)
-        with restoring(type(self).__name__):
-            _ = self.problem
 
 
 def edge_slot(tables: Sequence[Floats]) -> dict[str, Floats]:

@@ -29,7 +29,7 @@ from crfkit.arrays import (
     sum_by_sequence,
 )
 from crfkit.once import once
-from crfkit.restored import Restored, restoring, taken
+from crfkit.restored import Restored
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
 from crfkit.structures.potentials import KeptScores, one_or_all, score_of_gold
@@ -83,11 +83,8 @@ class Tree(Restored):
         object.__setattr__(self, "seq_ptr", as_seq_ptr(seq_ptr, len(parents)))
         object.__setattr__(self, "single", seq_ptr is None)
 
-    def __setstate__(self, state: object) -> None:
-        with restoring("Tree"):
-            given = taken(state, ("parent", "width", "seq_ptr", "single"), {"single": bool})
-            ptr = None if given["single"] else given["seq_ptr"]
-            Tree.__init__(self, given["parent"], given["width"], ptr)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Tree.__init__(self, state["parent"], state["width"], None if state["single"] else state["seq_ptr"])
 
     def potentials(
         self, node: Sequence[ArrayLike], edge: Sequence[ArrayLike | None] | None = None

@@ -1,4 +1,4 @@
-"""Hints for options that do not exist; for those of other tools and old ones of crfkit, what to write.
+"""Hints for options that do not exist: what to write for those of other tools, and of objects.
 
 Penalties of the tools, beside l1 * |w|_1 + l2/2 * |w|_2^2 here:
 
@@ -22,7 +22,7 @@ from crfkit.linear.features import Features
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 
-__all__ = ["in_the_shell", "now_written", "refuse_flag", "refuse_unknown"]
+__all__ = ["in_the_shell", "refuse_unknown"]
 
 
 class _Here(NamedTuple):
@@ -34,13 +34,6 @@ class _Here(NamedTuple):
     why: str = ""
 
 
-class _Written(str):
-    """A value that is shown as it is."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
 def _inverse(given: Any) -> float:
     return 1.0 / float(given)
 
@@ -50,17 +43,15 @@ _OVER = "l2 is 1 / {name}"
 _LIKELIHOOD = {name: _Here(name, "Likelihood") for name in Likelihood.__dataclass_fields__}
 # Which argument an object is given as; objects that are not here are optimisers.
 _ARGUMENTS = {"Likelihood": "objective", "Chain": "structure", "Features": "features", "Stop": "stop"}
-_PLACES = {"Chain": "the structure", "Features": "the features", "Stop": "stop"}
-# Options that crfkit itself had in their own right, before they became part of an object.
-_MOVED: dict[str, _Here] = {
+# Options of objects that train and estimators are given.
+_OF_OBJECTS: dict[str, _Here] = {
     **{name: _Here(name, "Chain") for name in ("order", "constraints")},
     **{f.name: _Here(f.name, "Features") for f in fields(Features) if f.name != "which"},
     **{f.name: _Here(f.name, "Stop") for f in fields(Stop)},
-    "scheme": _Here("constraints", "Chain", lambda scheme: _Written(f"[Scheme({scheme!r})]")),
 }
 _NAMES: dict[str, _Here] = {
     **_LIKELIHOOD,
-    **_MOVED,
+    **_OF_OBJECTS,
     "c1": _Here("l1", "Likelihood"),
     "c2": _Here("l2", "Likelihood", lambda c2: 2.0 * float(c2), _TWICE),
     "rho1": _Here("l1", "Likelihood"),
@@ -143,7 +134,7 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     is c2 * |w|^2, without the half: l2 is twice c2)
     >>> refuse_unknown({"order": 2}, "train", ["structure"])
     Traceback (most recent call last):
-    TypeError: order is now part of the structure: train(..., structure=Chain(order=2))
+    TypeError: train has no option order: write structure=Chain(order=2)
     >>> refuse_unknown({"sed": 2}, "ChainCRF", ["seed"])
     Traceback (most recent call last):
     TypeError: ChainCRF has no option 'sed'; did you mean 'seed'?
@@ -178,10 +169,6 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
             continue  # limits of an algorithm that has rules of its own here
         plain[_ARGUMENTS.get(part, "optimiser")] = f"{part}({', '.join(given)})"
     written = ", ".join(f"{option}={shown}" for option, shown in plain.items())
-    if unknown.keys() <= _MOVED.keys():
-        names, verb = _listed(list(unknown)), "is" if len(unknown) == 1 else "are"
-        places = _listed([_PLACES[part] for part in parts])
-        raise TypeError(f"{names} {verb} now part of {places}: {who}(..., {written})")
     advice = [f"write {written}"] if written else []
     if why:
         advice = [f"{advice[0]} ({'; '.join(why)})"] if advice else ["; ".join(why)]
@@ -219,35 +206,6 @@ def in_the_shell(name: str, value: str | None) -> tuple[dict[str, str], str]:
     return {_SHELL[here.option]: shown}, here.why.format(name=name)
 
 
-def refuse_flag(stop: object, who: str) -> None:
-    """Refuse the old meaning of `stop`: whether there are weights for the last label.
-
-    Examples
-    --------
-    >>> refuse_flag(True, "train")
-    Traceback (most recent call last):
-    TypeError: stop is now part of the features: train(..., features=Features(stop=True))
-    """
-    if isinstance(stop, bool):
-        refuse_unknown({"stop": stop}, who, ())
-
-
-def now_written(name: str) -> str:
-    """Return how `set_params` spells an option that is now part of an object; empty where it is not one.
-
-    Examples
-    --------
-    >>> now_written("order"), now_written("ordr")
-    ('structure__order', '')
-    """
-    here = _MOVED.get(name)
-    return "" if here is None else f"{_ARGUMENTS[here.of]}__{here.option}"
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
 def _shown(here: _Here, value: Any) -> str:
     """Return a value as it is written here; dots where the other tool could not have had it."""
     try:
@@ -257,10 +215,10 @@ def _shown(here: _Here, value: Any) -> str:
 
 
 def _raise_misspelt(name: str, value: Any, who: str, options: set[str]) -> NoReturn:
-    close = difflib.get_close_matches(name, sorted(options | _MOVED.keys()), n=1)
+    close = difflib.get_close_matches(name, sorted(options | _OF_OBJECTS.keys()), n=1)
     hint = f"; the options are {', '.join(sorted(options))}"
     if close:
-        here = None if close[0] in options else _MOVED[close[0]]
+        here = None if close[0] in options else _OF_OBJECTS[close[0]]
         meant = repr(close[0])
         if here is not None:
             meant = f"{_ARGUMENTS[here.of]}={here.of}({here.option}={_shown(here, value)})"

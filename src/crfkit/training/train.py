@@ -21,7 +21,7 @@ from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.events import Listener
 from crfkit.training.fit import Fit, Init
-from crfkit.training.foreign import refuse_flag, refuse_unknown
+from crfkit.training.foreign import refuse_unknown
 from crfkit.training.progress import display_for
 from crfkit.training.stop import Stop
 from crfkit.training.validation import check_metric
@@ -141,7 +141,6 @@ def train(
 
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
-    refuse_flag(stop, "train")
     asked, kept, ending = structure_of(structure), Features.of(features), Stop.of(stop)
     check_number("seed", seed)
     if threads is not None:

@@ -7,12 +7,9 @@ import tempfile
 from contextlib import suppress
 from typing import Any
 
-from crfkit.restored import NOTHING, Kinds, restoring, taken
-
 __all__ = ["FileResource"]
 
 _DATA = "__FILE_RESOURCE_DATA__"
-_KINDS: Kinds = {"name": (str, NOTHING), "auto": bool, "suffix": str, "prefix": str, _DATA: (bytes, NOTHING)}
 
 
 class FileResource:
@@ -82,9 +79,8 @@ class FileResource:
             state["name"] = None
         return state
 
-    def __setstate__(self, state: object) -> None:
-        with restoring("model file"):
-            given = dict(taken(state, ("name", "auto"), _KINDS))
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = dict(state)
         data = given.pop(_DATA, None)
         given.pop("fd", None)  # pickles of the original have the number of a file that is long closed
         self.__dict__.update(given)

@@ -14,7 +14,6 @@ from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
 from crfkit.compat.sklearn_crfsuite.compat import BaseEstimator
 from crfkit.compat.sklearn_crfsuite.metrics import flat_accuracy_score
 from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
-from crfkit.restored import restoring, taken
 
 __all__ = ["CRF"]
 
@@ -248,8 +247,6 @@ class CRF(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tagger": None, "_info_cached": None}
 
-    def __setstate__(self, state: object) -> None:
-        with restoring("CRF"):
-            given = taken(state, ["modelfile"], {"modelfile": FileResource})
-            made = {"_tagger": None, "_info_cached": None}
-            self.__dict__.update({**CRF().__dict__, **given, **made})  # pickles of 0.3.6 lack keep_tempfiles
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        made = {"_tagger": None, "_info_cached": None}
+        self.__dict__.update({**CRF().__dict__, **state, **made})  # pickles of 0.3.6 lack keep_tempfiles
