@@ -1,9 +1,9 @@
 // The sum of files: XXH64 with seed 0, written from its specification (Yann Collet,
 // doc/xxhash_spec.md of github.com/Cyan4973/xxHash); `xxhsum -H1` prints the same.
 //
-// Each word goes into one of four lanes by a step that is one-to-one in the lane and in the word:
-// one word that changes always changes the sum, and any other damage, words that change places
-// among it, escapes once in 2^64.  50 MB take 2 ms, where CRC-32 takes 7 and more, and BLAKE2b 35.
+// Each word is mixed into one of four lanes together with all that came before it there, so that
+// the order counts: damage of any kind escapes once in 2^64.  50 MB take 2 ms, where CRC-32 takes 7
+// and more, and BLAKE2b 35.
 #pragma once
 
 #include <bit>
