@@ -29,7 +29,8 @@ SCHEDULES = ("paths", "sequential", "residual")
 class MessagePassing(Method):
     """What belief propagation and its reweighted form have in common."""
 
-    schedule: str = "paths"  #: "paths", "sequential" or "residual": which message is made next
+    #: Which message is made next: "paths", "sequential", or "residual", which costs 20 to 100 times as much.
+    schedule: str = "paths"
     damping: float | None = None  #: share of the old message; None: 0, and 0.5 where messages stall
     tol: float = 1e-6  #: largest change of a message, as a probability, that counts as rest
     sweeps: int = 200  #: most passes over all messages
