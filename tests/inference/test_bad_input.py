@@ -255,7 +255,7 @@ ARGUMENTS: dict[str, tuple[Callable[[], object], str]] = {
     "seed": (lambda: inference.sample(ONE, 1, -1), "seed is -1"),
     "seed too large": (lambda: inference.sample(ONE, 1, 2**64), f"seed is {2**64}"),
     "space": (lambda: inference.log_partition(ONE, space="exp"), "space is 'exp'"),  # type: ignore[call-overload]
-    "method": (lambda: inference.decode(ONE, "best"), "method is 'best'"),  # type: ignore[call-overload]
+    "method": (lambda: inference.decode(ONE, "best"), "method is 'best'"),
     "edges of order 2": (
         lambda: inference.marginals(
             Chain(2, order=2).potentials([[0.0, 0.0]]), edges_by_position=True
