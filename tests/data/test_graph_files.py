@@ -265,9 +265,7 @@ def test_the_best_labellings_of_real_models_have_their_scores() -> None:
 def test_formats_are_told_by_content() -> None:
     assert len(read_factors(io.BytesIO(UAI)).width) == 3
     assert len(read_factors(io.BytesIO(FG)).width) == 3
-    with pytest.raises(
-        FormatError, match="begins with '<xml>', expected a model: MARKOV or BAYES"
-    ):
+    with pytest.raises(FormatError, match="begins with '<xml>', expected a model: MARKOV or BAYES"):
         read_factors(io.BytesIO(b"<xml>"))
 
 
