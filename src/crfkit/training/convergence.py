@@ -97,7 +97,7 @@ def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str 
 
 
 class WarnedLast:
-    """A context whose warnings come when it is left, once what was learned is held or saved.
+    """A context whose warnings of convergence come when it is left, once what was learned is held or saved.
 
     A program may turn warnings into exceptions, which must not cost it the model. Where another exception
     ends the context, that is what there is to say.
@@ -107,7 +107,7 @@ class WarnedLast:
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     with WarnedLast():
-    ...         warn_about("not converged")
+    ...         warn_of_convergence("not converged")
     ...         before = len(caught)
     ...     before, len(caught)
     (0, 1)
@@ -121,7 +121,16 @@ class WarnedLast:
         _later.reset(self._token)
         if kind is None:
             for text, category in self._held:
-                warn_about(text, category)
+                _said(text, category)
+
+
+def _said(text: str, category: type[Warning]) -> None:
+    """Warn, or leave that to the context around."""
+    held = _later.get()
+    if held is None:
+        warn_about(text, category)
+    else:
+        held.append((text, category))
 
 
 def warn_of_convergence(text: str) -> None:
@@ -131,7 +140,7 @@ def warn_of_convergence(text: str) -> None:
         from sklearn.exceptions import ConvergenceWarning
 
         category = ConvergenceWarning
-    warn_about(text, category)
+    _said(text, category)
 
 
 @contextmanager
@@ -145,11 +154,7 @@ def plain_warnings() -> Iterator[None]:
 
 
 def warn_about(text: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warn, as if from the line of the program that called crfkit; see `WarnedLast`."""
-    held = _later.get()
-    if held is not None:
-        held.append((text, category))
-        return
+    """Warn, as if from the line of the program that called crfkit."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1

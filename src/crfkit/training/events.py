@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # opening a model must not load the optimisers
@@ -90,7 +91,7 @@ class Summary:
     reason: str  #: why training stopped
     optimiser: str
     why: str  #: why this optimiser
-    seconds: float
+    seconds: float  #: that training took; nan where a file was opened, which does not say
     iterations: int
     evaluations: float  #: passes over the data
     kept: int  #: the iteration whose weights were kept
@@ -99,15 +100,16 @@ class Summary:
     seed: int
     notes: tuple[str, ...]
     versions: Mapping[str, str]
-    history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`
+    history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`; of a file, without seconds
     end: str = ""  #: the value of the `crfkit.optimise.End` of the run; empty in files that do not say
     converged: bool | None = None  #: whether the tolerance was met; None in files that do not say
 
     def __str__(self) -> str:
         kept = "" if self.kept == self.iterations else f", weights of iteration {self.kept}"
+        took = "" if isnan(self.seconds) else f", {self.seconds:.1f} s"
         scored = f" {self.metric} {self.score:.4f}." if self.metric else ""
         return (
-            f"{self.optimiser}: {self.iterations} iterations{kept}, {self.seconds:.1f} s. "
+            f"{self.optimiser}: {self.iterations} iterations{kept}{took}. "
             f"Stopped: {self.reason}.{scored} Objective {self.loss:,.6g} "
             f"(loss of {self.objective.partition('(')[0]} plus penalty). {self.certificate}"
         )

@@ -39,7 +39,7 @@ from crfkit.models.files.recipes import (
     plain_recipe,
     recipe_of,
 )
-from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names, checked_curvature
 from crfkit.models.states import HIDDEN, States
@@ -117,7 +117,7 @@ def pieces(
     if model.conjunctions is not None:
         arrays["conjunctions"] = plain_conjunctions(model.conjunctions, model.attributes)
     if training is not None:
-        arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
+        arrays.update({f"history.{name}": column for name, column in plain_history(training).items()})
     arrays.update(room_for(max(slot.cells for slot in model.structure.slots().values()), arrays))
     new = bool(model.constraints) or any(
         part is not None for part in (model.conjunctions, model.calibration, model.states)
