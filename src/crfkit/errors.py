@@ -3,11 +3,8 @@
 import os
 import sys
 import warnings
-from contextvars import ContextVar
 
-__all__ = ["DataWarning", "WarnedLast", "warn_about"]
-
-_later: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("later", default=None)
+__all__ = ["DataWarning", "warn_about"]
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
@@ -24,40 +21,8 @@ class DataWarning(UserWarning):
 
 
 def warn_about(text: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warn, as if from the line of the program that called crfkit; see `WarnedLast`."""
-    held = _later.get()
-    if held is not None:
-        held.append((text, category))
-        return
+    """Warn, as if from the line of the program that called crfkit."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
-
-
-class WarnedLast:
-    """A context whose warnings come when it is left, once what was learned is held or saved.
-
-    A program may turn warnings into exceptions, which must not cost it the model. Where another exception
-    ends the context, that is what there is to say.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     with WarnedLast():
-    ...         warn_about("not converged")
-    ...         before = len(caught)
-    ...     before, len(caught)
-    (0, 1)
-    """
-
-    def __enter__(self) -> None:
-        self._held: list[tuple[str, type[Warning]]] = []
-        self._token = _later.set(self._held)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        _later.reset(self._token)
-        if kind is None:
-            for text, category in self._held:
-                warn_about(text, category)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import crfkit
 from crfkit.native import threads_or_all
 from tests.cases.cli import folder, run
 
@@ -91,3 +92,4 @@ def test_a_warning_that_is_an_error_is_one_line(folder: Path) -> None:
     ended, lines = shell(words, folder, PYTHONWARNINGS="error")
     assert (ended, len(lines)) == (1, 1)
     assert "a mistake in crfkit" not in lines[0]
+    assert crfkit.load(folder / "w.crf").training.iterations == 1  # what was learned is saved all the same

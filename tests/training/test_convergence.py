@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from crfkit import ChainCRF, Likelihood, Model, Stop, train
+from crfkit import ChainCRF, Graph, GraphCRF, Likelihood, Model, SemiCRF, Stop, train
 from crfkit.arrays import Floats
 from crfkit.compat.sklearn_crfsuite import CRF
+from crfkit.estimators import CodeCRF, HiddenChainCRF, OpinionPool
 from crfkit.features import ItemExtractor
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.objectives import Exponential, MaxMargin
@@ -23,7 +24,7 @@ from crfkit.optimise import LBFGS, SGD, End
 from crfkit.optimise.problem import Penalty, Smooth, Step
 from crfkit.training.choose import NAMES, by_name
 from crfkit.training.convergence import has_converged, remedy_for
-from crfkit.training.events import Event, Progress, StopTraining
+from crfkit.training.events import Event, Failed, History, Progress, StopTraining
 from tests.cases.descent import Descending, Descent
 from tests.cases.estimators import X, Y
 from tests.cases.sentences import dataset
@@ -217,3 +218,37 @@ def test_the_last_line_names_the_objective() -> None:
     about = train(dataset(), optimiser="lbfgs").training
     assert about is not None
     assert f"Objective {about.loss:,.6g} (loss of Likelihood plus penalty)" in str(about)
+
+
+@pytest.mark.parametrize("made", [ChainCRF(), SemiCRF(), HiddenChainCRF(), OpinionPool(experts=2), CodeCRF()])
+def test_a_warning_that_is_an_error_leaves_the_estimator_its_model(made: Any) -> None:
+    made.set_params(stop=Stop(max_iterations=1), optimiser="lbfgs", threads=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            made.fit(X, Y)
+        assert len(made.predict(X)) == len(X)
+        if hasattr(made, "partial_fit"):
+            before = made.model_
+            with pytest.raises(ConvergenceWarning):
+                made.partial_fit(X[:5], [y[::-1] for y in Y[:5]])
+            assert made.model_ is not before
+
+
+def test_a_warning_that_is_an_error_leaves_graphs_and_listeners_the_model() -> None:
+    batch = Graph({"a": 2}, one=["a"], two=["a", "a"]).batch(
+        graph_ptr={"a": [0, 3]}, labels={"a": [0, 1, 1]}, scopes={"two": [[0, 1], [1, 2]]}
+    )
+    crf = GraphCRF(batch.graph, stop=Stop(max_iterations=1), optimiser="lbfgs")
+    history = History()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            crf.fit(batch)
+        with pytest.raises(ConvergenceWarning):
+            train(ItemExtractor()(X, Y), optimiser="lbfgs", stop=Stop(max_iterations=1), listeners=[history])
+    assert crf.n_iter_ == 1
+    assert len(crf.predict(batch)["a"]) == 3
+    last = history.events[-1]
+    assert isinstance(last, Failed)
+    assert last.model.training.iterations == 1

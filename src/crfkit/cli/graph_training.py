@@ -99,7 +99,7 @@ def train_graphs(
     from crfkit.models.graph_columns import column_graphs, gold_columns, training_graphs
     from crfkit.training import Checkpoints
     from crfkit.training.checkpoint import held_checkpoints
-    from crfkit.training.convergence import plain_warnings
+    from crfkit.training.convergence import WarnedLast, plain_warnings
     from crfkit.training.progress import Lenient
 
     if graph is None:
@@ -113,6 +113,7 @@ def train_graphs(
         stack.enter_context(redirect_stderr(log))
         stack.enter_context(plain_warnings())
         caught = stack.enter_context(signals())
+        stack.enter_context(WarnedLast())
         keep = stack.enter_context(
             held_checkpoints(None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every))
         )

@@ -117,7 +117,7 @@ def induce(
         raise ValueError("--patience is for a dev set; give one with --dev FILE")
 
     from crfkit.linear.features import Features
-    from crfkit.training.convergence import plain_warnings
+    from crfkit.training.convergence import WarnedLast, plain_warnings
     from crfkit.training.induction.induce import induce as find
     from crfkit.training.induction.options import Induction
     from crfkit.training.induction.report import write_report
@@ -146,7 +146,7 @@ def induce(
         for feature in one.features[:top]:
             tell(line_of(feature))
 
-    with plain_warnings():
+    with plain_warnings(), WarnedLast():
         learn = learning.prepare(
             data,
             reading.keywords,

@@ -67,9 +67,9 @@ def _described(path: str, model: GraphModel, top: int) -> dict[str, Any]:
         }
     training: dict[str, Any] | None = None
     if summary is not None:
-        texts = ("objective", "optimiser", "iterations", "seconds", "reason", "end", "converged", "metric")
+        texts = ("objective", "optimiser", "iterations", "reason", "end", "converged", "metric")
         training = {name: getattr(summary, name) for name in (*texts, "certificate")}
-        for name in ("loss", "gap", "score"):
+        for name in ("seconds", "loss", "gap", "score"):
             value = float(getattr(summary, name))
             training[name] = value if math.isfinite(value) else None
         training["notes"] = list(summary.notes)

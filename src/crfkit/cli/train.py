@@ -123,7 +123,7 @@ def train(
     from crfkit.training import Checkpoints
     from crfkit.training.checkpoint import held_checkpoints
     from crfkit.training.choose import check_blockwise
-    from crfkit.training.convergence import plain_warnings
+    from crfkit.training.convergence import WarnedLast, plain_warnings
     from crfkit.training.progress import Lenient
     from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
@@ -207,6 +207,7 @@ def train(
         stack.enter_context(redirect_stderr(log))
         stack.enter_context(plain_warnings())
         caught = stack.enter_context(signals())
+        stack.enter_context(WarnedLast())
         keep = stack.enter_context(
             held_checkpoints(None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every))
         )
@@ -274,11 +275,11 @@ def training_of(summary: Any) -> dict[str, Any]:
     if summary is None:
         return made
     for name in (
-        *("objective", "optimiser", "why", "iterations", "kept", "evaluations", "seconds"),
+        *("objective", "optimiser", "why", "iterations", "kept", "evaluations"),
         *("reason", "end", "converged"),
     ):
         made[name] = getattr(summary, name)
-    for name in ("loss", "gap", "score"):
+    for name in ("seconds", "loss", "gap", "score"):
         value = float(getattr(summary, name))
         made[name] = value if math.isfinite(value) else None
     versions = dict(summary.versions)
@@ -293,7 +294,9 @@ def training_of(summary: Any) -> dict[str, Any]:
 
 def training_lines(training: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what commands print of the history of a training (`training_of`): names and texts."""
-    took = f"{counted(training['iterations'], 'iteration')}, {training['seconds']:.1f} s"
+    took = counted(training["iterations"], "iteration")
+    if training["seconds"] is not None:  # files do not say
+        took += f", {training['seconds']:.1f} s"
     made = [("trained by", f"{training['optimiser']}, {took}")]
     made.append(("objective", f"{training['objective']}: {training['loss']}"))
     if training["metric"]:

@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.errors import WarnedLast
 from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
@@ -26,6 +25,7 @@ from crfkit.models.reading import recipe_of
 from crfkit.optimise.problem import Optimiser
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
+from crfkit.training.convergence import WarnedLast
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
 from crfkit.training.interrupt import pass_on

@@ -28,6 +28,7 @@ from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.checkpoint import Checkpoints, held_checkpoints
 from crfkit.training.choose import objective_of
+from crfkit.training.convergence import WarnedLast
 from crfkit.training.events import Listener
 from crfkit.training.graph_fit import GraphFit, Init, RandomStart
 from crfkit.training.graph_validation import GraphMetric, checked_graphs
@@ -220,11 +221,12 @@ class GraphCRF(GraphQueries, PartParams):
             display = display_for(progress)
             audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
             try:
-                self.model_, self.how_ = self._best_of_starts(fit, dev, keep, audience, begun)
+                with WarnedLast():
+                    self.model_, self.how_ = self._best_of_starts(fit, dev, keep, audience, begun)
+                    self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
             finally:
                 if display is not None:
                     display.close()
-        self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
         fit.warn_of_answers(self.how_)
         pass_on(self.model_.training)
         return self

@@ -25,12 +25,13 @@ from typing import Any
 from crfkit.errors import warn_about
 from crfkit.optimise.problem import End
 
-__all__ = ["MISSED", "has_converged", "plain_warnings", "remedy_for"]
+__all__ = ["MISSED", "WarnedLast", "has_converged", "plain_warnings", "remedy_for"]
 __all__ += ["warn_of_convergence", "warn_of_end"]
 
 #: Ends that miss the tolerance without having been asked for.
 MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
 _plain: ContextVar[bool] = ContextVar("plain", default=False)
+_later: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("later", default=None)
 
 
 def has_converged(end: End, excess: float, tolerance: float) -> bool:
@@ -92,6 +93,43 @@ def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str 
     warn_of_convergence(f"training ended before it converged: {reason}. {remedy} {known}".rstrip())
 
 
+class WarnedLast:
+    """A context whose warnings of convergence come when it is left, once what was learned is held or saved.
+
+    A program may turn warnings into exceptions, which must not cost it the model. Where another exception
+    ends the context, that is what there is to say.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     with WarnedLast():
+    ...         warn_of_convergence("not converged")
+    ...         before = len(caught)
+    ...     before, len(caught)
+    (0, 1)
+    """
+
+    def __enter__(self) -> None:
+        self._held: list[tuple[str, type[Warning]]] = []
+        self._token = _later.set(self._held)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        _later.reset(self._token)
+        if kind is None:
+            for text, category in self._held:
+                _said(text, category)
+
+
+def _said(text: str, category: type[Warning]) -> None:
+    """Warn, or leave that to the context around."""
+    held = _later.get()
+    if held is None:
+        warn_about(text, category)
+    else:
+        held.append((text, category))
+
+
 def warn_of_convergence(text: str) -> None:
     """Warn that something has not converged."""
     category: type[Warning] = UserWarning
@@ -99,7 +137,7 @@ def warn_of_convergence(text: str) -> None:
         from sklearn.exceptions import ConvergenceWarning
 
         category = ConvergenceWarning
-    warn_about(text, category)
+    _said(text, category)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crfkit.shown import counted
@@ -92,7 +93,7 @@ class Summary:
     reason: str  #: why training stopped
     optimiser: str
     why: str  #: why this optimiser
-    seconds: float
+    seconds: float  #: that training took; nan where a file was opened, which does not say
     iterations: int
     evaluations: float  #: passes over the data
     kept: int  #: the iteration whose weights were kept
@@ -101,12 +102,13 @@ class Summary:
     seed: int
     notes: tuple[str, ...]
     versions: Mapping[str, str]
-    history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`
+    history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`; of a file, without seconds
     end: str = ""  #: the value of the `crfkit.optimise.End` of the run; empty in files that do not say
     converged: bool | None = None  #: whether the tolerance was met; None in files that do not say
 
     def __str__(self) -> str:
-        took = f"{self.optimiser}: {counted(self.iterations, 'iteration')}, {self.seconds:.1f} s."
+        took = "" if isnan(self.seconds) else f", {self.seconds:.1f} s"
+        took = f"{self.optimiser}: {counted(self.iterations, 'iteration')}{took}."
         scored = f"{self.metric} {self.score:.4f}" if self.metric else ""
         judged, whose = f" {scored}." if scored else "", "Objective"
         if self.kept != self.iterations:  # the reason is that of the last weights, all else of those kept

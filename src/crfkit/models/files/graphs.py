@@ -22,7 +22,7 @@ from crfkit.linear.layout import Layout
 from crfkit.models.files.bounds import check_cells, room_for
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import FORMAT
-from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.graph_form import GraphForm
 from crfkit.models.graph_lines import graph_of
 from crfkit.models.graph_model import GraphModel
@@ -61,7 +61,7 @@ def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -
         form = clique.cells if isinstance(clique.cells, str) else None
         cliques.append([name, list(clique.kinds), form, block.by is not None, clique.attractive])
     if training is not None:
-        arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
+        arrays.update({f"history.{name}": column for name, column in plain_history(training).items()})
     kinds = [[kind, _plain_labels(kind, labels)] for kind, labels in model.graph.kinds.items()]
     shapes = [[model.graph.width(kind) for kind in clique.kinds] for clique in model.graph.cliques.values()]
     arrays.update(room_for(sum(len(shape) * math.prod(shape) for shape in shapes), arrays))

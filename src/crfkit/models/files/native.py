@@ -40,7 +40,7 @@ from crfkit.models.files.recipes import (
     plain_recipe,
     recipe_of,
 )
-from crfkit.models.files.summary import plain_summary, summary_of
+from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names, checked_curvature
 from crfkit.models.scores import DECISIONS
@@ -116,7 +116,7 @@ def pieces(
     if model.conjunctions is not None:
         arrays["conjunctions"] = plain_conjunctions(model.conjunctions, model.attributes)
     if training is not None:
-        arrays.update({f"history.{k}": np.asarray(v, dtype=np.float64) for k, v in training.history.items()})
+        arrays.update({f"history.{name}": column for name, column in plain_history(training).items()})
     arrays.update(room_for(max(slot.cells for slot in model.structure.slots().values()), arrays))
     described = {
         "format": FORMAT,

@@ -1,4 +1,7 @@
-"""The summary of a training as a model file keeps it, and back, checked."""
+"""The summary of a training as a model file keeps it, and back, checked.
+
+How long it took is not in it: the same data, options and version give the same file.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from crfkit.models.store import Array
 from crfkit.shown import quoted
 from crfkit.training.events import Summary
 
-__all__ = ["plain_summary", "summary_of"]
+__all__ = ["plain_history", "plain_summary", "summary_of"]
 
-_NUMBERS = ("loss", "gap", "seconds", "evaluations", "score")
-_FINITE = ("seconds", "evaluations")
+_NUMBERS = ("loss", "gap", "evaluations", "score")
 _COUNTS = ("iterations", "kept", "seed")
 _TEXTS = ("objective", "certificate", "reason", "optimiser", "why", "metric")
 
@@ -32,8 +34,14 @@ def plain_summary(training: Summary) -> dict[str, Any]:
         "converged": training.converged,
         "notes": list(training.notes),
         "versions": dict(training.versions),
-        "history": list(training.history),
+        "history": list(plain_history(training)),
     }
+
+
+def plain_history(training: Summary) -> dict[str, Array]:
+    """Return what is kept of each iteration."""
+    kept = {k: v for k, v in training.history.items() if k != "seconds"}
+    return {name: np.asarray(column, dtype=np.float64) for name, column in kept.items()}
 
 
 def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
@@ -45,7 +53,7 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
     found: dict[str, Any] = {}
     for name in _NUMBERS:
         value = plain[name]
-        special = name not in _FINITE and value in ("nan", "inf", "-inf")
+        special = name != "evaluations" and value in ("nan", "inf", "-inf")
         if not special and (type(value) not in (int, float) or not math.isfinite(value)):
             raise ValueError(f"the summary of training is damaged: {name} is {quoted(str(value))}")
         found[name] = float(value)
@@ -65,4 +73,4 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
     found["end"], found["converged"] = plain.get("end", ""), plain.get("converged")
     if type(found["end"]) is not str or found["converged"] not in (None, True, False):
         raise ValueError("the summary of training is damaged: end or converged")
-    return Summary(notes=tuple(notes), versions=versions, history=history, **found)
+    return Summary(notes=tuple(notes), versions=versions, history=history, seconds=math.nan, **found)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, solved_upper
 from crfkit.fields import Fields
 from crfkit.optimise.batch.vectors import Kept, Vectors
 
@@ -103,11 +103,10 @@ class Pairs:
         if not self.s:
             return np.zeros(0), np.zeros(0), 1.0
         c = float(self.sy[-1, -1] / self.yy[-1, -1])
-        upper = np.triu(self.sy)  # R; the elimination of NumPy finds nothing to eliminate in it
-        p = np.asarray(np.linalg.solve(upper, self.sg), dtype=np.float64)
-        right = np.diagonal(upper) * p + c * (self.yy @ p - self.yg)
-        a = np.linalg.solve(upper.T[::-1, ::-1], right[::-1])  # R', turned round, is upper too
-        return np.asarray(a[::-1], dtype=np.float64), -c * p, c
+        p = solved_upper(self.sy, self.sg)  # R is the upper triangle
+        right = np.diagonal(self.sy) * p + c * (self.yy @ p - self.yg)
+        a = solved_upper(self.sy.T[::-1, ::-1], right[::-1])  # R', turned round, is upper too
+        return a[::-1], -c * p, c
 
     def state(self) -> dict[str, Any]:
         """Return everything as arrays."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, solved
 from crfkit.fields import Fields
 
 __all__ = ["Extrapolation"]
@@ -63,8 +63,8 @@ class Extrapolation:
         scale = np.trace(gram) / len(moves)
         if not scale > 0.0:
             return w
-        solved = np.linalg.solve(gram / scale + _RIDGE * np.eye(len(moves)), np.ones(len(moves)))
-        share = solved / solved.sum()
+        share = solved(gram / scale + _RIDGE * np.eye(len(moves)), np.ones(len(moves)))
+        share /= share.sum()
         w *= share[-1]
         for c, each in zip(share[:-1], self.recent[1:-1], strict=True):
             w += c * each

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, solved
 from crfkit.fields import Fields
 from crfkit.optimise.batch.vectors import Kept, Vectors
 from crfkit.optimise.dual.passes import passes_left
@@ -110,7 +110,7 @@ class Nearby:
         ridge = _RIDGE * float(np.trace(self.yy)) / max(K, 1)
         if not ridge > 0.0:
             return np.zeros(K)
-        return np.asarray(np.linalg.solve(self.yy + ridge * np.eye(K), -self.yg), dtype=np.float64)
+        return solved(self.yy + ridge * np.eye(K), -self.yg)
 
     def promises(self, wanted: float) -> bool:
         """Return whether an evaluation at `weights` is foreseen to bound the optimum as tightly as wanted."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.arrays import Floats, Pointers
+from crfkit.arrays import Floats, Pointers, solved
 
 __all__ = ["maximum_on_simplex"]
 
@@ -64,7 +64,7 @@ def _free_maximum(gram: Floats, linear: Floats, at: Pointers, scale: float) -> t
     system[:k, :k] = gram[np.ix_(at, at)]
     system[np.arange(k), np.arange(k)] += _ROUNDING * scale  # keeps repeated constraints apart
     system[k, k] = 0.0
-    solved = np.linalg.solve(system, np.append(linear[at], 1.0))
+    free = solved(system, np.append(linear[at], 1.0))
     found = np.zeros(len(linear))
-    found[at] = solved[:k]
-    return found, float(solved[k])
+    found[at] = free[:k]
+    return found, float(free[k])
