@@ -404,7 +404,7 @@ def more_rows(part: str) -> Any:
         (describe(format=7), "it has format 7 .*, this version knows format 6: use a newer crfkit"),
         (describe(format=3), "it has format 3 .*, this version knows format 6: train the model again"),
         (describe(format=None), "version of the format is missing"),
-        (describe(format=2), "it has format 2, and 3 is the oldest: train the model anew"),
+        (describe(format=2), "it has format 2 .*this version knows format 6: train the model again"),
         (describe(hashed=-1), "hashed is -1"),
         (
             shape(kind="ring"),

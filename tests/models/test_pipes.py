@@ -122,7 +122,7 @@ def test_the_folder_of_a_code_holds_files(tmp_path: Path) -> None:
     CodeCRF(code="minimal").fit(X, Y).save(tmp_path)
     (tmp_path / "code.json").unlink()
     os.mkfifo(tmp_path / "code.json")
-    with pytest.raises(ValueError, match=r"code\.json is a pipe"):
+    with pytest.raises(ValueError, match=r"code\.json is not a file"):
         CodeCRF.load(tmp_path)
 
 
