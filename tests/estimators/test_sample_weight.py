@@ -38,7 +38,7 @@ CASES: list[tuple[Callable[[], Any], Any, Any]] = [
     (BoostedCRF, ROWS, Y),
     (KernelChainCRF, ROWS, Y),
     (FactorialCRF, X, [[(y, y) for y in s] for s in Y]),
-    (lambda: SkipChainCRF(equal="end"), X, Y),
+    (lambda: SkipChainCRF(equal="end", where=None), X, Y),
     (GridCRF, IMAGES, [(image[:, :, 0] > 0).astype(int) for image in IMAGES]),
     (MultiLabelCRF, np.eye(4), np.eye(4, 2, dtype=int)),
 ]
