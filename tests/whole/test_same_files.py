@@ -52,7 +52,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "BoostedCRF": lambda n: BoostedCRF(threads=n).fit(ROWS, Y),
     "KernelChainCRF": lambda n: KernelChainCRF(threads=n).fit(ROWS, Y),
     "FactorialCRF": lambda n: FactorialCRF(threads=n).fit(X, [[(y, y) for y in s] for s in Y]),
-    "SkipChainCRF": lambda n: SkipChainCRF(equal="w", threads=n).fit(X, Y),
+    "SkipChainCRF": lambda n: SkipChainCRF(equal="end", where=None, threads=n).fit(X, Y),
     "GraphCRF": graphs,
 }
 

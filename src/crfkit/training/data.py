@@ -124,6 +124,15 @@ def check_learnable(
         raise ValueError("no position has a label; training needs some")
 
 
+def _check_weights(batch: Batch, before: int) -> None:
+    """Refuse sequences of negative weight, and of one that is no number; `before` are other sequences."""
+    if batch.weight is not None:
+        wrong = np.flatnonzero(~(np.isfinite(batch.weight) & (batch.weight >= 0.0)))
+        if wrong.size:
+            n = int(wrong[0])
+            raise ValueError(f"weight[{before + n}] is {batch.weight[n]}, expected 0 or more, and finite")
+
+
 class TrainingData:
     """Training data, in memory or in blocks.
 
@@ -168,12 +177,16 @@ class TrainingData:
 
     def check(self, structure: Structure) -> list[str]:
         """Raise an error if there is nothing to learn or gold is impossible; return remarks."""
-        before, known, cut = 0, False, False
+        before, known, cut, weightless = 0, False, False, True
         for batch in self.batches():
             structure.gold(batch, before)
+            _check_weights(batch, before)
+            weightless = weightless and batch.weight is not None and not batch.weight.any()
             before += batch.sequences
             known = known or batch.allowed is not None or batch.soft is not None
             cut = cut or (batch.begin is not None and not batch.begin.all())
+        if before and weightless:
+            raise ValueError(f"the weights of all {before} sequences are 0: there is nothing to learn from")
         counts, names = self.label_counts, structure.labels
         sure = self.alone and self.kinds == {"path"} and not (cut and "length" in structure.slots())
         check_learnable(self.positions, counts, names, sure=sure, known=known)
