@@ -83,7 +83,7 @@ def test_data_without_labels_are_not_judged(folder: Path, tmp_path: Path, column
         told = run("eval", folder / model, bare, status=2).stderr
         assert "give data with a column of labels" in told
     assert "reads it as input" in run("eval", folder / "m.crf", bare, "--label", "0", status=2).stderr
-    assert "t.crf reads" in run("tag", folder / "t.crf", bare, "--force", status=2).stderr
+    assert "t.crf reads" in run("tag", folder / "t.crf", bare, "--given", status=2).stderr
     out = tmp_path / "m"
     told = run("train", folder / "train.txt", "-o", out, "--dev", bare, "-q", status=2).stderr
     assert "bare.txt: the column" in told

@@ -9,6 +9,7 @@ import numpy as np
 from crfkit import inference
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
+from crfkit.errors import warn_about
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.params import CheckedEstimator
 from crfkit.inference.methods.method import Method
@@ -26,7 +27,6 @@ from crfkit.optimise.options import check_above_zero
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_gold import gold_of_graphs
-from crfkit.training.convergence import warn_about
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from crfkit.data.locks import locked_folder, make_folder
+from crfkit.errors import warn_about
 from crfkit.fields import Fields
-from crfkit.training.convergence import warn_about
 from crfkit.training.events import Checkpointed, Event, Unsaved
 from crfkit.training.record import RunRecord
 from crfkit.training.tree import read_tree, write_tree

@@ -16,24 +16,21 @@ optimum to reach. The summary reports every end.
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from crfkit.errors import warn_about
 from crfkit.optimise.problem import End
 
-__all__ = ["MISSED", "has_converged", "plain_warnings", "remedy_for", "warn_about"]
+__all__ = ["MISSED", "has_converged", "plain_warnings", "remedy_for"]
 __all__ += ["warn_of_convergence", "warn_of_end"]
 
 #: Ends that miss the tolerance without having been asked for.
 MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
 _plain: ContextVar[bool] = ContextVar("plain", default=False)
-_HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 def has_converged(end: End, excess: float, tolerance: float) -> bool:
@@ -113,11 +110,3 @@ def plain_warnings() -> Iterator[None]:
         yield
     finally:
         _plain.reset(token)
-
-
-def warn_about(text: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warn, as if from the line of the program that called crfkit."""
-    level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit import _native
+from crfkit.errors import warn_about
 from crfkit.training.certificate import certify, exact_step
 from crfkit.training.choose import name_of
-from crfkit.training.convergence import has_converged, warn_about
+from crfkit.training.convergence import has_converged
 from crfkit.training.events import COLUMNS, Event, Failed, Listener, Summary
 from crfkit.training.loop import Facts, Outcome
 from crfkit.training.record import RunRecord

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.aside import ahead
 from crfkit.data.batch import Batch
+from crfkit.errors import warn_about
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined, LinearLoss
@@ -31,7 +32,6 @@ from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCovere
 from crfkit.optimise.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore
 from crfkit.training.blocks.stream import BlockedData
-from crfkit.training.convergence import warn_about
 
 V = TypeVar("V")
 
