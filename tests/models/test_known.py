@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from crfkit import (
     ChainCRF,
     FactorialCRF,
     HiddenChainCRF,
+    Induction,
     KernelChainCRF,
+    Model,
     SemiCRF,
     Tagger,
     VotedPerceptron,
+    induce,
 )
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning, UnknownAttributesWarning
@@ -187,6 +191,22 @@ def test_models_without_names_or_with_other_features_do_not_warn() -> None:
     with silent():
         dense.predict(list(zip(items(OTHER), rows, strict=True)))
         hashed.predict(ItemExtractor(hashed=1 << 16)(items(OTHER)))
+
+
+def test_models_that_keep_few_attributes_do_not_warn() -> None:
+    """Induction and large L1 penalties leave few attributes, of which most data have none."""
+    found = induce(ItemExtractor()(items(WORDS), LABELS), induction=Induction(rounds=1, per_round=2))
+    assert found.model.selected
+    sparse = ChainCRF().fit(items(WORDS), LABELS).model_
+    w = np.array(sparse.w)
+    w[np.flatnonzero(w)[2:]] = 0.0
+    again = Model.from_bytes(replace(sparse, w=w).to_bytes())
+    assert again.selected
+    assert not Model.from_bytes(sparse.to_bytes()).selected
+    with silent():
+        found.model.predict(items(OTHER))
+        again.predict(items(OTHER))
+        Model.from_bytes(again.to_bytes()).predict(items(OTHER))
 
 
 def test_positions_inside() -> None:

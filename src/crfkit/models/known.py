@@ -55,10 +55,15 @@ class Watch:
 
     @classmethod
     def of(cls, model: Model) -> Watch:
-        """Return one for the data of a model; nothing is counted where its attributes are not all it has."""
+        """Return one for the data of a model.
+
+        Nothing is counted where attributes have no names or are not all that it has, and where they are a
+        selection, as by induction or a large L1 penalty: it then knows few of any data.
+        """
         layout = model.layout
-        done = model.hashed is not None or not layout.rows_of("node") or layout.dense > 0
-        return cls(model.names, model.recipe, done=done or not len(model.attributes))
+        unnamed = model.hashed is not None or not len(model.attributes)
+        others = not layout.rows_of("node") or layout.dense > 0
+        return cls(model.names, model.recipe, done=unnamed or others or model.selected)
 
     def renamed(self, before: Batch, after: Batch, names: Alphabet) -> None:
         """Count the attributes of a batch before and after it lost those that the model does not know."""

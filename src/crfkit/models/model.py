@@ -68,6 +68,7 @@ class Model(Predictions, Probabilities):
         "notes": str,
         "licence": str,
         "calibration": (Isotonic, NOTHING),
+        "selected": bool,
         "lacks": str,
     }
 
@@ -82,6 +83,7 @@ class Model(Predictions, Probabilities):
     constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labellings, which every answer keeps
     calibration: Isotonic | None = None  #: what corrects probabilities of labels and segments (`calibrated`)
     decision: Decoding = None  #: how labels are chosen where nobody says so (`predict`)
+    selected: bool = False  #: its attributes are few of those of the training data
     lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
 
     def __post_init__(self) -> None:

@@ -25,6 +25,8 @@ from crfkit.models.model import Model
 
 __all__ = ["compacted", "without_idle"]
 
+_FEW = 0.1  # of the names: a model that keeps fewer may know few attributes of any data
+
 
 def without_idle(model: Model) -> Model:
     """Return a model without the attributes whose weights are all zero; no bit of an answer changes.
@@ -99,7 +101,9 @@ def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
             count = count[rows[rows < len(count)]]
         smaller = smaller.with_block(block.name, block.cell[kept[block.name]], pointers(count))
     w = np.concatenate([model.w[part][kept[name]] for name, part in layout.parts.items()])
-    return replace(model, names=replace(model.names, **names), layout=smaller, w=w)
+    few = len(names["attributes"]) < _FEW * len(model.attributes)
+    made = replace(model.names, **names)
+    return replace(model, names=made, layout=smaller, w=w, selected=model.selected or few)
 
 
 def _busy(counts: Mapping[Any, Pointers], alphabet: str) -> Bools:

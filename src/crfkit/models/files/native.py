@@ -137,6 +137,8 @@ def pieces(
         "encoding": model.encoding,
         "training": None if training is None else plain_summary(training),
     }
+    if model.selected:
+        described["selected"] = True
     if new:
         described["constraints"] = plain_globals(model.constraints, model.structure)
         described["decision"] = model.decision
@@ -276,6 +278,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         constraints=globals_of(described["constraints"], structure) if described["format"] > 3 else (),
         calibration=Isotonic.of_arrays(arrays),
         decision=decision,
+        selected=described.get("selected") is True,
         **texts,
     )
 
