@@ -40,6 +40,8 @@ class Walk {
       walk_.add(ids.data()[i], values ? (*values)[i] : 1);
   }
 
+  Tuple<std::int64_t, std::int64_t> seen() const { return nb::make_tuple(walk_.seen, walk_.inner); }
+
   Tuple<Given<std::int64_t>, Given<std::int32_t>, std::optional<Given<double>>> take() {
     nb::object value = nb::none();
     if (walk_.valued()) value = give(std::move(walk_.value));
@@ -89,6 +91,7 @@ void bind_items(nb::module_& m) {
       .def("append", &Walk::append, "sequence"_a.none(), "n"_a)
       .def("append_labels", &Walk::append_labels, "sequence"_a.none(), "n"_a)
       .def("append_rows", &Walk::append_rows, "ptr"_a, "ids"_a, "values"_a.none())
+      .def_prop_ro("seen", &Walk::seen)
       .def("take", &Walk::take);
 }
 

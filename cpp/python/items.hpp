@@ -35,6 +35,10 @@ class ItemWalk : private ItemPlace {
   std::vector<std::int32_t> attr;
   std::vector<double> value;  // as long as attr, or empty while every value is 1
 
+  // Names that a frozen alphabet was asked for: all, and those of items that are neither the first
+  // nor the last of their sequence.
+  std::int64_t seen = 0, inner = 0;
+
   bool valued() const { return valued_; }
 
   // Entries that there is memory for.
@@ -46,6 +50,7 @@ class ItemWalk : private ItemPlace {
     attr.clear();
     value.clear();
     valued_ = false;
+    seen = inner = 0;
   }
 
   // The items of sequence n; returns how many there are.
@@ -57,11 +62,15 @@ class ItemWalk : private ItemPlace {
                                 " is not a sequence; expected a list of items");
     const bool list = PyList_CheckExact(sequence);
     if (list) fetch_item(sequence, 0);
+    std::int64_t before = 0;  // names of the item before, where that is not the first
     each(sequence, "the sequence", "expected an iterable of items",
-         [this, list, sequence](PyObject* one) {
+         [this, list, sequence, &before](PyObject* one) {
            ++at_;
            if (list) fetch_item(sequence, at_ + 1);
+           const std::int64_t asked = seen;
            item(one);
+           inner += before;
+           before = at_ > 0 ? seen - asked : 0;
            if (!frozen()) return ptr.push_back(static_cast<std::int64_t>(attr.size()));
            queue_.end_item();
            if (queue_.full()) look_up();
@@ -315,7 +324,7 @@ class ItemWalk : private ItemPlace {
     return std::get<Hasher*>(names_)->id(name);
   }
   void put(std::string_view name, double v) {
-    if (frozen()) return queue_.ask(std::get<AlphabetView>(names_), name, v);
+    if (frozen()) return ++seen, queue_.ask(std::get<AlphabetView>(names_), name, v);
     const std::int32_t i = id(name);
     if (i >= 0) add(i, v);
   }

@@ -1,10 +1,12 @@
 """Warnings that several rooms raise, and how they are raised."""
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings
 
-__all__ = ["DataWarning", "warn_about"]
+__all__ = ["DataWarning", "UnknownAttributesWarning", "warn_about"]
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
@@ -18,6 +20,10 @@ class DataWarning(UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", DataWarning)  # in a program that wants to be sure
     """
+
+
+class UnknownAttributesWarning(DataWarning):
+    """A model knows next to none of the attributes that it is given, and answers from transitions alone."""
 
 
 def warn_about(text: str, category: type[Warning] = RuntimeWarning) -> None:

@@ -170,7 +170,7 @@ def test_mistakes_are_told(folder: Path) -> None:
     ):
         told = run("train", *data, *arguments, status=2).stderr.replace("\n", " ")
         assert said in told
-    for arguments in (["--kbest", 2], ["--once", "all"], ["--spans"], ["--force"], ["--label", 1]):
+    for arguments in (["--kbest", 2], ["--once", "all"], ["--spans"], ["--given"], ["--label", 1]):
         told = run("tag", folder / "m.crf", *arguments, text="the\n", status=2).stderr
         assert "not for models of graphs" in told
     assert "one of graphs" in run("show", folder / "m.crf", "--label", "DT", status=2).stderr

@@ -118,7 +118,7 @@ def test_wrong_usage() -> None:
 
 def test_plain_command_lines_are_read_alike() -> None:
     tag, train = command_named("tag"), command_named("train")
-    assert arguments_of(tag, ["m", "-k", "3", "--force"]) == {"model": "m", "kbest": 3, "force": True}
+    assert arguments_of(tag, ["m", "-k", "3", "--given"]) == {"model": "m", "kbest": 3, "given": True}
     made = arguments_of(train, ["a", "b", "--output", "m", "--l2", "0.5", "--optimiser", "sgd"])
     assert made == {"data": ["a", "b"], "output": "m", "l2": 0.5, "optimizer": "sgd"}
     for given in (["m", "-k", "0"], ["m", "-k"], ["--help"], [], ["m", "d", "e"], ["m", "--kbest=2"]):

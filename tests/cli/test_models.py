@@ -136,7 +136,7 @@ def test_tag_marginals_and_kbest(folder: Path) -> None:
 
 def test_tag_keeps_forced_labels(folder: Path) -> None:
     text = "the DT O\ndog NN ?\n"
-    done = run("tag", folder / "m.crf", "--force", "--labels-only", text=text)
+    done = run("tag", folder / "m.crf", "--given", "--labels-only", text=text)
     assert done.stdout.split()[0] == "O"
     assert run("tag", folder / "m.crf", "--labels-only", text=text).stdout.split()[0] == "B-NP"
 

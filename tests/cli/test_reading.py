@@ -83,7 +83,7 @@ def test_data_without_labels_are_not_judged(folder: Path, tmp_path: Path, column
         told = run("eval", folder / model, bare, status=2).stderr
         assert "give data with a column of labels" in told
     assert "reads it as input" in run("eval", folder / "m.crf", bare, "--label", "0", status=2).stderr
-    told = run("tag", folder / "t.crf", bare, "--force", status=2).stderr
+    told = run("tag", folder / "t.crf", bare, "--given", status=2).stderr
     assert ("t.crf reads" if columns == 2 else "t.crf was trained on 3 and reads 2 or 3") in told
     out = tmp_path / "m"
     told = run("train", folder / "train.txt", "-o", out, "--dev", bare, "-q", status=2).stderr

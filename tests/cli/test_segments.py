@@ -221,7 +221,7 @@ def test_wrong_dictionaries_are_named(folder: Path, tmp_path: Path, options: lis
 def test_given_tags_are_kept(folder: Path, forced: list[str], expected: list[list[Any]]) -> None:
     rows = zip(["the", "dog", "a", "cat"], ["DT", "NN", "DT", "NN"], forced, strict=True)
     text = "".join("\t".join(row) + "\n" for row in rows)
-    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", "--force", text=text).stdout)
+    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", "--given", text=text).stdout)
     assert told["segments"] == expected
 
 

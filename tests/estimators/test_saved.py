@@ -11,6 +11,8 @@ import pytest
 
 import crfkit
 from crfkit import ChainCRF, CodeCRF, HiddenChainCRF, Model
+from crfkit.errors import DataWarning
+from crfkit.features import ItemExtractor
 from crfkit.features.segments import phrase, segment_features
 from crfkit.inference.graphs import GraphLabelling
 from crfkit.models.files import write_model
@@ -133,3 +135,10 @@ def test_another_decoder_of_a_code_is_refused_or_not_from_then_on() -> None:
     with pytest.raises(ValueError, match="CodeCRF"):
         crf.set_params(decoder="hamming").model_.to_bytes()
     assert crf.set_params(decoder="product").model_.to_bytes()
+
+
+def test_leaves_that_nobody_finds_are_not_labelled_without_a_word() -> None:
+    model = CASES["BoostedCRF"].fitted().model_
+    words = ItemExtractor()([[["the"], ["dog"]] * 120])
+    with pytest.warns(DataWarning, match="of 238 .*knows none"):
+        model.predict(words)

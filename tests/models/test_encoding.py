@@ -114,7 +114,7 @@ def test_the_command_line_writes_the_scheme_of_the_input(encoding: str, tmp_path
         assert report["systems"][0]["micro"]["f1"] > 0.9
     best = json.loads(run("tag", model, data, "--kbest", "2", "--json").stdout.splitlines()[0])
     assert {tag for one in best["kbest"] for tag in one["predicted"]} <= {"O", "B-NP", "I-NP"}
-    assert "--force is for labels as they were learned" in run("tag", model, data, "--force", status=2).stderr
+    assert "--given is for labels as they were learned" in run("tag", model, data, "--given", status=2).stderr
 
 
 def test_the_command_line_refuses_what_does_not_fit(tmp_path: File) -> None:

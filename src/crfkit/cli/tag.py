@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +15,7 @@ from crfkit.cli.globals import Keeping
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabelledReading, with_reading
 from crfkit.cli.streams import json_line
+from crfkit.errors import UnknownAttributesWarning
 
 if TYPE_CHECKING:
     from crfkit.arrays import Bools
@@ -56,9 +59,13 @@ def tag(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="With --spans: add the probability of each segment.")
     ] = False,
+    given: Annotated[
+        bool,
+        typer.Option("--given", help="Keep the labels that the input has; other text there leaves it free."),
+    ] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Keep the labels that the input has; other text there leaves it free."),
+        typer.Option("--force", help="Label data of which the model knows next to no attribute, too."),
     ] = False,
     *,
     keeping: Keeping,
@@ -79,6 +86,9 @@ def tag(
     constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
     of this type and B-PER positions.
 
+    Data of another kind than the model was trained on are refused: of their first 200 attributes or more it
+    knows less than 2 %. With --force they are labeled, and there is a warning.
+
     --spans prints the segments that labels spell, or, where they are plain, runs of equal labels, with TABs
     between sequence and begin (counted from 0), end (one past the last position), label, words of the first
     column and, with --confidence, the probability of exactly this segment: both ends and the label. With
@@ -97,21 +107,36 @@ def tag(
     from crfkit.cli.tagging import Tagger
     from crfkit.models.files import GraphFileError
 
-    asked = Asked(marginals, kbest, labels_only, force, as_json, segments, spans, confidence)
+    asked = Asked(marginals, kbest, labels_only, given, as_json, segments, spans, confidence)
     check_output(output, read=[model, data])
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
     try:
         tagger = Tagger(model, reading.label_column, threads, keeping)
     except GraphFileError as error:
-        _tag_graphs(model, error.model, data, output, asked, reading, keeping, threads, quiet)
+        with _refusing(force):
+            _tag_graphs(model, error.model, data, output, asked, reading, keeping, threads, quiet)
         return
     asked.check(tagger.model)
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
-    if not _write(output, _answers(tagger, blocks, asked)):
+    with _refusing(force):
+        written = _write(output, _answers(tagger, blocks, asked))
+    if not written:
         raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
     tagger.tell(quiet)
+
+
+@contextmanager
+def _refusing(force: bool) -> Iterator[None]:
+    """Refuse data of which the model knows next to no attribute, unless they are labeled by force."""
+    with warnings.catch_warnings():
+        if not force:
+            warnings.simplefilter("error", UnknownAttributesWarning)
+        try:
+            yield
+        except UnknownAttributesWarning as error:
+            raise ValueError(f"{error}, or label these all the same with --force") from None
 
 
 def _tag_graphs(
@@ -132,7 +157,7 @@ def _tag_graphs(
         ("--kbest", asked.kbest),
         ("--segments", asked.segments),
         ("--spans", asked.spans),
-        ("--force", asked.force),
+        ("--given", asked.given),
         ("--once and other constraints", keeping.constraints),
         ("--label", reading.label_column is not None),
     ):
@@ -154,7 +179,7 @@ class Asked:
     marginals: bool
     kbest: int | None
     labels_only: bool
-    force: bool
+    given: bool
     as_json: bool
     segments: bool = False
     spans: bool = False
@@ -220,7 +245,7 @@ def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int)
     """Return the segments of a block, one in each line; `seen` sequences came before."""
     from crfkit.cli.answers import span_rows
 
-    forced = tagger.forced(block) if asked.force else None
+    forced = tagger.forced(block) if asked.given else None
     rows = span_rows(tagger, block, forced, seen, confidence=asked.confidence)
     if asked.as_json:
         return "".join(json_line(row) for row in rows).encode()
@@ -248,7 +273,7 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
     from crfkit.data.formats.columns import Columns
 
     batch = tagger.batch(block)
-    forced = tagger.forced(block) if asked.force else None
+    forced = tagger.forced(block) if asked.given else None
     columns = block if isinstance(block, Columns) and not asked.labels_only else None
     if asked.labels_alone:
         best = tagger.path(batch, forced)

@@ -88,7 +88,7 @@ class Tagger:
                     f"{self.source} makes attributes of the columns {reads} by itself, but the data have "
                     "attributes already (CRFsuite's or MALLET's text, items in JSON lines); give columns"
                 )
-            return self.model.batch_of(block)
+            return self.model.batch_of(block, watch=self._read.watch)
         if recipe is None:
             raise ValueError(
                 f"{self.source} has no recipe that makes attributes of columns; give data with attributes "
@@ -180,7 +180,7 @@ class Tagger:
             return self._forced_segments(block)
         if self.model.encoding is not None:
             raise ValueError(
-                f"--force is for labels as they were learned; {self.source} learned the encoding "
+                f"--given is for labels as they were learned; {self.source} learned the encoding "
                 f"{self.model.encoding}"
             )
         known = self.model.labels.ids([label or "" for label in self.gold(block)])  # [P]

@@ -22,6 +22,7 @@ from crfkit.estimators.similarity import Factor, Kernel, Similarity, check_memor
 from crfkit.linear.objective import Objective
 from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
 from crfkit.models.files.inspect import checked_alphabet
+from crfkit.models.known import Watch
 from crfkit.models.model import Metric, Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
@@ -242,7 +243,14 @@ class KernelChainCRF(ChainQueries, PartParams):
 
         check_is_fitted(self, "model_")
         named = self._names
-        data = named.dataset(X) if isinstance(X, Dataset) else ItemExtractor(None, named.attributes)(X)
+        watch = Watch(named, done=not len(named.attributes))
+        if isinstance(X, Dataset):
+            data = named.dataset(X)
+            watch.renamed(X.batch, data.batch, X.attributes)
+        else:
+            extract = ItemExtractor(None, named.attributes)
+            data = extract(X)
+            watch.items(extract.seen, data.batch)
         if y is not None:
             data = labelled(data, y, Alphabet(self.model_.labels.strings()))
         rows = vectors_of(data.batch, len(named.attributes))

@@ -97,6 +97,9 @@ class ItemExtractor:
         self.edge_attributes = Alphabet().freeze()
         self.frozen = self.labels.frozen and self.attributes.frozen
         self._columns: int | None = None  # of sparse matrices, once there was one
+        #: Names that a frozen alphabet was asked for in the last call: in all, and those of positions that
+        #: are neither the first nor the last of their sequence.
+        self.seen: tuple[int, int] = (0, 0)
 
     @property
     def size(self) -> int:
@@ -188,6 +191,7 @@ class ItemExtractor:
                 if given != T:
                     raise ValueError(f"sequence {n}: {T} items and {given} labels")
             lengths.append(T)
+        self.seen = walk.seen
         attr_ptr, attr, value = walk.take()
         batch = Batch(
             pointers(lengths),

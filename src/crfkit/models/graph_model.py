@@ -17,6 +17,8 @@ from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
+from crfkit.models.known import Watch
+from crfkit.models.names import Names
 from crfkit.restored import Restored
 from crfkit.shown import counted
 from crfkit.structures.clique_features import CliqueFeatures
@@ -104,6 +106,7 @@ class GraphModel(Restored):
         if batch.graph != self.graph:
             raise ValueError(f"the batch is of {batch.graph!r}, the model of {self.graph!r}")
         features: dict[str, CliqueFeatures] = {}
+        watch = self._watch()
         for name, block in self.layout.block.items():
             given = batch.features.get(name)
             if (given is None) != (block.by is None):
@@ -112,8 +115,15 @@ class GraphModel(Restored):
                     f"clique {name!r} {has} in the batch; in the data of training it was otherwise"
                 )
             if given is not None:
-                features[name] = self._renamed(name, given)
+                made = features[name] = self._renamed(name, given)
+                if given.rows is not None and made.rows is not None and made.names is not None:
+                    watch.add(len(given.rows.id), len(made.rows.id))
         return replace(batch, features=features)
+
+    def _watch(self) -> Watch:
+        """Return what counts attributes that have names."""
+        named = next(iter(self.attributes.values()), Alphabet())
+        return Watch(Names(Alphabet(), named), done=not len(named))
 
     def _renamed(self, clique: str, given: CliqueFeatures) -> CliqueFeatures:
         rows = self.layout.rows_of(clique)

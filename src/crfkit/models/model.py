@@ -71,6 +71,7 @@ class Model(Predictions, Probabilities):
     constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labellings, which every answer keeps
     calibration: Isotonic | None = None  #: what corrects probabilities of labels and segments (`calibrated`)
     decision: Decoding = None  #: how labels are chosen where nobody says so (`predict`)
+    selected: bool = False  #: its attributes are few of those of the training data
     lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
     #: [F] how firmly the training data hold each weight, where it may learn on (`training.curvature`)
     curvature: NDArray[np.float32] | None = None

@@ -25,6 +25,7 @@ from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.models.encoding import encoded
+from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.models.tags import as_segments, segmented
 from crfkit.models.width import check_width
@@ -46,15 +47,19 @@ class Reader:
     """X and y to data sets with the names of a model; attributes that it does not know are dropped.
 
     It remembers the tokens of columns from one call to the next: for many calls on one thread.
-    `Model.dataset` makes a new one each time.
+    `Model.dataset` makes a new one each time. It warns, once, where the model knows next to none of the
+    attributes (`crfkit.models.known`).
 
     Parameters
     ----------
     model : Model
+    watch : Watch, optional
+        What counts the attributes that the model knows; default: a new one.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, watch: Watch | None = None) -> None:
         self.model = model
+        self.watch = Watch.of(model) if watch is None else watch
         self._extract: Extractor | None = None
         self._seen = 0  # tokens that it has read
 
@@ -76,6 +81,7 @@ class Reader:
             data = Dataset(X, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)
         elif isinstance(X, Dataset):
             data = names.dataset(self._spelled(X), model.weighted)
+            self.watch.renamed(X.batch, data.batch, X.attributes)
         else:
             data = self._read(X, gold and y is None, threads)
         if y is None:
@@ -117,7 +123,10 @@ class Reader:
                     "X is columns of text, but the model has no recipe that makes attributes of them: give "
                     "items, as it was trained on"
                 )
-            return features.ItemExtractor(model.hashed, None if model.hashed else model.attributes)(X)
+            items = features.ItemExtractor(model.hashed, None if model.hashed else model.attributes)
+            made_of_items = items(X)
+            self.watch.items(items.seen, made_of_items.batch)
+            return made_of_items
         label = model.label_column if gold else None
         columns = X if isinstance(X, Columns) else _columns(X, recipe, label, model.extractor)
         if isinstance(X, Columns):
@@ -127,7 +136,9 @@ class Reader:
         known = model.answers
         if label is not None and (place := _gold_place(columns, label, recipe)) is not None:
             extract.label, extract.labels = place, Alphabet(() if model.scheme else known)
-        return self._spelled(extract(columns, threads))
+        made_of_columns = extract(columns, threads)
+        self.watch.columns(columns, made_of_columns)
+        return self._spelled(made_of_columns)
 
     def _extractor(self, recipe: Recipe, positions: int) -> Extractor:
         """Return the extractor of the model, frozen; a new one where the old one has grown too large."""

@@ -22,6 +22,7 @@ from crfkit.structures.gold import Sets
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
+    from crfkit.models.known import Watch
     from crfkit.models.model import Model
 
 __all__ = ["Metric", "Scoring", "asked"]
@@ -70,10 +71,11 @@ class Scoring:
 
         return Reader(cast("Model", self))(X, y, threads=threads)
 
-    def batch_of(self, X: Any, *, threads: int | None = None) -> Batch:
+    def batch_of(self, X: Any, *, threads: int | None = None, watch: Watch | None = None) -> Batch:
         """Return data with the ids of this model; X as in `dataset`.
 
         Attributes that the model does not know are dropped, gold labels that it does not know become -1.
+        Where it knows next to none of them there is a warning; `watch` counts them over several calls.
         """
         if isinstance(X, Batch):
             return self._checked(X, threads)
@@ -83,7 +85,12 @@ class Scoring:
             X = Reader(cast("Model", self))(X, gold=False, threads=threads)
         if self.states is not None:
             X = self.states.sets(X)
-        return self._checked(self.names.renamed(X, self.weighted), threads)
+        made = self.names.renamed(X, self.weighted)
+        if X.attributes is not self.names.attributes:
+            from crfkit.models.known import Watch
+
+            (watch or Watch.of(cast("Model", self))).renamed(X.batch, made, X.attributes)
+        return self._checked(made, threads)
 
     def _checked(self, batch: Batch, threads: int | None) -> Batch:
         """Refuse data without the attributes of segments that the model has weights of; make conjunctions."""

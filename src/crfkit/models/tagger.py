@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from math import exp
 from typing import Any
 
+from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor
+from crfkit.models.known import Watch
 from crfkit.models.model import Model
 from crfkit.models.reading import Reader
 
@@ -60,8 +62,8 @@ class Tagger:
         self.model = model
         self._decoder = None if model.recipe is not None else model.decoder
         self._ids = {name: y for y, name in enumerate(model.answers)}
-        known = None if model.hashed is not None else model.attributes
-        self._extract = ItemExtractor(model.hashed, known, Alphabet(model.answers)).freeze()
+        self._watch = Watch.of(model)
+        self._labels = Alphabet(model.answers).freeze()
 
     def __reduce__(self) -> tuple[type[Tagger], tuple[Model]]:
         return type(self), (self.model,)
@@ -74,22 +76,38 @@ class Tagger:
     def _data(self, items: Any, labels: list[str] | None = None) -> Dataset:
         """Return one sequence as data of the model."""
         y = None if labels is None else [labels]
-        if self.model.recipe is None:
-            return self._extract([items], y)
-        one = items if isinstance(items, str | bytes) else list(items)
-        return Reader(self.model)([one], y, gold=False, threads=1)
+        if self.model.recipe is not None:
+            one = items if isinstance(items, str | bytes) else list(items)
+            return Reader(self.model, self._watch)([one], y, gold=False, threads=1)
+        known = None if self.model.hashed is not None else self.model.attributes
+        extract = ItemExtractor(self.model.hashed, known, self._labels).freeze()
+        data = extract([items], y)
+        self._watch.items(extract.seen, data.batch)
+        return data
+
+    def _read(self, items: Iterable[Any]) -> _native.Reading:
+        """Return a sequence as the decoder has it; the first ones are counted by `Watch` too."""
+        assert self._decoder is not None
+        if self._watch.done:
+            return self._decoder.read(items)
+        kept = items if isinstance(items, list | tuple | str | bytes) else list(items)
+        reading = self._decoder.read(kept)  # refuses what is wrong
+        self._data(kept)
+        return reading
 
     def tag(self, items: Iterable[Any]) -> list[str]:
         """Return the best labels of a sequence."""
         if self._decoder is None:
             return self.model.predict(self._data(items), threads=1)[0]
+        if not self._watch.done:
+            return self._read(items).tag()
         return self._decoder.tag(items)
 
     def marginals(self, items: Iterable[Any]) -> Floats:
         """Return the probability of every label at every position, [T, L]."""
         if self._decoder is None:
             return self.model.marginals(self._data(items), threads=1)[0]
-        return self._decoder.read(items).marginals()
+        return self._read(items).marginals()
 
     def probability(self, items: Iterable[Any], labels: Iterable[str]) -> float:
         """Return p(y | x) of labels, one for each item; 0 where the model does not know one of them."""
@@ -100,7 +118,7 @@ class Tagger:
         if self._decoder is None:
             data = self._data(items, given)
             return exp(min(self.model.log_likelihood(data, threads=1)[0], 0.0)) if known else 0.0
-        reading = self._decoder.read(items)
+        reading = self._read(items)
         if len(given) != len(reading):
             raise ValueError(
                 f"there are {len(reading)} items and {len(given)} labels, expected one label for each item"

@@ -15,7 +15,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
 from crfkit.fields import Fields
-from crfkit.linear.features import Features
+from crfkit.linear.features import Chosen, Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
@@ -58,6 +58,7 @@ class Fit(Course[Model]):
     ) -> None:
         self.data, self.structure, self.objective = data, structure, objective
         self.likely, self.all_pairs = features.likely, features.which == "all"
+        self.selected = isinstance(features.which, Chosen)
         self.options: LayoutOptions = features.options()
         self.stop, self.init, self.seed = stop, init, seed
         self.outlook = ""  # what is expected of it, for those who watch
@@ -101,7 +102,8 @@ class Fit(Course[Model]):
     def model(self, w: Floats, training: Summary | None = None) -> Model:
         """Return a model with these weights [F]."""
         data = self.data
-        return Model(self.structure, self.layout, data.names, w, data.extractor, training)
+        chosen = self.selected
+        return Model(self.structure, self.layout, data.names, w, data.extractor, training, selected=chosen)
 
     def little(self, iterations: int) -> Model:
         """Return a model after a few iterations, without events, dev sets and warnings."""

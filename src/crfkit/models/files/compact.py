@@ -25,6 +25,8 @@ from crfkit.models.model import Model
 
 __all__ = ["compacted", "without_idle"]
 
+_FEW = 0.1  # of the names: a model that keeps fewer may know few attributes of any data
+
 
 def without_idle(model: Model) -> Model:
     """Return a model without the attributes whose weights are all zero; no bit of an answer changes.
@@ -99,9 +101,14 @@ def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
             count = count[rows[rows < len(count)]]
         smaller = smaller.with_block(block.name, block.cell[kept[block.name]], pointers(count))
     stay = np.concatenate([kept[name] for name in layout.parts])  # [F]
-    curvature = None if model.curvature is None else model.curvature[stay]
-    named = replace(model.names, **names)
-    return replace(model, names=named, layout=smaller, w=model.w[stay], curvature=curvature)
+    return replace(
+        model,
+        names=replace(model.names, **names),
+        layout=smaller,
+        w=model.w[stay],
+        curvature=None if model.curvature is None else model.curvature[stay],
+        selected=model.selected or len(names["attributes"]) < _FEW * len(model.attributes),
+    )
 
 
 def _busy(counts: Mapping[Any, Pointers], alphabet: str) -> Bools:

@@ -135,6 +135,8 @@ def pieces(
         "constraints": plain_globals(model.constraints, model.structure),
         "decision": model.decision,
     }
+    if model.selected:
+        described["selected"] = True
     if model.extractor is not None and model.extractor.width is not None:
         described["width"] = model.extractor.width
     return pack(arrays, described)
@@ -266,6 +268,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
         calibration=Isotonic.of_arrays(arrays),
         decision=decision,
         curvature=None if curvature is None else checked_curvature(curvature, layout.weights),
+        selected=described.get("selected") is True,
         **texts,
     )
 
