@@ -137,6 +137,7 @@ NOT_FOR_TAGGING = {
         "crfkit.models.files.mallet",
     ),
     *("crfkit.data.formats.tables", "crfkit.data.formats.jsonlines", "crfkit.data.formats.crfsuite_text"),
+    *("crfkit.data.formats.csv_text", "crfkit.data.formats.json_array", "crfkit.data.formats.json_written"),
     *("crfkit.data.formats.mallet_text", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.eval"),
 }
 

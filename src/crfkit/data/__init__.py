@@ -10,7 +10,8 @@ format         what it is                                                    giv
 ``segmented``  words between blanks, a sentence in each line; characters    `Columns`
 ``csv``        comma-separated values, one row per token                     `Columns`
 ``parquet``    the same as a Parquet file                                    `Columns`
-``jsonl``      one JSON object per sequence, with tokens or with items       either
+``jsonl``      one JSON object per sequence, in lines or in an array; with   either
+               tokens or with items
 ``crfsuite``   CRFsuite's text: label and attributes between TABs            `Dataset`
 ``mallet``     SimpleTagger's text: features and label between spaces        `Dataset`
 =============  ============================================================  =================

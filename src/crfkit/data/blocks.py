@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
@@ -45,6 +47,7 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
 
 def _parts(record: Format, chosen: Guess, given: Given, source: Input) -> Iterator[Columns | Dataset]:
     """Read an input whose format is settled, block by block."""
+    source = record.lined(source)
 
     def read(piece: Input) -> Iterator[Columns | Dataset]:
         return record.parts(piece, given)
@@ -113,5 +116,6 @@ def _read(
         return None
     found = concatenate(parts)
     if isinstance(found, Columns) and found.lines is not None:
-        return replace(found, lines=found.lines.after(line - 1))
+        begin = [source.line_of(int(one) + line - 1) for one in found.lines.begin]
+        return replace(found, lines=replace(found.lines, begin=np.array(begin, dtype=np.int64)))
     return found

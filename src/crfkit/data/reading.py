@@ -90,6 +90,7 @@ class Options:
             if not sample.data.strip():
                 return Guess("columns", "it is empty")  # the reader says so, in more detail
             found = guess_of(sample)
+            self._check_json(source, sample, found)
             if found is None and b"\0" in sample.data:
                 raise source.error(None, f"{BINARY}, or its encoding: encoding='utf-16' (--encoding utf-16)")
             holds = None if found is None else find(found.format).holds
@@ -117,7 +118,18 @@ class Options:
                 return found
         return Guess("columns", "as given", sample)
 
+    def _check_json(self, source: Input, sample: Sample, found: Guess | None) -> None:
+        """Refuse JSON by its name that is not what JSON lines can be."""
+        named = source.name.removesuffix(".gz").endswith((".json", ".jsonl"))
+        if named and (found is None or found.format != "jsonl") and sample.data.lstrip()[:1] in (b"{", b"["):
+            what = (
+                "is neither JSON lines nor an array of objects; write one object in each line (format jsonl)"
+            )
+            raise source.error(None, f'{what}: {{"tokens": [...], "labels": [...]}}')
+
     def _sample(self, source: Input, waiting: bool) -> Sample:
+        if source.peek(1) == b"[":  # perhaps JSON, which may be one line of any length
+            source.has_lines, waiting = False, True
         found = source.peek(SAMPLE + 1) if waiting else source.peek_line()
         return Sample(found[:SAMPLE], waiting and len(found) <= SAMPLE, self.given.comment)
 
@@ -134,6 +146,7 @@ class Options:
         """Read the input, and yield finished sequences as soon as there are any."""
         found = False
         record = find(self.choose(source).format)
+        source = record.lined(source)
         for part in watched(record.parts(source, self.given), record, self.given, source.name):
             found = True
             yield part

@@ -94,7 +94,7 @@ class Input:
         self.bytes_read = 0  #: after decompression
         self._held: deque[bytes] = deque()
         self._times = 1
-        self._has_lines = True
+        self.has_lines = True  #: whether a line that has no end is refused
         self._text: tuple[str | None, Sequence[bytes]] | None = None
         self.remedy = "convert the file to UTF-8"  #: of text that is not UTF-8
         self.say: Callable[[str], object] | None = None  #: receives what readers decide
@@ -202,7 +202,7 @@ class Input:
 
     def whole(self, *, text: bool = False) -> bytes:
         """Return all bytes, in lines of any length or none; where they should be `text`, without NUL."""
-        self._has_lines = False
+        self.has_lines = False
         found: list[bytes] = []
         for chunk in self.chunks():
             if text and b"\0" in chunk:
@@ -220,6 +220,10 @@ class Input:
     def text(self) -> str:
         """Return the whole input with its line ends as they are."""
         return self._decode(_unmarked(self.whole(text=True)), 1)
+
+    def line_of(self, line: int) -> int:
+        """Return the line of the file that a line of this input stands for: the same."""
+        return line
 
     def error(self, line: int | None, what: str) -> FormatError:
         """Return an error in this input, to be raised."""
@@ -263,11 +267,11 @@ class Input:
             first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
             before = begun
             begun = at + last + 1 if last >= 0 else begun
-            if self._has_lines and max(at + first - before, at + len(chunk) - begun) > LONGEST_LINE:
+            if self.has_lines and max(at + first - before, at + len(chunk) - begun) > LONGEST_LINE:
                 where = before if at + first - before > LONGEST_LINE else begun
                 what = f"a line has more than {LONGEST_LINE >> 20} MiB; is this the right format?"
                 raise self.error(None, f"from byte {where:,} on {what}")
-            if self._has_lines and last < 0 and at and b"\0" in chunk:  # the first may be of any file
+            if self.has_lines and last < 0 and at and b"\0" in chunk:  # the first may be of any file
                 raise self.error(None, f"from byte {begun:,} on {_NUL}")
             at += len(chunk)
             yield chunk

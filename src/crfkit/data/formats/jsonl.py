@@ -1,4 +1,7 @@
-"""JSON lines as a record; they are read and written by `crfkit.data.formats.jsonlines`."""
+"""JSON lines, and arrays of the same objects, as a record.
+
+They are read by `crfkit.data.formats.jsonlines`, and written by `crfkit.data.formats.json_written`.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,23 @@ def _parts(source: Input, options: Given) -> Iterator[Columns | Dataset]:
 
 
 def _render(data: Columns | Dataset, options: Given, first: bool) -> bytes:
-    from crfkit.data.formats.jsonlines import render
+    from crfkit.data.formats.json_written import render
 
     return render(data).encode()
 
 
+def _lined(source: Input) -> Input:
+    from crfkit.data.formats.json_array import lined
+
+    return lined(source)
+
+
 def _guess(sample: Sample) -> str:
+    if sample.data.lstrip()[:1] in (b"[", b"\xef"):
+        from crfkit.data.formats.json_array import is_array
+
+        if is_array(sample.data):
+            return "it is a JSON array of objects"
     objects = all(line.lstrip().startswith("{") for line in sample.lines)
     return "every line is a JSON object" if sample.lines and objects else ""
 
@@ -42,4 +56,5 @@ FORMAT = Format(
     endings=(".jsonl",),
     line_by_line=True,
     names_columns=True,
+    lined=_lined,
 )

@@ -10,6 +10,9 @@ after the rules of python-crfsuite: ``"k": number`` is the attribute ``k`` with 
 ``k:`` before their names. Labels and weight may be missing; a label may be null. The same attribute twice
 adds up.
 
+Tokens and labels may be integers, which are written out. The same objects may be in an array instead of lines
+(`crfkit.data.formats.json_array`).
+
 In the place of labels there may be segments, ``"segments": [[0, 2, "PER"], ...]``: start, end (one past the
 last position) and label. They are read as tags of BIO, O outside of them.
 
@@ -21,10 +24,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import isfinite
 from typing import Any
 
@@ -33,19 +35,18 @@ import numpy as np
 from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.formats.columns import Columns, check_columns, spell
-from crfkit.data.formats.crfsuite_text import check_plain
+from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.lines import Lines
 from crfkit.data.segmentation import tagged
 from crfkit.data.source import LONGEST_TOKEN, Input
 from crfkit.shown import quoted
 
-__all__ = ["parts", "render"]
+__all__ = ["KEYS", "parts"]
 
-_KEYS = {"token": "tokens", "label": "labels"}
-_NAMES = {key: name for name, key in _KEYS.items()}
-_TAKEN = {"tokens", "labels", "segments", "items", "weight"}
+#: What columns are called in an object, where that is not their name.
+KEYS = {"token": "tokens", "label": "labels"}
+_NAMES = {key: name for name, key in KEYS.items()}
 _FULL_LINE = re.compile(rb"[^ \t\r\n][^\n]*")
 _ITEMS_FIRST = re.compile(rb'\{[ \t]*"items"[ \t]*:')
 _MOST_DIGITS = 400  # of an integer that is a finite double
@@ -93,7 +94,7 @@ def _columns(source: Input, names: Sequence[str] | None) -> Iterator[Columns]:
                 record = _record(written)
                 if reader is None:
                     reader = _Tokens.of(record, names, source.name)
-                reader.add(record, line)
+                reader.add(record, source.line_of(line))
         if reader is not None:
             yield from reader.take()
 
@@ -136,13 +137,24 @@ def _with_labels(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strings(given: object, what: str) -> list[str]:
+    """Return a list of strings; integers, as tags and labels are in some data, are written out."""
     if not isinstance(given, list):
         raise ValueError(f"has no list {what!r}")
+    if any(type(one) is int for one in given):
+        given = [str(one) if type(one) is int else one for one in given]
     for t, one in enumerate(given):
         if not isinstance(one, str):
             raise ValueError(f"has {json.dumps(one)} at place {t} of {what!r}, expected a string")
         _valid(one)
     return given
+
+
+def _names(given: list[object], what: str) -> list[str]:
+    """Return a list of names of attributes: strings only."""
+    for t, one in enumerate(given):
+        if not isinstance(one, str):
+            raise ValueError(f"has {json.dumps(one)} at place {t} of {what!r}, expected a string")
+    return _strings(given, what)
 
 
 def _valid(string: str) -> None:
@@ -168,6 +180,11 @@ class _Tokens:
     def of(cls, record: dict[str, Any], names: Sequence[str] | None, source: str) -> _Tokens:
         found = [_NAMES.get(key, key) for key, value in record.items() if isinstance(value, list)]
         chosen = found if names is None else list(names)
+        if isinstance(record.get("text"), str) and "tokens" not in record:
+            raise ValueError(
+                'has a "text", whose characters are not cut into tokens; give a list "tokens" with "labels", '
+                'or "segments" that count tokens: {"tokens": ["New", "York"], "segments": [[0, 2, "LOC"]]}'
+            )
         if not chosen:
             raise ValueError('has neither a list "tokens" nor a list "items"')
         check_columns(chosen)
@@ -176,7 +193,7 @@ class _Tokens:
     def add(self, record: dict[str, Any], line: int) -> None:
         if "items" in record:
             raise ValueError('has "items", but the lines before have tokens')
-        keys = [_KEYS.get(name, name) for name in self.names]
+        keys = [KEYS.get(name, name) for name in self.names]
         lists = [_strings(record.get(key), key) for key in keys]
         for key, one in zip(keys, lists, strict=True):
             if len(one) != len(lists[0]):
@@ -212,7 +229,8 @@ class _Items(RowReader):
             labels = [None] * len(items)
         if not isinstance(labels, list) or len(labels) != len(items):
             raise ValueError(f"needs one label for each of its {len(items)} items")
-        _strings([label for label in labels if label is not None], "labels")
+        spelled = iter(_strings([label for label in labels if label is not None], "labels"))
+        labels = [None if label is None else next(spelled) for label in labels]
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not isfinite(float(weight)):
             raise ValueError(f"has the weight {json.dumps(weight)}, expected a finite number")
         names: list[str] = []
@@ -220,7 +238,7 @@ class _Items(RowReader):
         ends: list[int] = []
         for t, item in enumerate(items):
             if isinstance(item, list):
-                names += _strings(item, f"item {t}")
+                names += _names(item, f"item {t}")
                 values += [1.0] * len(item)
             elif isinstance(item, dict):
                 most = _object(item, "", names, values, most)
@@ -242,7 +260,7 @@ def _object(item: dict[str, Any], prefix: str, names: list[str], values: list[fl
             continue
         _valid(name)
         if isinstance(value, list):
-            names += [f"{name}:{one}" for one in _strings(value, name)]
+            names += [f"{name}:{one}" for one in _names(value, name)]
             values += [1.0] * len(value)
         elif isinstance(value, str):
             _valid(value)
@@ -256,54 +274,3 @@ def _object(item: dict[str, Any], prefix: str, names: list[str], values: list[fl
         else:
             raise ValueError(f"gives attribute {quoted(name)} the value {json.dumps(value)}")
     return most
-
-
-def render(data: Columns | Dataset) -> str:
-    """Return one line of JSON for every sequence."""
-    lines = _token_lines(data) if isinstance(data, Columns) else _item_lines(data)
-    dump: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": ")).encode
-    return "".join([dump(line) + "\n" for line in lines])
-
-
-def _token_lines(data: Columns) -> Iterator[dict[str, object]]:
-    clash = sorted(_TAKEN & set(data.names))
-    if clash:
-        raise ValueError(f"the column name {clash[0]!r} has a meaning of its own in JSON lines; rename it")
-    if not data.names:
-        raise ValueError("the data have no columns, expected at least one to write")
-    keys = [_KEYS.get(name, name) for name in data.names]
-    strings = [column.tolist() for column in data.strings()]
-    ends = data.seq_ptr.tolist()
-    for a, b in pairwise(ends):
-        yield {key: column[a:b] for key, column in zip(keys, strings, strict=True)}
-
-
-def _item_lines(data: Dataset) -> Iterator[dict[str, object]]:
-    check_plain(data, "JSON lines", empty=True)
-    batch = data.batch
-    names = spell(data.attributes, batch.attr).tolist()
-    values = None if batch.value is None else batch.value.tolist()
-    labels: list[str | None] = [None] * batch.positions
-    if batch.label is not None:
-        known = batch.label >= 0
-        spelt = np.full(batch.positions, None, dtype=object)
-        spelt[known] = spell(data.labels, batch.label[known])
-        labels = spelt.tolist()
-    attr_ptr, seq_ptr = batch.attr_ptr.tolist(), batch.seq_ptr.tolist()
-    for n in range(batch.sequences):
-        begin, end = seq_ptr[n], seq_ptr[n + 1]
-        items: list[object] = []
-        for i, j in zip(attr_ptr[begin:end], attr_ptr[begin + 1 : end + 1], strict=True):
-            if values is None or all(v == 1 for v in values[i:j]):
-                items.append(names[i:j])
-                continue
-            item: dict[str, float] = {}
-            for name, value in zip(names[i:j], values[i:j], strict=True):
-                item[name] = item.get(name, 0.0) + value
-            items.append(item)
-        line: dict[str, object] = {"items": items}
-        if any(label is not None for label in labels[begin:end]):
-            line["labels"] = labels[begin:end]
-        if batch.weight is not None and batch.weight[n] != 1:
-            line["weight"] = float(batch.weight[n])
-        yield line

@@ -119,6 +119,8 @@ class Format:
     whole: bool = False  #: read and written as a whole, never in chunks
     line_by_line: bool = False  #: every line is a sequence; else blank lines are between them
     names_columns: bool = False  #: its files say what their columns are called
+    #: Returns an input of lines, made of one that may have others.
+    lined: Callable[[Input], Input] = lambda source: source
     magic: bytes = b""  #: what its files begin with, where they are no text
 
     @property
