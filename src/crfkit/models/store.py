@@ -94,15 +94,12 @@ def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes |
     if os.path.isdir(name):
         raise ModelFileError(name, "is a folder", "give the file of a model")
     with open(name, "rb") as file:
-        if not mapped:
-            data: bytes | memoryview = file.read()
-        elif os.fstat(file.fileno()).st_size:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        else:
-            data = b""
-    if not len(data):
-        raise ModelFileError(name, "is empty")
-    return data
+        size = os.fstat(file.fileno()).st_size  # 0 of devices, too, which may have no end
+        if size == 0:
+            raise ModelFileError(name, "is empty")
+        if mapped:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return file.read(size)
 
 
 def unzipped(data: bytes | memoryview, source: str) -> bytes | memoryview:
