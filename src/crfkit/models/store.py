@@ -127,7 +127,7 @@ def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes |
             raise ModelFileError(name, "is empty")
         if mapped:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return file.read()
+        return file.read(status.st_size)
 
 
 def _piped(file: BinaryIO, name: str) -> bytes:
